@@ -34,7 +34,12 @@ EQUATIONS = ["sympy"]
 VIEW = ["viser>=1.1", "trimesh[easy]"]
 XACRO = ["xacro"]
 ROBOTS = ["robot_descriptions>=1.23", "xacrodoc"]
-DEMO = [*REPORT, *EQUATIONS, *VIEW, "matplotlib"]  # without ROS, which only --live needs
+DEMO = [
+    *REPORT,
+    *EQUATIONS,
+    *VIEW,
+    "matplotlib",
+]  # without ROS, which only --live needs
 LINT = ["ruff", "mypy", "scipy-stubs", "types-PyYAML", "types-tqdm"]
 TEST = [
     *ROS,
@@ -82,14 +87,22 @@ setup(
     python_requires=">=3.10",
     packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
     package_data={
-        PACKAGE: ["py.typed", "analysis/report/page.css", "analysis/report/page.js", "dynamics/codegen/c_templates/*"]
+        PACKAGE: [
+            "py.typed",
+            "analysis/report/page.css",
+            "analysis/report/page.js",
+            "dynamics/codegen/c_templates/*",
+        ]
     },
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
         (SHARE, ["package.xml", "LICENSE", "NOTICE"]),
         (f"{SHARE}/urdf", sorted(glob("urdf/*.urdf"))),
         (f"{SHARE}/textbook_arms", sorted(glob("textbook_arms/*.yaml"))),
-        (f"{SHARE}/config", sorted(glob("config/*.yaml")) + ["config/sros2_policies.xml"]),
+        (
+            f"{SHARE}/config",
+            sorted(glob("config/*.yaml")) + ["config/sros2_policies.xml"],
+        ),
         (f"{SHARE}/launch", sorted(glob("launch/*.launch.py"))),
         (f"{SHARE}/rviz", sorted(glob("rviz/*.rviz"))),
         (f"{SHARE}/recordings", sorted(glob("recordings/*"))),

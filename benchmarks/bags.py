@@ -38,7 +38,11 @@ STATES, MANY, ROUNDS = 100_000, 1_000_000, 5
 TOPIC = "/joint_states"
 READY = np.array(shipped_parameters(ROBOT)["initial_positions"])
 PERIOD = 2_000_000  # ns
-ALONE, REPLAY, COMPARE = "rosbags reads and writes", "replay, computed_torque", "compare"
+ALONE, REPLAY, COMPARE = (
+    "rosbags reads and writes",
+    "replay, computed_torque",
+    "compare",
+)
 
 # Each command prints its peak memory at the end; ru_maxrss is in kilobytes.
 _CHILD = """\
@@ -60,7 +64,11 @@ def record(bag: Path, count: int, altered: int = -1) -> Path:
         for k in range(count):
             at = begin + k * PERIOD
             angle = 0.5e-9 * k * PERIOD + phases
-            q, qd, effort = READY + 0.2 * np.sin(angle), 0.1 * np.cos(angle), np.sin(3.0 * angle)
+            q, qd, effort = (
+                READY + 0.2 * np.sin(angle),
+                0.1 * np.cos(angle),
+                np.sin(3.0 * angle),
+            )
             effort[3] += 1e-12 * (k == altered)
             out.write(TOPIC, at + 200_000, writer.write(at, q, qd, effort))
     return bag
@@ -71,7 +79,10 @@ def read_and_write(bag: Path, folder: Path) -> None:
     kept = folder / "rosbags"
     shutil.rmtree(kept, ignore_errors=True)
     types = get_typestore(Stores.LATEST)
-    with Reader(bag) as reader, Writer(kept, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+    with (
+        Reader(bag) as reader,
+        Writer(kept, version=9, storage_plugin=StoragePlugin.MCAP) as writer,
+    ):
         connection = writer.add_connection(TOPIC, JOINT_STATE, typestore=types)
         for _, received, data in reader.messages():
             writer.write(connection, received, data)
@@ -81,7 +92,9 @@ def run_replay(bag: Path, folder: Path, robot: RobotModel) -> bytes:
     """Replay once and return the bytes of the written bag."""
     kept = folder / "replay"
     shutil.rmtree(kept, ignore_errors=True)
-    settings = read_settings(read_parameter_file(None, "/computed_torque_node", controller.ALL))  # of the node
+    settings = read_settings(
+        read_parameter_file(None, "/computed_torque_node", controller.ALL)
+    )  # of the node
     done = replay(bag, kept, robot, settings, activation_check=False)
     assert done.commands == STATES
     return (kept / "bag.mcap").read_bytes()
@@ -90,12 +103,17 @@ def run_replay(bag: Path, folder: Path, robot: RobotModel) -> bytes:
 def run(folder: Path) -> dict[str, Floats]:
     """Check the results, then time all operations in turn on one core; return seconds for all messages (rounds,)."""
     robot = shipped(ROBOT, DYNAMICS)
-    bag, other = record(folder / "bag", STATES), record(folder / "other", STATES, altered=STATES // 3)
+    bag, other = (
+        record(folder / "bag", STATES),
+        record(folder / "other", STATES, altered=STATES // 3),
+    )
     if run_replay(bag, folder, robot) != run_replay(bag, folder, robot):
         raise SystemExit("Two replays differ; nothing is timed. Cure: find the cause")
     found = compare_bags(bag, other)
     if found.matches or "panda_joint4 effort" not in str(found):
-        raise SystemExit("The altered sample is not detected; nothing is timed. Cure: find the cause")
+        raise SystemExit(
+            "The altered sample is not detected; nothing is timed. Cure: find the cause"
+        )
     timed = {
         ALONE: Timed(read_and_write, [(bag, folder)]),
         REPLAY: Timed(run_replay, [(bag, folder, robot)]),
@@ -114,11 +132,24 @@ def memory(folder: Path) -> dict[str, float]:
         "compare": ["compare", str(bag), str(bag)],
         "torque": ["torque", str(bag), *robot],
         "report": ["report", str(bag), *robot, "-o", str(folder / "report.html")],
-        "identify": ["identify", str(bag), *robot, "-o", str(folder / "identified.yaml")],
+        "identify": [
+            "identify",
+            str(bag),
+            *robot,
+            "-o",
+            str(folder / "identified.yaml"),
+        ],
     }
     peaks = {}
-    for name, arguments in tqdm(commands.items(), desc="a million messages", leave=False):
-        done = subprocess.run([sys.executable, "-c", _CHILD, *arguments], capture_output=True, text=True, check=False)
+    for name, arguments in tqdm(
+        commands.items(), desc="a million messages", leave=False
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", _CHILD, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if done.returncode:
             raise SystemExit(f"{name} of a million messages failed:\n{done.stderr}")
         peaks[name] = float(done.stdout.rsplit("peak", 1)[1]) * 1024 / 1e6
@@ -133,8 +164,18 @@ def report() -> str:
     rows = [["", "messages a second", "time for 100,000", f"ratio to {ALONE}"]]
     for name, seconds in times.items():
         median = float(np.median(seconds))
-        rows.append([name, f"{STATES / median:,.0f}", f"{median:.2f} s", f"{median / floor:.2f}"])
-    million = [["command", "peak memory"], *([name, f"{peak:.0f} MB"] for name, peak in peaks.items())]
+        rows.append(
+            [
+                name,
+                f"{STATES / median:,.0f}",
+                f"{median:.2f} s",
+                f"{median / floor:.2f}",
+            ]
+        )
+    million = [
+        ["command", "peak memory"],
+        *([name, f"{peak:.0f} MB"] for name, peak in peaks.items()),
+    ]
     return f"""\
 Machine: {machine(("numba", "numpy", "rosbags"))}. Command: `{COMMAND}`.
 

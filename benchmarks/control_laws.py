@@ -17,11 +17,19 @@ from tqdm import tqdm
 from benchmarks.document import markdown_table, print_report, report_parser
 from benchmarks.robots import Floats, shipped, shipped_parameters
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    SafetySettings,
+)
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.dynamics.kernels.layout import FIRST_MOMENT, INERTIA, MASS, ROTOR_INERTIA
+from robot_dynamics_ros.dynamics.kernels.layout import (
+    FIRST_MOMENT,
+    INERTIA,
+    MASS,
+    ROTOR_INERTIA,
+)
 from robot_dynamics_ros.dynamics.model.model_data import views
 from robot_dynamics_ros.runs.generators import quintic_then_sine
 from robot_dynamics_ros.simulation import Plant
@@ -29,15 +37,28 @@ from robot_dynamics_ros.simulation import Plant
 COMMAND = "python -m benchmarks.control_laws"
 PART = "make laws"
 ROBOTS = {"Panda": ("panda", "panda_coulomb"), "PUMA 560": ("puma560", "puma560")}
-COMPARED = ("pd", "pd_gravity", "pd_feedforward", "pd_plus", "computed_torque", "feedforward")
-COLUMNS = ("exact model", "inertia off by up to 10 %", "friction not modelled", "torque saturating")
+COMPARED = (
+    "pd",
+    "pd_gravity",
+    "pd_feedforward",
+    "pd_plus",
+    "computed_torque",
+    "feedforward",
+)
+COLUMNS = (
+    "exact model",
+    "inertia off by up to 10 %",
+    "friction not modelled",
+    "torque saturating",
+)
 EXACT, OFF, FRICTION, SATURATING = COLUMNS
 
 RATE, STEPS = 500, 2  # cycles a second, steps of the plant in a cycle
 MOVE_TIME, DURATION = 2.0, 8.0
 DRAWS = 5  # number of inexact models
 PART_OFF = 0.1
-SHARE = 0.9  # effort limit of the most loaded joint relative to the torque of the motion, for the saturating case
+# effort limit of the most loaded joint relative to the torque of the motion, for the saturating case
+SHARE = 0.9
 # No faults: each run continues to its end, whatever the error.
 UNCHECKED = SafetySettings(
     position_limit_margin=(np.inf,),
@@ -73,12 +94,21 @@ def load(title: str, duration: float = DURATION) -> Arm:
     model, given = shipped(robot, dynamics), shipped_parameters(robot)
     start = given["initial_positions"]
     points = quintic_then_sine(
-        model.joint_names, start, **given["trajectory"], move_time=MOVE_TIME, total_time=duration, rate=100.0
+        model.joint_names,
+        start,
+        **given["trajectory"],
+        move_time=MOVE_TIME,
+        total_time=duration,
+        rate=100.0,
     )
-    return Arm(model, start, ControllerSettings(**given["gains"], safety=UNCHECKED), points)
+    return Arm(
+        model, start, ControllerSettings(**given["gains"], safety=UNCHECKED), points
+    )
 
 
-def off_by(model: RobotModel, part: float, generator: np.random.Generator) -> RobotModel:
+def off_by(
+    model: RobotModel, part: float, generator: np.random.Generator
+) -> RobotModel:
     """Return a model whose body masses, first moments, inertias and rotor inertias deviate by up to ``part``.
 
     The bodies stay physically consistent: the pseudo-inertia matrix J (4, 4), of second moments S with I = tr(S) 1 - S,
@@ -90,18 +120,27 @@ def off_by(model: RobotModel, part: float, generator: np.random.Generator) -> Ro
         d = np.sqrt(generator.uniform(1.0 - part, 1.0 + part, 4))
         xx, xy, xz, yy, yz, zz = body[INERTIA:]
         trace = (xx + yy + zz) / 2.0
-        second = (trace * np.eye(3) - [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) * np.outer(d[:3], d[:3])
+        second = (
+            trace * np.eye(3) - [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]
+        ) * np.outer(d[:3], d[:3])
         body[MASS] *= d[3] ** 2
         body[FIRST_MOMENT:INERTIA] *= d[:3] * d[3]
         body[INERTIA:] = (np.trace(second) * np.eye(3) - second)[np.triu_indices(3)]
-    robot.rotors[:, ROTOR_INERTIA] *= generator.uniform(1.0 - part, 1.0 + part, len(robot.rotors))
+    robot.rotors[:, ROTOR_INERTIA] *= generator.uniform(
+        1.0 - part, 1.0 + part, len(robot.rotors)
+    )
     return replace(model, kernels=model.kernels.with_parameters(parameters))
 
 
 def load_of(arm: Arm) -> Floats:
     """Return the largest torque of the motion for each joint (n,), friction included, relative to its effort limit."""
-    positions, velocities, accelerations = arm.points.positions, arm.points.velocities, arm.points.accelerations
-    assert velocities is not None and accelerations is not None  # the reference motion has them
+    positions, velocities, accelerations = (
+        arm.points.positions,
+        arm.points.velocities,
+        arm.points.accelerations,
+    )
+    # the reference motion has them
+    assert velocities is not None and accelerations is not None
     torque = arm.model.inverse_dynamics(positions, velocities, accelerations)
     torque += arm.model.friction_torque(positions, velocities)
     return np.asarray((np.abs(torque) / arm.model.effort_limits).max(axis=0))
@@ -115,14 +154,21 @@ def runs_of(arm: Arm, column: str) -> Iterator[tuple[RobotModel, ControllerSetti
     elif column == FRICTION:
         yield arm.model, replace(arm.settings, friction_compensation=False)
     elif column == SATURATING:
-        yield arm.model, replace(arm.settings, effort_limit_scale=(SHARE * load_of(arm).max(),))
+        yield (
+            arm.model,
+            replace(arm.settings, effort_limit_scale=(SHARE * load_of(arm).max(),)),
+        )
     else:
         yield arm.model, arm.settings
 
 
-def track(arm: Arm, model: RobotModel, settings: ControllerSettings) -> tuple[Floats, bool]:
+def track(
+    arm: Arm, model: RobotModel, settings: ControllerSettings
+) -> tuple[Floats, bool]:
     """Control the exact plant with ``model``; return the error (cycles, n), and True if the velocity check fails."""
-    plant = Plant(arm.model, step_size=1.0 / (RATE * STEPS), initial_positions=arm.start)
+    plant = Plant(
+        arm.model, step_size=1.0 / (RATE * STEPS), initial_positions=arm.start
+    )
     controller = make_controller(model, settings)
     count = round(arm.points.times[-1] * RATE) + 1
     errors, fastest = np.empty((count, model.n)), np.zeros(model.n)
@@ -143,12 +189,17 @@ def track(arm: Arm, model: RobotModel, settings: ControllerSettings) -> tuple[Fl
 
 def result(arm: Arm, law: str, column: str) -> Result:
     """Return the result of a law over all runs of a column."""
-    runs = [track(arm, model, replace(settings, law=law)) for model, settings in runs_of(arm, column)]
+    runs = [
+        track(arm, model, replace(settings, law=law))
+        for model, settings in runs_of(arm, column)
+    ]
     errors, too_fast = zip(*runs, strict=True)
     return Result(1e3 * float(np.sqrt(np.mean(np.square(errors)))), any(too_fast))
 
 
-def compare(arm: Arm, columns: Sequence[str] = COLUMNS, laws: Sequence[str] = COMPARED) -> dict[str, dict[str, Result]]:
+def compare(
+    arm: Arm, columns: Sequence[str] = COLUMNS, laws: Sequence[str] = COMPARED
+) -> dict[str, dict[str, Result]]:
     """Return the results of one arm by law and column; shows a progress bar."""
     found: dict[str, dict[str, Result]] = {law: {} for law in laws}
     for law, column in tqdm([*product(laws, columns)], desc=arm.model.name):
@@ -163,7 +214,10 @@ def report() -> str:
         arm = load(title)
         loads = load_of(arm)
         most = int(np.argmax(loads))
-        rows = [[f"`{law}`", *map(str, by_column.values())] for law, by_column in compare(arm).items()]
+        rows = [
+            [f"`{law}`", *map(str, by_column.values())]
+            for law, by_column in compare(arm).items()
+        ]
         parts.append(markdown_table([[title, *COLUMNS], *rows]))
         parts.append(
             f"Torque saturating: `effort_limit_scale` {SHARE * loads[most]:.3f}. The motion needs {loads[most]:.1%} of "

@@ -17,7 +17,12 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 def report_parser(prog: str, about: str) -> argparse.ArgumentParser:
     """Return a parser with the option ``--write FILE``; the first line of ``about`` is the description."""
     parser = argparse.ArgumentParser(prog=prog, description=about.splitlines()[0])
-    parser.add_argument("--write", type=Path, metavar="FILE", help="also write the result to this Markdown file")
+    parser.add_argument(
+        "--write",
+        type=Path,
+        metavar="FILE",
+        help="also write the result to this Markdown file",
+    )
     return parser
 
 
@@ -35,10 +40,15 @@ def print_report(
     """
     if options.write:
         if not complete:
-            raise SystemExit("--write needs a complete run. Cure: remove the options that shorten it")
+            raise SystemExit(
+                "--write needs a complete run. Cure: remove the options that shorten it"
+            )
         around_part(options.write, part)  # to report an error before the long run
     if os.getloadavg()[0] > quiet:
-        print("Other programs have just been running, which affects times. Cure: wait, then repeat", file=sys.stderr)
+        print(
+            "Other programs have just been running, which affects times. Cure: wait, then repeat",
+            file=sys.stderr,
+        )
     try:
         text = report()
     except RobotDynamicsError as problem:
@@ -59,7 +69,9 @@ def around_part(path: Path, part: str) -> tuple[str, str]:
         before, rest = path.read_text(encoding="utf-8").split(begin)
         _, after = rest.split(end)
     except (OSError, ValueError) as problem:
-        raise SystemExit(f"{path}: {problem}. Cure: a Markdown file with one line {begin} and one line {end}") from None
+        raise SystemExit(
+            f"{path}: {problem}. Cure: a Markdown file with one line {begin} and one line {end}"
+        ) from None
     return before + begin, end + after
 
 
@@ -73,7 +85,10 @@ def markdown_table(rows: list[list[str]]) -> str:
     """Return rows of cells as a Markdown table; the first row is the header."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     head, *body = (
-        "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
+        "| "
+        + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        + " |"
+        for row in rows
     )
     rule = "| " + " | ".join("-" * width for width in widths) + " |"
     return "\n".join([head, rule, *body])
@@ -82,7 +97,13 @@ def markdown_table(rows: list[list[str]]) -> str:
 def machine(packages: Sequence[str]) -> str:
     """Return the machine and the versions of these packages in one line."""
     lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    names = [
+        line.partition(":")[2].strip()
+        for line in lines
+        if line.startswith("model name")
+    ]
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     cpu = names[0] if names else platform.machine()
-    return f"{cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, {versions}"
+    return (
+        f"{cpu}, {os.cpu_count()} cores; Python {platform.python_version()}, {versions}"
+    )

@@ -14,9 +14,34 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks.document import machine, print_report, report_parser
-from benchmarks.peers import ALGORITHMS, BATCHED, STATES, THREADS, Calls, mujoco_calls, ours, pinocchio
-from benchmarks.robots import ROBOTS, Floats, Robot, States, model_of, random_states, urdf_file
-from benchmarks.tables import CUSTOMISED, GENERAL, MUJOCO, Times, missed, ratio_table, time_table
+from benchmarks.peers import (
+    ALGORITHMS,
+    BATCHED,
+    STATES,
+    THREADS,
+    Calls,
+    mujoco_calls,
+    ours,
+    pinocchio,
+)
+from benchmarks.robots import (
+    ROBOTS,
+    Floats,
+    Robot,
+    States,
+    model_of,
+    random_states,
+    urdf_file,
+)
+from benchmarks.tables import (
+    CUSTOMISED,
+    GENERAL,
+    MUJOCO,
+    Times,
+    missed,
+    ratio_table,
+    time_table,
+)
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 
 COMMAND = "python -m benchmarks.dynamics"
@@ -47,7 +72,9 @@ def with_algorithm(libraries: Mapping[str, Calls], algorithm: str) -> dict[str, 
     return {name: calls for name, calls in libraries.items() if algorithm in calls}
 
 
-def check_agreement(robot: str, libraries: Mapping[str, Calls], algorithm: str, states: States) -> None:
+def check_agreement(
+    robot: str, libraries: Mapping[str, Calls], algorithm: str, states: States
+) -> None:
     """Exit if a library's results differ from those of the customised model by more than TOLERANCE.
 
     The difference is relative to the largest number of each result.
@@ -57,7 +84,9 @@ def check_agreement(robot: str, libraries: Mapping[str, Calls], algorithm: str, 
     for row in rows:
         sample = [column[row] for column in vectors]
         values: dict[str, Floats] = {
-            name: calls[algorithm].value(calls[algorithm].function(*calls[algorithm].arguments(*sample)))
+            name: calls[algorithm].value(
+                calls[algorithm].function(*calls[algorithm].arguments(*sample))
+            )
             for name, calls in with_algorithm(libraries, algorithm).items()
         }
         expected = values[CUSTOMISED]
@@ -70,16 +99,25 @@ def check_agreement(robot: str, libraries: Mapping[str, Calls], algorithm: str, 
                 )
 
 
-def measure(libraries: Mapping[str, Calls], algorithm: str, states: States, core: list[int]) -> dict[str, Floats]:
+def measure(
+    libraries: Mapping[str, Calls], algorithm: str, states: States, core: list[int]
+) -> dict[str, Floats]:
     """Return the time per call (s) of each round for all libraries with the algorithm; single calls on one core."""
     vectors = [getattr(states, name) for name in ALGORITHMS[algorithm]]
-    offered = {name: calls[algorithm] for name, calls in with_algorithm(libraries, algorithm).items()}
+    offered = {
+        name: calls[algorithm]
+        for name, calls in with_algorithm(libraries, algorithm).items()
+    }
     if algorithm in BATCHED:
-        batches = {name: Timed(call.function, [call.arguments(*vectors)]) for name, call in offered.items()}
+        batches = {
+            name: Timed(call.function, [call.arguments(*vectors)])
+            for name, call in offered.items()
+        }
         return interleaved(batches, BATCH_ROUNDS, 1, warm=True)
     samples = [[column[k].copy() for column in vectors] for k in range(SINGLE_STATES)]
     singles = {
-        name: Timed(call.function, [call.arguments(*sample) for sample in samples]) for name, call in offered.items()
+        name: Timed(call.function, [call.arguments(*sample) for sample in samples])
+        for name, call in offered.items()
     }
     with bound_to(core):
         return interleaved(singles, ROUNDS, BLOCK)
@@ -96,17 +134,31 @@ def run(names: list[str]) -> tuple[Times, float]:
     times: dict[str, dict[str, dict[str, Floats]]] = {name: {} for name in names}
     busy = float(THREADS)
     with bound_to(cores):
-        for name in tqdm(names, desc="compiling what is not cached, comparing", leave=False):
+        for name in tqdm(
+            names, desc="compiling what is not cached, comparing", leave=False
+        ):
             n, robots[name] = load(ROBOTS[name])
-            states[name] = random_states(n, SINGLE_STATES, seed=n), random_states(n, STATES, seed=n + 1)
+            states[name] = (
+                random_states(n, SINGLE_STATES, seed=n),
+                random_states(n, STATES, seed=n + 1),
+            )
             for algorithm in ALGORITHMS:
-                check_agreement(name, robots[name], algorithm, states[name][algorithm in BATCHED])
-        for name, algorithm in tqdm([*product(names, ALGORITHMS)], desc="timing", leave=False):
+                check_agreement(
+                    name, robots[name], algorithm, states[name][algorithm in BATCHED]
+                )
+        for name, algorithm in tqdm(
+            [*product(names, ALGORITHMS)], desc="timing", leave=False
+        ):
             batched = algorithm in BATCHED
             wall, processors = time.perf_counter(), time.process_time()
-            times[name][algorithm] = measure(robots[name], algorithm, states[name][batched], cores[-1:])
+            times[name][algorithm] = measure(
+                robots[name], algorithm, states[name][batched], cores[-1:]
+            )
             if batched:
-                busy = min(busy, (time.process_time() - processors) / (time.perf_counter() - wall))
+                busy = min(
+                    busy,
+                    (time.process_time() - processors) / (time.perf_counter() - wall),
+                )
     return times, busy
 
 
@@ -137,10 +189,22 @@ Times of a call in microseconds; of a batch, for each of its states:
 def main() -> None:
     """Run the benchmark from the command line."""
     parser = report_parser(COMMAND, __doc__)
-    parser.add_argument("--robots", nargs="+", choices=list(ROBOTS), default=list(ROBOTS), help="only these robots")
+    parser.add_argument(
+        "--robots",
+        nargs="+",
+        choices=list(ROBOTS),
+        default=list(ROBOTS),
+        help="only these robots",
+    )
     options = parser.parse_args()
     complete = set(options.robots) == set(ROBOTS)
-    print_report(options, lambda: report(*run(options.robots)), PART, complete=complete, quiet=QUIET)
+    print_report(
+        options,
+        lambda: report(*run(options.robots)),
+        PART,
+        complete=complete,
+        quiet=QUIET,
+    )
 
 
 if __name__ == "__main__":

@@ -30,7 +30,8 @@ FUNCTIONS = ("inverse_dynamics", "gravity_torque", "mass_matrix", "forward_dynam
 ROUNDS, SINGLE_CALLS = 200, 10_000_000  # a round has 1000 calls
 PYTHON_ROUNDS, BLOCK, STATES = 50, 200, 2000
 FLAGS = ("-O3", "-DNDEBUG")
-DEFINED = (  # as Pinocchio's CMake files define them for programs that link the wheel's library
+# as Pinocchio's CMake files define them for programs that link the wheel's library
+DEFINED = (
     "BOOST_MPL_LIMIT_LIST_SIZE=30",
     "BOOST_MPL_LIMIT_VECTOR_SIZE=30",
     "BOOST_MPL_CFG_NO_PREPROCESSED_HEADERS",
@@ -49,9 +50,13 @@ Times = dict[str, dict[str, dict[str, Floats]]]
 
 def run_command(*command: object) -> str:
     """Return the output of a command; exits with its messages if it fails."""
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*map(str, command)], capture_output=True, text=True, check=False
+    )
     if done.returncode:
-        raise SystemExit(f"{command[0]} failed: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        raise SystemExit(
+            f"{command[0]} failed: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
     return done.stdout
 
 
@@ -60,22 +65,59 @@ def prefix(package: str) -> Path:
     try:
         return Path(str(distribution(package).locate_file("cmeel.prefix")))
     except PackageNotFoundError:
-        raise SystemExit(f"The headers of {package} are missing. Cure: pip install {package}") from None
+        raise SystemExit(
+            f"The headers of {package} are missing. Cure: pip install {package}"
+        ) from None
 
 
 def compiled_times(robot: Robot, folder: Path, calls: int) -> Times:
     """Return the times in one C++ program of the exported functions in ``folder`` and of Pinocchio's."""
     own = next(folder.glob("*_dynamics.h")).stem
-    peer, eigen, headers = prefix("pin"), prefix("cmeel-eigen"), prefix("cmeel-urdfdom-headers")
-    included = (folder, peer / "include", eigen / "include/eigen3", headers / "include/urdfdom_headers")
+    peer, eigen, headers = (
+        prefix("pin"),
+        prefix("cmeel-eigen"),
+        prefix("cmeel-urdfdom-headers"),
+    )
+    included = (
+        folder,
+        peer / "include",
+        eigen / "include/eigen3",
+        headers / "include/urdfdom_headers",
+    )
     paths = [f"-I{path}" for path in (*included, peer / "include/urdfdom")]
-    run_command("gcc", "-std=c99", *FLAGS, "-c", folder / f"{own}.c", "-o", folder / "own.o")
-    defined = [f"-D{x}" for x in (*DEFINED, f"ROBOT={own.removesuffix('_dynamics')}", f'HEADER="{own}.h"')]
+    run_command(
+        "gcc", "-std=c99", *FLAGS, "-c", folder / f"{own}.c", "-o", folder / "own.o"
+    )
+    defined = [
+        f"-D{x}"
+        for x in (
+            *DEFINED,
+            f"ROBOT={own.removesuffix('_dynamics')}",
+            f'HEADER="{own}.h"',
+        )
+    ]
     source, program = Path(__file__).with_name("export_peer.cpp"), folder / "program"
-    linked = [f"-L{peer / 'lib'}", f"-Wl,-rpath,{peer / 'lib'}", *(f"-l{x}" for x in LIBRARIES)]
-    run_command("g++", "-std=c++17", *FLAGS, *defined, *paths, source, folder / "own.o", *linked, "-o", program)
+    linked = [
+        f"-L{peer / 'lib'}",
+        f"-Wl,-rpath,{peer / 'lib'}",
+        *(f"-l{x}" for x in LIBRARIES),
+    ]
+    run_command(
+        "g++",
+        "-std=c++17",
+        *FLAGS,
+        *defined,
+        *paths,
+        source,
+        folder / "own.o",
+        *linked,
+        "-o",
+        program,
+    )
     times: Times = {}
-    for line in run_command(program, urdf_file(robot), ROUNDS, calls, *robot.locked).splitlines():
+    for line in run_command(
+        program, urdf_file(robot), ROUNDS, calls, *robot.locked
+    ).splitlines():
         function, library, kind, value = line.split()
         kinds = times.setdefault(function, {}).setdefault(library, {})
         kinds[kind] = np.append(kinds.get(kind, []), 1e-9 * float(value))
@@ -85,13 +127,24 @@ def compiled_times(robot: Robot, folder: Path, calls: int) -> Times:
 def module_of(folder: Path) -> ModuleType:
     """Return the Python module of the exported files in a folder."""
     target = folder / "python"
-    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--target")
+    pip = (
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-build-isolation",
+        "--no-deps",
+        "--target",
+    )
     run_command(*pip, target, folder)
     sys.path.insert(0, str(target))
     return importlib.import_module(next(folder.glob("*_dynamics.h")).stem)
 
 
-def python_times(robot: Robot, model: RobotModel, module: ModuleType) -> dict[str, dict[str, Floats]]:
+def python_times(
+    robot: Robot, model: RobotModel, module: ModuleType
+) -> dict[str, dict[str, Floats]]:
     """Return the times (s) of rounds by function and library, called from Python."""
     states = random_states(model.n, STATES, seed=model.n)
     calls = pinocchio(urdf_file(robot), model.joint_names)["Pinocchio"]
@@ -99,20 +152,47 @@ def python_times(robot: Robot, model: RobotModel, module: ModuleType) -> dict[st
     times = {}
     for name in FUNCTIONS:
         own = {
-            title: Call(getattr(x, name), lambda *x: x, np.array) for title, x in (("module", module), ("use", used))
+            title: Call(getattr(x, name), lambda *x: x, np.array)
+            for title, x in (("module", module), ("use", used))
         }
-        samples = [[getattr(states, x)[k].copy() for x in SINGLE[name]] for k in range(STATES)]
+        samples = [
+            [getattr(states, x)[k].copy() for x in SINGLE[name]] for k in range(STATES)
+        ]
         offered = {**own, "Pinocchio": calls[name]}
-        timed = {title: Timed(x.function, [x.arguments(*sample) for sample in samples]) for title, x in offered.items()}
+        timed = {
+            title: Timed(x.function, [x.arguments(*sample) for sample in samples])
+            for title, x in offered.items()
+        }
         times[name] = interleaved(timed, PYTHON_ROUNDS, BLOCK)
     return times
 
 
 def report(names: list[str], calls: int) -> str:
     """Measure the robots and return the results as Markdown."""
-    compiled = [["C", "", *(f"{ROBOTS[name].title}: {x}" for name in names for x in ("ratio", "ns", "worst, us"))]]
-    python = [["Python", *(f"{ROBOTS[name].title}: {x}" for name in names for x in ("module", "us", "`use`", "us"))]]
-    rows: dict[str, list[str]] = {name: [name, "required 0.5, goal 0.3"] for name in FUNCTIONS}
+    compiled = [
+        [
+            "C",
+            "",
+            *(
+                f"{ROBOTS[name].title}: {x}"
+                for name in names
+                for x in ("ratio", "ns", "worst, us")
+            ),
+        ]
+    ]
+    python = [
+        [
+            "Python",
+            *(
+                f"{ROBOTS[name].title}: {x}"
+                for name in names
+                for x in ("module", "us", "`use`", "us")
+            ),
+        ]
+    ]
+    rows: dict[str, list[str]] = {
+        name: [name, "required 0.5, goal 0.3"] for name in FUNCTIONS
+    }
     python_rows = {name: [name] for name in FUNCTIONS}
     with bound_to(available_cores(1)):
         for name in tqdm(names, desc="exporting, compiling, timing", leave=False):
@@ -128,7 +208,9 @@ def report(names: list[str], calls: int) -> str:
                         f"{1e9 * np.median(own['round']):.0f} / {1e9 * np.median(peer['round']):.0f}",
                         f"{worst[0]:.0f} / {worst[1]:.0f}",
                     ]
-                for function, by_library in python_times(robot, model, module_of(folder)).items():
+                for function, by_library in python_times(
+                    robot, model, module_of(folder)
+                ).items():
                     peer_times = by_library["Pinocchio"]
                     for library in ("module", "use"):
                         times = by_library[library]
@@ -154,11 +236,27 @@ calls; `use` is the method of `RobotModel` after `use(module)`:
 def main() -> None:
     """Run the benchmark from the command line."""
     parser = report_parser(COMMAND, __doc__)
-    parser.add_argument("--robots", nargs="+", choices=list(NAMES), default=list(NAMES), help="only these robots")
-    parser.add_argument("--calls", type=int, default=SINGLE_CALLS, help="number of calls for the worst time")
+    parser.add_argument(
+        "--robots",
+        nargs="+",
+        choices=list(NAMES),
+        default=list(NAMES),
+        help="only these robots",
+    )
+    parser.add_argument(
+        "--calls",
+        type=int,
+        default=SINGLE_CALLS,
+        help="number of calls for the worst time",
+    )
     options = parser.parse_args()
     complete = set(options.robots) == set(NAMES) and options.calls == SINGLE_CALLS
-    print_report(options, lambda: report(options.robots, options.calls), COMMAND, complete=complete)
+    print_report(
+        options,
+        lambda: report(options.robots, options.calls),
+        COMMAND,
+        complete=complete,
+    )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,10 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.link_tree import Link, LinkTree
 from robot_dynamics_ros.textbooks.generalized_dalembert import joint_terms
 from robot_dynamics_ros.textbooks.lagrange import generalized_forces, joint_coefficients
-from robot_dynamics_ros.textbooks.newton_euler import newton_euler_base, newton_euler_links
+from robot_dynamics_ros.textbooks.newton_euler import (
+    newton_euler_base,
+    newton_euler_links,
+)
 
 SIZES = tuple(range(1, 9))
 FITTED = SIZES[3:]  # sizes of the fit of the growth
@@ -40,7 +43,10 @@ COUNTED: dict[str, tuple[Form, str]] = {
     "Lagrange-Euler": (lagrange_euler, "Milicevic Table 3, Lagrange-Euler"),
     "generalized d'Alembert": (dalembert, "Milicevic Table 3, d'Alembert"),
     "Newton-Euler, base frame": (newton_euler_base, "Milicevic Table 3, Newton-Euler"),
-    "Newton-Euler, link frames": (newton_euler_links, "Milicevic Table 3, Newton-Euler"),
+    "Newton-Euler, link frames": (
+        newton_euler_links,
+        "Milicevic Table 3, Newton-Euler",
+    ),
 }
 """Forms, and the name of the printed count of each."""
 
@@ -60,7 +66,9 @@ class _Number(Counted):
         return _Number(super()._done(operation, result), self.tally)
 
     def __mul__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, np.ndarray) else super().__mul__(other)
+        return (
+            NotImplemented if isinstance(other, np.ndarray) else super().__mul__(other)
+        )
 
 
 class _Straight:
@@ -83,7 +91,9 @@ class CountedTree(LinkTree):
     def base_placements(self, q: Any) -> tuple[Any, Any]:
         """Return the placements as LinkTree does, in arrays of objects."""
         rotations, origins = [], []
-        for i, (link, position) in enumerate(zip(self.links, self.joint_positions(q), strict=True)):
+        for i, (link, position) in enumerate(
+            zip(self.links, self.joint_positions(q), strict=True)
+        ):
             rotation, origin = link.placed(float(position))
             if i > 0:
                 origin = origins[-1] + rotations[-1] @ origin
@@ -112,10 +122,15 @@ def run_counted(form: Form, n: int, tally: Counter[str]) -> Any:
     tree = random_chain(n)
     links = []
     for link in tree.links:
-        numbers = (counted(x) for x in (link.rotation, link.position, link.mass, link.com, link.inertia))
+        numbers = (
+            counted(x)
+            for x in (link.rotation, link.position, link.mass, link.com, link.inertia)
+        )
         links.append(Link(link.joint, link.parent, link.prismatic, *numbers))
     straight: Any = _Straight(n)
-    counting = CountedTree(tuple(links), (), straight, tree.rotor_couplings, counted(tree.gravity))
+    counting = CountedTree(
+        tuple(links), (), straight, tree.rotor_couplings, counted(tree.gravity)
+    )
     return form(counting, *map(counted, state(n)))
 
 
@@ -125,18 +140,27 @@ def polynomial(values: list[int]) -> tuple[Fraction, ...]:
     The count of one joint deviates from some polynomials, because products of two constants are not counted.
     """
     n = sympy.Symbol("n")
-    found = sympy.Poly(sympy.interpolate(list(zip(SIZES[1:], values[1:], strict=True)), n), n)
+    found = sympy.Poly(
+        sympy.interpolate(list(zip(SIZES[1:], values[1:], strict=True)), n), n
+    )
     return tuple(Fraction(c.p, c.q) for c in found.all_coeffs())
 
 
 def formula(coefficients: Polynomial) -> str:
     """Return a polynomial as text, such as 128/3 n^4 - 4."""
     text = ""
-    for power, c in zip(range(len(coefficients) - 1, -1, -1), coefficients, strict=True):
+    for power, c in zip(
+        range(len(coefficients) - 1, -1, -1), coefficients, strict=True
+    ):
         if c != 0:
             factor = "" if abs(c) == 1 and power > 0 else f"{abs(c)} "
             sign = (" - " if c < 0 else " + ") if text else ("-" if c < 0 else "")
-            text += sign + (factor + ("" if power == 0 else "n" if power == 1 else f"n^{power}")).strip()
+            text += (
+                sign
+                + (
+                    factor + ("" if power == 0 else "n" if power == 1 else f"n^{power}")
+                ).strip()
+            )
     return text
 
 

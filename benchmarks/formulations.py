@@ -33,7 +33,9 @@ IMAGE = Path("images") / "formulations.png"
 
 def all_counts() -> dict[str, list[Count]]:
     """Return the counts for SIZES of each counted form."""
-    return {name: [count(form, n) for n in SIZES] for name, (form, _) in COUNTED.items()}
+    return {
+        name: [count(form, n) for n in SIZES] for name, (form, _) in COUNTED.items()
+    }
 
 
 def all_times(passes: int = 12) -> dict[str, list[float]]:
@@ -41,7 +43,10 @@ def all_times(passes: int = 12) -> dict[str, list[float]]:
     times = {name: [np.inf] * len(SIZES) for name in TIMED}
     for _ in range(passes):
         for name, form in TIMED.items():
-            times[name] = [min(best, seconds(form, n)) for best, n in zip(times[name], SIZES, strict=True)]
+            times[name] = [
+                min(best, seconds(form, n))
+                for best, n in zip(times[name], SIZES, strict=True)
+            ]
     return times
 
 
@@ -60,10 +65,17 @@ def polynomial_table(counts: dict[str, list[Count]]) -> str:
     """Return a table of counted and printed polynomials."""
     rows = [["form", "", "multiplications", "additions"]]
     for name, (_, source) in COUNTED.items():
-        ours = [formula(polynomial(list(values))) for values in zip(*counts[name], strict=True)]
+        ours = [
+            formula(polynomial(list(values)))
+            for values in zip(*counts[name], strict=True)
+        ]
         rows += [
             [name, "counted", *ours],
-            ["", "printed", *(formula(coefficients) for coefficients in PRINTED[source])],
+            [
+                "",
+                "printed",
+                *(formula(coefficients) for coefficients in PRINTED[source]),
+            ],
         ]
     return markdown_table(rows)
 
@@ -81,8 +93,19 @@ def time_table(counts: dict[str, list[Count]], times: dict[str, list[float]]) ->
     """Return a table of times (us) for SIZES, and of the exponents of n for times and counts."""
     rows = [["form", *(f"n = {n}" for n in SIZES), "growth", "of the counts"]]
     for name, values in times.items():
-        counted = f"n^{exponent([float(sum(c)) for c in counts[name]]):.1f}" if name in counts else "–"
-        rows.append([name, *(f"{1e6 * value:.0f}" for value in values), f"n^{exponent(values):.1f}", counted])
+        counted = (
+            f"n^{exponent([float(sum(c)) for c in counts[name]]):.1f}"
+            if name in counts
+            else "–"
+        )
+        rows.append(
+            [
+                name,
+                *(f"{1e6 * value:.0f}" for value in values),
+                f"n^{exponent(values):.1f}",
+                counted,
+            ]
+        )
     return markdown_table(rows)
 
 
@@ -114,7 +137,9 @@ fitted from n = {FITTED[0]} to {FITTED[-1]}; at these sizes the highest power of
 """
 
 
-def draw(counts: dict[str, list[Count]], times: dict[str, list[float]], path: Path) -> None:
+def draw(
+    counts: dict[str, list[Count]], times: dict[str, list[float]], path: Path
+) -> None:
     """Plot counts, printed counts and times to a PNG file."""
     import matplotlib  # imported here because it takes a second
 
@@ -125,13 +150,28 @@ def draw(counts: dict[str, list[Count]], times: dict[str, list[float]], path: Pa
     colours = {name: f"C{i}" for i, name in enumerate(times)}
     sources = set()
     for name, (_, source) in COUNTED.items():
-        left.plot(SIZES, [sum(c) for c in counts[name]], "o-", ms=4, color=colours[name], label=name)
+        left.plot(
+            SIZES,
+            [sum(c) for c in counts[name]],
+            "o-",
+            ms=4,
+            color=colours[name],
+            label=name,
+        )
         if source not in sources:
             expected = [sum(printed(source, n)) for n in SIZES]
-            left.plot(SIZES, expected, "--", color=colours[name], label=source.replace("Milicevic ", ""))
+            left.plot(
+                SIZES,
+                expected,
+                "--",
+                color=colours[name],
+                label=source.replace("Milicevic ", ""),
+            )
             sources.add(source)
     for name, values in times.items():
-        right.plot(SIZES, 1e6 * np.array(values), "o-", ms=4, color=colours[name], label=name)
+        right.plot(
+            SIZES, 1e6 * np.array(values), "o-", ms=4, color=colours[name], label=name
+        )
     left.set(title="multiplications and additions", xlabel="joints n")
     right.set(title="time of one state in NumPy, µs", xlabel="joints n")
     for axes in (left, right):
@@ -149,7 +189,11 @@ def main() -> None:
     """Run the benchmark from the command line."""
     options = report_parser(COMMAND, __doc__).parse_args()
     counts, times = all_counts(), all_times()
-    print_report(options, lambda: f"{count_report(counts)}\n{time_report(counts, times)}", "make formulations")
+    print_report(
+        options,
+        lambda: f"{count_report(counts)}\n{time_report(counts, times)}",
+        "make formulations",
+    )
     if options.write:
         draw(counts, times, options.write.parent / IMAGE)
 

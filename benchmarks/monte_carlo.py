@@ -20,7 +20,8 @@ from benchmarks.simulation_peers import HOLD, STEP, Case, mujoco_model, mujoco_o
 from robot_dynamics_ros.simulation import PlantBatch
 
 PLANTS = 1000
-CHUNK = 10  # robots per task of a MuJoCo thread; from 1 to 150 its speed is the same within the noise
+# robots per task of a MuJoCo thread; from 1 to 150 its speed is the same within the noise
+CHUNK = 10
 
 Many = Callable[[], Floats]
 """Function that simulates all robots from their start and returns their final positions (plants, n)."""
@@ -51,7 +52,9 @@ def our_many(case: Case, robots: Spread, integrator: str, *, customised: bool) -
         model.scaled(mass=float(mass), friction=float(friction))
         for mass, friction in zip(robots.mass, robots.friction, strict=True)
     ]
-    plants = PlantBatch(models, integrator=integrator, step_size=STEP, initial_positions=robots.start)
+    plants = PlantBatch(
+        models, integrator=integrator, step_size=STEP, initial_positions=robots.start
+    )
 
     def run() -> Floats:
         plants.reset()
@@ -81,9 +84,13 @@ def mujoco_many(case: Case, robots: Spread, integrator: str) -> Many:
     size = mujoco.mj_stateSize(base, mujoco.mjtState.mjSTATE_FULLPHYSICS.value)
     first = np.zeros((count, size))  # time, positions, velocities
     first[:, 1 : 1 + n] = own(robots.start)
-    control = np.ascontiguousarray(np.broadcast_to(np.repeat(own(case.torque), HOLD, axis=0), (count, steps, n)))
+    control = np.ascontiguousarray(
+        np.broadcast_to(np.repeat(own(case.torque), HOLD, axis=0), (count, steps, n))
+    )
     states = np.empty((count, steps, size))
-    columns = 1 + np.array([base.joint(name).qposadr[0] for name in case.model.joint_names])
+    columns = 1 + np.array(
+        [base.joint(name).qposadr[0] for name in case.model.joint_names]
+    )
     pool = Rollout(nthread=THREADS)
     applied = mujoco.mjtState.mjSTATE_QFRC_APPLIED.value
 

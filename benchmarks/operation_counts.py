@@ -27,7 +27,12 @@ from robot_dynamics_ros.dynamics.codegen.tracing import (
     run,
     trace_algorithm,
 )
-from robot_dynamics_ros.dynamics.kernels.layout import BODY_SIZE, REVOLUTE, ROTOR_SIZE, ModelArrays
+from robot_dynamics_ros.dynamics.kernels.layout import (
+    BODY_SIZE,
+    REVOLUTE,
+    ROTOR_SIZE,
+    ModelArrays,
+)
 from robot_dynamics_ros.dynamics.model.model_data import views
 
 COMMAND = "python -m benchmarks.operation_counts"
@@ -35,7 +40,13 @@ ALGORITHMS = (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)
 LARGEST = 12
 
 # Robots of this package and their dynamics files; the planar arm with the point masses of Craig 6.7.
-ROBOTS = {"panda": "panda", "ur5e": "ur5e", "puma560": "puma560", "scara": "scara", "planar_2r": "planar_2r_craig"}
+ROBOTS = {
+    "panda": "panda",
+    "ur5e": "ur5e",
+    "puma560": "puma560",
+    "scara": "scara",
+    "planar_2r": "planar_2r_craig",
+}
 
 
 class Count(NamedTuple):
@@ -75,7 +86,12 @@ def printed(source: str, n: int) -> Count:
     """Return a printed count for n joints."""
 
     def value(polynomial: Polynomial) -> int:
-        return int(sum(coefficient * n**power for power, coefficient in enumerate(reversed(polynomial))))
+        return int(
+            sum(
+                coefficient * n**power
+                for power, coefficient in enumerate(reversed(polynomial))
+            )
+        )
 
     multiplications, additions = PRINTED[source]
     return Count(value(multiplications), value(additions))
@@ -92,7 +108,9 @@ def general_count(algorithm: Algorithm, n: int) -> Count:
 
 def customised_count(algorithm: Algorithm, model: RobotModel) -> Count:
     """Return the count of the generated kernel of a robot, whose masses and inertias are arguments."""
-    program = trace_algorithm(algorithm, model.kernels.topology, model.kernels.parameters)
+    program = trace_algorithm(
+        algorithm, model.kernels.topology, model.kernels.parameters
+    )
     assert program is not None
     return _count(program.trace.count_operations(program.results.ravel().tolist()))
 
@@ -101,14 +119,22 @@ def folded_count(algorithm: Algorithm, model: RobotModel) -> Count:
     """Return the count of a kernel in which masses and inertias are constants, too, for a fixed payload."""
     trace = Trace()
     robot = views(model.kernels.topology, model.kernels.parameters)
-    known = robot._replace(**{name: np.frompyfunc(float, 1, 1)(getattr(robot, name)) for name in _NUMBERS})
-    return _count(trace.count_operations(_run(algorithm, known, model.n, trace.input).ravel().tolist()))
+    known = robot._replace(
+        **{name: np.frompyfunc(float, 1, 1)(getattr(robot, name)) for name in _NUMBERS}
+    )
+    return _count(
+        trace.count_operations(
+            _run(algorithm, known, model.n, trace.input).ravel().tolist()
+        )
+    )
 
 
 _NUMBERS = ("factors", "bodies", "rotors", "gravity")
 
 
-def _run(algorithm: Algorithm, robot: ModelArrays, n: int, number: Callable[[str, int], Any]) -> Any:
+def _run(
+    algorithm: Algorithm, robot: ModelArrays, n: int, number: Callable[[str, int], Any]
+) -> Any:
     """Run the Python source of a kernel and return its results; ``number(vector, joint)`` makes its arguments."""
     vectors: Any = [np.empty(n, dtype=object) for _ in algorithm.vectors]
     for name, vector in zip(algorithm.vectors, vectors, strict=True):
@@ -124,9 +150,20 @@ def _random_arm(n: int, tally: Counter[str]) -> ModelArrays:
     for body, link in zip(bodies, chain.links, strict=True):
         mass, com = link.mass, link.com
         inertia = link.inertia + mass * (com @ com * np.eye(3) - np.outer(com, com))
-        body[:] = (*link.rotation.flat, *link.position, mass, *(mass * com), *inertia[np.triu_indices(3)])
+        body[:] = (
+            *link.rotation.flat,
+            *link.position,
+            mass,
+            *(mass * com),
+            *inertia[np.triu_indices(3)],
+        )
     tree = np.array([[i - 1, REVOLUTE, i, i + 1] for i in range(n)])
-    numbers = {"factors": np.ones(n), "bodies": bodies, "rotors": np.empty((0, ROTOR_SIZE)), "gravity": chain.gravity}
+    numbers = {
+        "factors": np.ones(n),
+        "bodies": bodies,
+        "rotors": np.empty((0, ROTOR_SIZE)),
+        "gravity": chain.gravity,
+    }
     counted = np.frompyfunc(lambda number: Counted(number, tally), 1, 1)
     objects = {name: counted(values) for name, values in numbers.items()}
     return ModelArrays(tree=tree, coordinates=np.arange(n), **objects)
@@ -141,7 +178,10 @@ def general_table() -> str:
     rows = [["n", *(algorithm.name for algorithm in ALGORITHMS), *PRINTED]]
     for n in range(1, LARGEST + 1):
         ours = [str(general_count(algorithm, n)) for algorithm in ALGORITHMS]
-        books = ["–" if source.startswith("Craig") and n < 2 else str(printed(source, n)) for source in PRINTED]
+        books = [
+            "–" if source.startswith("Craig") and n < 2 else str(printed(source, n))
+            for source in PRINTED
+        ]
         rows.append([str(n), *ours, *books])
     return markdown_table(rows)
 
@@ -149,15 +189,27 @@ def general_table() -> str:
 def customised_table() -> str:
     """Return a table of the generated kernels of shipped robots, the general one and Craig's count."""
     name = INVERSE_DYNAMICS.name
-    columns = *(algorithm.name for algorithm in ALGORITHMS), f"{name}, all constant", f"{name}, general", "Craig 6.13"
+    columns = (
+        *(algorithm.name for algorithm in ALGORITHMS),
+        f"{name}, all constant",
+        f"{name}, general",
+        "Craig 6.13",
+    )
     rows = [["robot", "n", "rotors", *columns]]
     for name in ROBOTS:
         model = shipped(name, ROBOTS[name])
         craig = str(printed("Craig 6.13, Newton-Euler", model.n))
         counts = [customised_count(algorithm, model) for algorithm in ALGORITHMS]
-        counts += [folded_count(INVERSE_DYNAMICS, model), general_count(INVERSE_DYNAMICS, model.n)]
-        book = f"{craig}; closed form {CRAIG_PLANAR_ARM}" if name == "planar_2r" else craig
-        rows.append([name, str(model.n), str(len(model.rotor_names)), *map(str, counts), book])
+        counts += [
+            folded_count(INVERSE_DYNAMICS, model),
+            general_count(INVERSE_DYNAMICS, model.n),
+        ]
+        book = (
+            f"{craig}; closed form {CRAIG_PLANAR_ARM}" if name == "planar_2r" else craig
+        )
+        rows.append(
+            [name, str(model.n), str(len(model.rotor_names)), *map(str, counts), book]
+        )
     return markdown_table(rows)
 
 
@@ -165,7 +217,10 @@ def report() -> str:
     """Return the counts as Markdown."""
     two, three = (general_count(INVERSE_DYNAMICS, n) for n in (2, 3))
     slopes = [after - before for before, after in zip(two, three, strict=True)]
-    terms = [f"{slope}n{count - 2 * slope:+d}" for slope, count in zip(slopes, two, strict=True)]
+    terms = [
+        f"{slope}n{count - 2 * slope:+d}"
+        for slope, count in zip(slopes, two, strict=True)
+    ]
     return f"""\
 Command: `{COMMAND}`. Multiplications / additions (including subtractions).
 

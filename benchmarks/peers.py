@@ -31,7 +31,9 @@ SINGLE = {
     "forward_dynamics": ("q", "qd", "tau"),
     "inverse_dynamics_derivatives": ("q", "qd", "qdd"),
 }
-BATCHED = {name + BATCH: SINGLE[name] for name in ("inverse_dynamics", "forward_dynamics")}
+BATCHED = {
+    name + BATCH: SINGLE[name] for name in ("inverse_dynamics", "forward_dynamics")
+}
 ALGORITHMS = {**SINGLE, **BATCHED}
 
 
@@ -52,7 +54,11 @@ def ours(model: RobotModel) -> Calls:
     """Return the public methods of a model."""
 
     def call(name: str) -> Call:
-        return Call(getattr(model, name.removesuffix(BATCH)), lambda *vectors: vectors, lambda result: np.array(result))
+        return Call(
+            getattr(model, name.removesuffix(BATCH)),
+            lambda *vectors: vectors,
+            lambda result: np.array(result),
+        )
 
     return {name: call(name) for name in ALGORITHMS}
 
@@ -63,7 +69,11 @@ def pinocchio(urdf: Path, joint_names: Sequence[str]) -> dict[str, Calls]:
     Joints that are not in ``joint_names`` are locked at position 0. Batches run on THREADS threads.
     """
     model = pin.buildModelFromUrdf(str(urdf))
-    others = [model.getJointId(name) for name in list(model.names)[1:] if name not in joint_names]
+    others = [
+        model.getJointId(name)
+        for name in list(model.names)[1:]
+        if name not in joint_names
+    ]
     model = pin.buildReducedModel(model, others, pin.neutral(model))
     data, pool = model.createData(), pin.ModelPool(model, THREADS)
     joints = [model.joints[model.getJointId(name)] for name in joint_names]
@@ -73,8 +83,14 @@ def pinocchio(urdf: Path, joint_names: Sequence[str]) -> dict[str, Calls]:
         # Continuous joints are given by cosine and sine.
         out = np.empty((*q.shape[:-1], model.nq))
         for j, joint in enumerate(joints):
-            columns = q[..., j] if joint.nq == 1 else np.stack([np.cos(q[..., j]), np.sin(q[..., j])], axis=-1)
-            out[..., joint.idx_q : joint.idx_q + joint.nq] = columns.reshape((*q.shape[:-1], joint.nq))
+            columns = (
+                q[..., j]
+                if joint.nq == 1
+                else np.stack([np.cos(q[..., j]), np.sin(q[..., j])], axis=-1)
+            )
+            out[..., joint.idx_q : joint.idx_q + joint.nq] = columns.reshape(
+                (*q.shape[:-1], joint.nq)
+            )
         return out
 
     def vectors(q: Floats, *rates: Floats) -> list[Floats]:
@@ -86,8 +102,12 @@ def pinocchio(urdf: Path, joint_names: Sequence[str]) -> dict[str, Calls]:
     def symmetric(upper: Floats) -> Floats:
         return square(np.triu(upper) + np.triu(upper, 1).T)
 
-    def one(function: Callable[..., Any], value: Callable[[Any], Floats], *extra: object) -> Call:
-        return Call(function, lambda *states: (model, data, *vectors(*states), *extra), value)
+    def one(
+        function: Callable[..., Any], value: Callable[[Any], Floats], *extra: object
+    ) -> Call:
+        return Call(
+            function, lambda *states: (model, data, *vectors(*states), *extra), value
+        )
 
     def many(function: Callable[..., Any]) -> Call:
         # One state a column, in the layout that Pinocchio reads without a copy.
@@ -106,7 +126,8 @@ def pinocchio(urdf: Path, joint_names: Sequence[str]) -> dict[str, Calls]:
         "mass_matrix": one(pin.crba, symmetric),
         "forward_dynamics": one(pin.aba, torque),
         "inverse_dynamics_derivatives": one(
-            pin.computeRNEADerivatives, lambda result: np.stack([square(result[0]), square(result[1])])
+            pin.computeRNEADerivatives,
+            lambda result: np.stack([square(result[0]), square(result[1])]),
         ),
         "inverse_dynamics" + BATCH: many(pin.rneaInParallel),
         "forward_dynamics" + BATCH: many(pin.abaInParallel),
@@ -121,7 +142,9 @@ def pinocchio(urdf: Path, joint_names: Sequence[str]) -> dict[str, Calls]:
 def mujoco_calls(urdf: Path, joint_names: Sequence[str]) -> Calls:
     """Return the steps of MuJoCo's engine that each algorithm needs, without constraints and contacts."""
     model = mujoco.MjModel.from_xml_string(mujoco_urdf(urdf.read_bytes(), joint_names))
-    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_CONTACT
+    model.opt.disableflags |= (
+        mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_CONTACT
+    )
     data = mujoco.MjData(model)
     position, velocity, applied = data.qpos, data.qvel, data.qfrc_applied
     acceleration: Floats = data.qacc
@@ -153,9 +176,15 @@ def mujoco_calls(urdf: Path, joint_names: Sequence[str]) -> Calls:
         return tuple(_reordered(state, order) for state in states)
 
     return {
-        "inverse_dynamics": Call(inverse, arguments, lambda result: np.array(result[order])),
-        "mass_matrix": Call(mass, arguments, lambda result: np.array(result[np.ix_(order, order)])),
-        "forward_dynamics": Call(forward, arguments, lambda result: np.array(result[order])),
+        "inverse_dynamics": Call(
+            inverse, arguments, lambda result: np.array(result[order])
+        ),
+        "mass_matrix": Call(
+            mass, arguments, lambda result: np.array(result[np.ix_(order, order)])
+        ),
+        "forward_dynamics": Call(
+            forward, arguments, lambda result: np.array(result[order])
+        ),
     }
 
 
@@ -169,7 +198,12 @@ def mujoco_urdf(urdf: bytes, joint_names: Sequence[str]) -> str:
         if joint.get("name") not in joint_names:
             joint.set("type", "fixed")
     _remove(root, "mujoco")
-    options = {"fusestatic": "true", "balanceinertia": "false", "inertiafromgeom": "false", "discardvisual": "true"}
+    options = {
+        "fusestatic": "true",
+        "balanceinertia": "false",
+        "inertiafromgeom": "false",
+        "discardvisual": "true",
+    }
     ElementTree.SubElement(ElementTree.SubElement(root, "mujoco"), "compiler", options)
     return ElementTree.tostring(root, encoding="unicode")
 

@@ -26,12 +26,23 @@ class EchoNode(NodeProgram):
         numbers = array("d", [1.0] * JOINTS)
         self._effort = Float64MultiArray(data=numbers)
         self._state = JointState(
-            name=[f"panda_joint{i}" for i in range(1, JOINTS + 1)], position=numbers, velocity=numbers, effort=numbers
+            name=[f"panda_joint{i}" for i in range(1, JOINTS + 1)],
+            position=numbers,
+            velocity=numbers,
+            effort=numbers,
         )
-        self._efforts = self.create_publisher(Float64MultiArray, "effort_commands", reliable)
+        self._efforts = self.create_publisher(
+            Float64MultiArray, "effort_commands", reliable
+        )
         self.declare_parameter("efforts_only", False)
         only = self.get_parameter("efforts_only").value
-        self._states = None if only else self.create_publisher(JointState, "~/command_states", QoSProfile(depth=10))
+        self._states = (
+            None
+            if only
+            else self.create_publisher(
+                JointState, "~/command_states", QoSProfile(depth=10)
+            )
+        )
         self.create_subscription(JointState, "joint_states", self._answer, best_effort)
 
     def _answer(self, message: JointState) -> None:

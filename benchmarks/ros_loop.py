@@ -45,7 +45,9 @@ SETTLING_TIME = 0.1  # s, unmeasured beginning of each turn
 START_UP = 180.0  # s; the first run compiles kernels
 QUIET = 0.5  # load average before the run
 QUIET_CORES = 0.3  # cores busy with other programs during the run
-NOT_QUIET = ": these affect the 99th percentiles and the unanswered cycles. Cure: run it again"
+NOT_QUIET = (
+    ": these affect the 99th percentiles and the unanswered cycles. Cure: run it again"
+)
 
 READY = np.array(shipped_parameters("panda")["initial_positions"])
 AMPLITUDE, SWING = 0.05, 10.0  # rad, s
@@ -58,7 +60,9 @@ class Swing:
     def __init__(self, names: tuple[str, ...], start: int, seconds: float) -> None:
         """Begin at ``start`` (ns); the motion lasts at least ``seconds`` (s) and ends at rest."""
         self._start = start
-        times = np.linspace(0.0, periods := SWING * math.ceil(seconds / SWING), round(2 * periods) + 1)
+        times = np.linspace(
+            0.0, periods := SWING * math.ceil(seconds / SWING), round(2 * periods) + 1
+        )
         self.message = trajectory_message(swing(names, READY, AMPLITUDE, SWING, times))
         self.message.header.stamp = stamp(start)
 
@@ -82,14 +86,26 @@ class Loop:
             "position_step_limit": [math.inf],  # the plant stays where it is
         }
         nodes: Mapping[str, tuple[str, Mapping[str, object]]] = {
-            CONTROLLER: ("robot_dynamics_ros.ros.nodes.computed_torque_node", controller),
+            CONTROLLER: (
+                "robot_dynamics_ros.ros.nodes.computed_torque_node",
+                controller,
+            ),
             ECHO: ("benchmarks.ros_echo", {"efforts_only": False}),
             LEAN: ("benchmarks.ros_echo", {"efforts_only": True}),
         }
         self.kinds = tuple(nodes)
-        private = [f"~/{topic}:={topic}" for topic in ("command_states", "joint_trajectory")]
+        private = [
+            f"~/{topic}:={topic}" for topic in ("command_states", "joint_trajectory")
+        ]
         self._nodes = {
-            kind: MeasuredProcess(module, folder, None, parameters, (f"__ns:=/{kind}", *private), name=kind)
+            kind: MeasuredProcess(
+                module,
+                folder,
+                None,
+                parameters,
+                (f"__ns:=/{kind}", *private),
+                name=kind,
+            )
             for kind, (module, parameters) in nodes.items()
         }
         for process in self._nodes.values():
@@ -100,17 +116,29 @@ class Loop:
         self._names = model.joint_names
         # Gravity torque, because the controller compares the measured effort with its model.
         effort = model.gravity_torque(READY)
-        self._plant = PlantEcho(node, executor, self.kinds, model.joint_names, READY, effort)
+        self._plant = PlantEcho(
+            node, executor, self.kinds, model.joint_names, READY, effort
+        )
         topic = f"/{CONTROLLER}/joint_trajectory"
-        self._trajectories = node.create_publisher(JointTrajectory, topic, QoSProfile(depth=1))
+        self._trajectories = node.create_publisher(
+            JointTrajectory, topic, QoSProfile(depth=1)
+        )
 
     def start(self, seconds: float) -> None:
         """Wait until all nodes respond and the controller follows a trajectory of at least ``seconds``."""
-        self._wait(lambda: self._plant.received == set(self.kinds), "all nodes to respond")
-        self._wait(lambda: self._trajectories.get_subscription_count() > 0, "the controller to subscribe")
+        self._wait(
+            lambda: self._plant.received == set(self.kinds), "all nodes to respond"
+        )
+        self._wait(
+            lambda: self._trajectories.get_subscription_count() > 0,
+            "the controller to subscribe",
+        )
         self._swing = Swing(self._names, time.time_ns(), seconds)
         self._trajectories.publish(self._swing.message)
-        self._wait(lambda: self._follows(2.0 * FOLLOWS), "the controller to follow its trajectory")
+        self._wait(
+            lambda: self._follows(2.0 * FOLLOWS),
+            "the controller to follow its trajectory",
+        )
 
     def _wait(self, true: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + START_UP
@@ -118,7 +146,9 @@ class Loop:
             self._plant.spin(0.1)
             self._group.check()
             if time.monotonic() > deadline:
-                raise RobotDynamicsError(f"waited {START_UP:g} s for {what}. {self._logs()}")
+                raise RobotDynamicsError(
+                    f"waited {START_UP:g} s for {what}. {self._logs()}"
+                )
 
     def _follows(self, least: float = 0.0) -> bool:
         """Return True if the desired position is that of the trajectory, ``least`` (rad) or more from READY."""
@@ -132,33 +162,52 @@ class Loop:
         self._plant.begin(kind)
         self._plant.spin(SETTLING_TIME)
         self._plant.start_counting()
-        begin, own, node = time.monotonic(), time.process_time(), self._nodes[kind].busy_seconds()
+        begin, own, node = (
+            time.monotonic(),
+            time.process_time(),
+            self._nodes[kind].busy_seconds(),
+        )
         self._plant.spin(TURN)
         seconds = time.monotonic() - begin
-        shares = (self._nodes[kind].busy_seconds() - node) / seconds, (time.process_time() - own) / seconds
+        shares = (
+            (self._nodes[kind].busy_seconds() - node) / seconds,
+            (time.process_time() - own) / seconds,
+        )
         turn = self._plant.end()
         self._group.check()
         if len(turn.trips) == 0:
-            raise RobotDynamicsError(f"{kind} does not respond any more. {self._logs()}")
+            raise RobotDynamicsError(
+                f"{kind} does not respond any more. {self._logs()}"
+            )
         return Measured(turn, *shares)
 
     def check(self) -> None:
         """Raise RobotDynamicsError if a command was not computed by the law for the trajectory."""
         if not self._follows():
-            raise RobotDynamicsError(f"the controller left its trajectory. {self._logs()}")
+            raise RobotDynamicsError(
+                f"the controller left its trajectory. {self._logs()}"
+            )
 
     def busy_seconds(self) -> float:
         """Return the processor time (s) of the plant and all nodes so far."""
-        return time.process_time() + sum(node.busy_seconds() for node in self._nodes.values())
+        return time.process_time() + sum(
+            node.busy_seconds() for node in self._nodes.values()
+        )
 
     def _logs(self) -> str:
-        return "End of the nodes' logs:\n" + "\n".join(f"{kind}: {node.tail()}" for kind, node in self._nodes.items())
+        return "End of the nodes' logs:\n" + "\n".join(
+            f"{kind}: {node.tail()}" for kind, node in self._nodes.items()
+        )
 
 
 @contextmanager
 def started(seconds: float) -> Iterator[Loop]:
     """Yield all processes in a ROS graph of their own, with a trajectory of ``seconds``."""
-    with private_graph() as environment, TemporaryDirectory() as folder, ProcessGroup() as group:
+    with (
+        private_graph() as environment,
+        TemporaryDirectory() as folder,
+        ProcessGroup() as group,
+    ):
         os.environ.update(environment)
         rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
         try:
@@ -176,7 +225,10 @@ def started(seconds: float) -> Iterator[Loop]:
 def run(seconds: int) -> tuple[dict[str, list[Measured]], float]:
     """Measure each node for ``seconds``, in alternating order; return also the number of cores busy otherwise."""
     rounds = max(1, round(seconds / TURN))
-    with started(3.0 * rounds * (TURN + 2.0 * SETTLING_TIME)) as loop, tqdm(total=rounds, leave=False) as bar:
+    with (
+        started(3.0 * rounds * (TURN + 2.0 * SETTLING_TIME)) as loop,
+        tqdm(total=rounds, leave=False) as bar,
+    ):
         measured: dict[str, list[Measured]] = {kind: [] for kind in loop.kinds}
         begin, total, own = time.monotonic(), busy_seconds(), loop.busy_seconds()
         for k in range(rounds):
@@ -184,7 +236,9 @@ def run(seconds: int) -> tuple[dict[str, list[Measured]], float]:
                 measured[kind].append(loop.turn(kind))
             loop.check()
             bar.update()
-        others = (busy_seconds() - total - loop.busy_seconds() + own) / (time.monotonic() - begin)
+        others = (busy_seconds() - total - loop.busy_seconds() + own) / (
+            time.monotonic() - begin
+        )
     return measured, max(0.0, others)
 
 
@@ -206,13 +260,24 @@ Machine: {machine(("numpy",))}, {get_rmw_implementation_identifier()}. Command: 
 def main() -> None:
     """Run the benchmark from the command line."""
     parser = report_parser(COMMAND, __doc__)
-    parser.add_argument("--seconds", type=int, default=SECONDS, help="for each node (default: %(default)s)")
+    parser.add_argument(
+        "--seconds",
+        type=int,
+        default=SECONDS,
+        help="for each node (default: %(default)s)",
+    )
     options = parser.parse_args()
     if options.seconds < 1:
         parser.error("--seconds must be at least 1")
     available_cores(2)
     complete = options.seconds >= SECONDS
-    print_report(options, lambda: report(*run(options.seconds)), PART, complete=complete, quiet=QUIET)
+    print_report(
+        options,
+        lambda: report(*run(options.seconds)),
+        PART,
+        complete=complete,
+        quiet=QUIET,
+    )
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ from std_msgs.msg import Float64MultiArray
 from benchmarks.robots import Floats
 
 PERIOD_NS = 1_000_000
-BEHIND = 10  # consecutive ticks with an outstanding command after which the plant waits for it
+# consecutive ticks with an outstanding command after which the plant waits for it
+BEHIND = 10
 PATIENCE = 100  # ticks that it waits
 IDLE_TICKS = 100  # between two states for nodes that are not being measured
 
@@ -43,7 +44,8 @@ class RoundTrips:
     """
 
     def __init__(self) -> None:
-        self._pending: deque[int] = deque()  # send times of the states without a command
+        # send times of the states without a command
+        self._pending: deque[int] = deque()
         self._behind = 0
         self.start_counting()
 
@@ -104,15 +106,27 @@ class PlantEcho:
     """
 
     def __init__(
-        self, node: Node, executor: Executor, kinds: Sequence[str], names: Sequence[str], q: Floats, effort: Floats
+        self,
+        node: Node,
+        executor: Executor,
+        kinds: Sequence[str],
+        names: Sequence[str],
+        q: Floats,
+        effort: Floats,
     ) -> None:
         """Publish that the joints ``names`` are at rest at ``q`` (n,) with ``effort`` (n,)."""
         self._executor = executor
         self._state = JointState(
-            name=list(names), position=q.tolist(), velocity=[1e-9] * len(names), effort=effort.tolist()
+            name=list(names),
+            position=q.tolist(),
+            velocity=[1e-9] * len(names),
+            effort=effort.tolist(),
         )
         self._publishers = {
-            kind: node.create_publisher(JointState, f"/{kind}/joint_states", QoSProfile(depth=10)) for kind in kinds
+            kind: node.create_publisher(
+                JointState, f"/{kind}/joint_states", QoSProfile(depth=10)
+            )
+            for kind in kinds
         }
         self.received: set[str] = set()
         self.commands: dict[str, JointState] = {}
@@ -124,11 +138,18 @@ class PlantEcho:
         answers = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE)
         for kind in kinds:
             node.create_subscription(
-                Float64MultiArray, f"/{kind}/effort_commands", partial(self._receive, kind), answers
+                Float64MultiArray,
+                f"/{kind}/effort_commands",
+                partial(self._receive, kind),
+                answers,
             )
             keep = partial(self.commands.__setitem__, kind)
-            node.create_subscription(JointState, f"/{kind}/command_states", keep, answers)
-        node.create_timer(1e-9 * PERIOD_NS, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+            node.create_subscription(
+                JointState, f"/{kind}/command_states", keep, answers
+            )
+        node.create_timer(
+            1e-9 * PERIOD_NS, self._tick, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
 
     def spin(self, seconds: float) -> None:
         """Run the loop for ``seconds``."""

@@ -30,14 +30,28 @@ class MeasuredProcess(NodeProcess):
         number = len(list(folder.glob(f"{name}*.log")))
         log = folder / f"{name}{number or ''}.log"
         file = log.with_suffix(".yaml")
-        file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
+        file.write_text(
+            yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}),
+            encoding="utf-8",
+        )
         arguments = [word for remap in remaps for word in ("-r", remap)]
-        command = [*around, sys.executable, "-m", module, "--ros-args", *arguments, "--params-file", str(file)]
+        command = [
+            *around,
+            sys.executable,
+            "-m",
+            module,
+            "--ros-args",
+            *arguments,
+            "--params-file",
+            str(file),
+        ]
         super().__init__(name, log, command, environment)
 
     def memory(self) -> float:
         """Return the resident memory (MB); NaN if the process has ended."""
-        return resident(self.process.pid) if self.process.poll() is None else float("nan")
+        return (
+            resident(self.process.pid) if self.process.poll() is None else float("nan")
+        )
 
     def descriptors(self) -> int:
         """Return the number of open file descriptors."""
@@ -45,7 +59,12 @@ class MeasuredProcess(NodeProcess):
 
     def busy_seconds(self) -> float:
         """Return the processor time (s) of the process so far."""
-        words = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        words = (
+            Path(f"/proc/{self.process.pid}/stat")
+            .read_text(encoding="utf-8")
+            .rpartition(")")[2]
+            .split()
+        )
         return _seconds(words[11:13])
 
 

@@ -12,7 +12,11 @@ from benchmarks.robots import Floats
 from benchmarks.ros_plant import Turn
 
 CONTROLLER, ECHO, LEAN = "controller", "echo", "lean_echo"
-TITLES = {CONTROLLER: "controller", ECHO: "bare echo", LEAN: "bare echo of effort_commands only"}
+TITLES = {
+    CONTROLLER: "controller",
+    ECHO: "bare echo",
+    LEAN: "bare echo of effort_commands only",
+}
 
 MEDIAN, MEDIAN_AIM, P99, UNANSWERED = 1.25, 1.1, 1.5, 0.005
 """Targets of the controller: ratios to the bare echo, and a share of the cycles."""
@@ -37,7 +41,9 @@ def trips(turns: Sequence[Measured]) -> Floats:
 
 def unanswered(turns: Sequence[Measured]) -> float:
     """Return the share of cycles without a response in their period."""
-    return sum(one.turn.unanswered for one in turns) / sum(one.turn.cycles for one in turns)
+    return sum(one.turn.unanswered for one in turns) / sum(
+        one.turn.cycles for one in turns
+    )
 
 
 def ratio(runs: Runs, of: str, to: str, percentile: float) -> float:
@@ -54,18 +60,35 @@ def missed(runs: Runs) -> str:
     if median > MEDIAN:
         found.append(f"median {median:.2f} times the bare echo's, required {MEDIAN:g}")
     if p99 > P99:
-        found.append(f"99th percentile {p99:.2f} times the bare echo's, required {P99:g}")
+        found.append(
+            f"99th percentile {p99:.2f} times the bare echo's, required {P99:g}"
+        )
     if share > UNANSWERED:
         found.append(f"{share:.2%} of the cycles unanswered, required {UNANSWERED:.1%}")
-    return f"Missed: {'; '.join(found)}." if found else "The controller meets all targets."
+    return (
+        f"Missed: {'; '.join(found)}." if found else "The controller meets all targets."
+    )
 
 
 def loop_table(runs: Runs) -> str:
     """Return a table with a row for each node, then the controller's ratios to each echo and their targets."""
-    rows = [["", "median, us", "99 %, us", "longest, us", "unanswered", "node, core", "plant, core"]]
+    rows = [
+        [
+            "",
+            "median, us",
+            "99 %, us",
+            "longest, us",
+            "unanswered",
+            "node, core",
+            "plant, core",
+        ]
+    ]
     for kind, turns in runs.items():
         microseconds = 1e6 * trips(turns)
-        shares = (float(np.mean([getattr(one, side) for one in turns])) for side in ("node_share", "plant_share"))
+        shares = (
+            float(np.mean([getattr(one, side) for one in turns]))
+            for side in ("node_share", "plant_share")
+        )
         numbers = [*np.percentile(microseconds, [50, 99]), microseconds.max()]
         cells = [*(f"{number:.0f}" for number in numbers), f"{unanswered(turns):.2%}"]
         rows.append([TITLES[kind], *cells, *(f"{share:.0%}" for share in shares)])
@@ -75,8 +98,20 @@ def loop_table(runs: Runs) -> str:
             for controller, other in zip(runs[CONTROLLER], runs[echo], strict=True)
         ]
         low, high = np.percentile(each, [25, 75])
-        median, p99 = (ratio(runs, CONTROLLER, echo, percentile) for percentile in (50, 99))
+        median, p99 = (
+            ratio(runs, CONTROLLER, echo, percentile) for percentile in (50, 99)
+        )
         cells = [f"**{median:.2f}** ({low:.2f} to {high:.2f})", f"**{p99:.2f}**"]
         rows.append([f"controller to {TITLES[echo]}", *cells, "", "", "", ""])
-    rows.append(["required, goal", f"{MEDIAN:g}, {MEDIAN_AIM:g}", f"{P99:g}", "", f"{UNANSWERED:.1%}", "", ""])
+    rows.append(
+        [
+            "required, goal",
+            f"{MEDIAN:g}, {MEDIAN_AIM:g}",
+            f"{P99:g}",
+            "",
+            f"{UNANSWERED:.1%}",
+            "",
+            "",
+        ]
+    )
     return markdown_table(rows)

@@ -18,7 +18,14 @@ from benchmarks.document import machine, print_report, report_parser
 from benchmarks.monte_carlo import PLANTS, Many, mujoco_many, our_many, spread
 from benchmarks.peers import THREADS
 from benchmarks.robots import Floats
-from benchmarks.simulation_checks import CREEP, LOAD_SHARE, MANY_DURATION, check_many, find_facts, simulators
+from benchmarks.simulation_checks import (
+    CREEP,
+    LOAD_SHARE,
+    MANY_DURATION,
+    check_many,
+    find_facts,
+    simulators,
+)
 from benchmarks.simulation_peers import HOLD, SETTINGS, STEP, Case, Simulator, load
 from benchmarks.simulation_tables import (
     MANY_TARGETS,
@@ -70,10 +77,16 @@ def measure(case: Case, core: list[int]) -> dict[str, Floats]:
                 simulator.reset()
             simulator.step(tau, HOLD)
 
-        return Timed(call, [(tau, k == 0) for k, tau in enumerate(simulator.own(case.torque))])
+        return Timed(
+            call, [(tau, k == 0) for k, tau in enumerate(simulator.own(case.torque))]
+        )
 
     with bound_to(core):
-        times = interleaved({name: timed(each) for name, each in simulators(case).items()}, ROUNDS, BLOCK)
+        times = interleaved(
+            {name: timed(each) for name, each in simulators(case).items()},
+            ROUNDS,
+            BLOCK,
+        )
     return {name: STEP * HOLD / values for name, values in times.items()}
 
 
@@ -82,14 +95,19 @@ def measure_many(folder: Path) -> tuple[dict[str, Floats], float]:
     case = load(TARGET_ROBOT, folder, MANY_DURATION)
     robots = spread(case, PLANTS, seed=2)
     simulations: dict[str, Many] = {
-        name: our_many(case, robots, OURS[name][0], customised=OURS[name][1]) for name in OUR_MANY
+        name: our_many(case, robots, OURS[name][0], customised=OURS[name][1])
+        for name in OUR_MANY
     }
     for name in (MUJOCO_FAST, MUJOCO_DEFAULT):
         simulations[name] = mujoco_many(case, robots, name.removeprefix(MUJOCO))
     wall, processors = time.perf_counter(), time.process_time()
-    times = interleaved({name: Timed(many, [()]) for name, many in simulations.items()}, MANY_ROUNDS, 1)
+    times = interleaved(
+        {name: Timed(many, [()]) for name, many in simulations.items()}, MANY_ROUNDS, 1
+    )
     busy = (time.process_time() - processors) / (time.perf_counter() - wall)
-    return {name: PLANTS * MANY_DURATION / values for name, values in times.items()}, busy
+    return {
+        name: PLANTS * MANY_DURATION / values for name, values in times.items()
+    }, busy
 
 
 def run(names: list[str]) -> Measured:
@@ -100,8 +118,13 @@ def run(names: list[str]) -> Measured:
     busy = float(THREADS)
     with tempfile.TemporaryDirectory() as temporary, bound_to(cores):
         folder = Path(temporary)
-        for name in tqdm(names, desc="compiling what is not cached, comparing", leave=False):
-            cases[name] = load(name, folder, DURATION), load(name, folder, DURATION, coulomb=False)
+        for name in tqdm(
+            names, desc="compiling what is not cached, comparing", leave=False
+        ):
+            cases[name] = (
+                load(name, folder, DURATION),
+                load(name, folder, DURATION, coulomb=False),
+            )
             facts[name] = find_facts(name, *cases[name])
         if TARGET_ROBOT in names:
             check_many(folder)
@@ -153,10 +176,22 @@ Checks before the timing; drift under {LOAD_SHARE} of the Coulomb torque:
 def main() -> None:
     """Run the benchmark from the command line."""
     parser = report_parser(COMMAND, __doc__)
-    parser.add_argument("--robots", nargs="+", choices=list(SETTINGS), default=list(SETTINGS), help="only these robots")
+    parser.add_argument(
+        "--robots",
+        nargs="+",
+        choices=list(SETTINGS),
+        default=list(SETTINGS),
+        help="only these robots",
+    )
     options = parser.parse_args()
     robots = list(dict.fromkeys(options.robots))
-    print_report(options, lambda: report(run(robots)), PART, complete=set(robots) == set(SETTINGS), quiet=QUIET)
+    print_report(
+        options,
+        lambda: report(run(robots)),
+        PART,
+        complete=set(robots) == set(SETTINGS),
+        quiet=QUIET,
+    )
 
 
 if __name__ == "__main__":

@@ -39,15 +39,22 @@ CHECKED, MANY_DURATION = 20, 1.0  # compared robots of the many; s
 CREEP, LOAD_SHARE = 60.0, 0.999  # s, share of the Coulomb torque
 TOLERANCE = 1e-9  # rad, between RK4 steps of different libraries
 FRICTION_TOLERANCE = 2e-3  # rad, between our own integrators
-NEAR = 0.05  # rad to a joint limit; limits differ in the libraries, and Pinocchio has none
+# rad to a joint limit; limits differ in the libraries, and Pinocchio has none
+NEAR = 0.05
 ENOUGH = 0.1  # s, minimum duration of a comparison
 
 
 def simulators(case: Case) -> dict[str, Simulator]:
     """Return all simulations of a robot; that of Pinocchio only without Coulomb friction."""
     return {
-        **{name: ours(case, integrator, customised=customised) for name, (integrator, customised) in OURS.items()},
-        **{MUJOCO + integrator: with_mujoco(case, integrator) for integrator in MUJOCO_INTEGRATORS},
+        **{
+            name: ours(case, integrator, customised=customised)
+            for name, (integrator, customised) in OURS.items()
+        },
+        **{
+            MUJOCO + integrator: with_mujoco(case, integrator)
+            for integrator in MUJOCO_INTEGRATORS
+        },
         **({} if case.coulomb else {PINOCCHIO: with_pinocchio(case)}),
     }
 
@@ -63,7 +70,10 @@ def path(simulator: Simulator, case: Case) -> Floats:
 
 
 def compare(
-    robot: str, simulations: Mapping[str, Simulator], case: Case, allowed: Mapping[str, float]
+    robot: str,
+    simulations: Mapping[str, Simulator],
+    case: Case,
+    allowed: Mapping[str, float],
 ) -> tuple[float, dict[str, float]]:
     """Return the largest distance of each simulation to RK4 before a joint comes near a stop, and that time (s).
 
@@ -71,7 +81,9 @@ def compare(
     """
     expected = path(simulations[RK4], case)
     model = case.model
-    room = np.minimum(expected - model.position_lower, model.position_upper - expected).min(axis=1)
+    room = np.minimum(
+        expected - model.position_lower, model.position_upper - expected
+    ).min(axis=1)
     count = int(np.argmax(room < NEAR)) if (room < NEAR).any() else len(room)
     seconds = STEP * HOLD * count
     if seconds < ENOUGH:
@@ -106,7 +118,9 @@ def find_facts(robot: str, case: Case, viscous: Case) -> Facts:
     """Compare the libraries and measure friction; exits like ``compare``."""
     exact = dict.fromkeys((RK4_GENERAL, MUJOCO_RK4, PINOCCHIO), TOLERANCE)
     smooth = simulators(viscous)
-    smooth_time, smooth_distance = compare(robot, {name: smooth[name] for name in (RK4, *exact)}, viscous, exact)
+    smooth_time, smooth_distance = compare(
+        robot, {name: smooth[name] for name in (RK4, *exact)}, viscous, exact
+    )
     simulations = simulators(case)
     close = {name: FRICTION_TOLERANCE for name in OURS if name != RK4}
     seconds, distances = compare(robot, simulations, case, close)
@@ -119,7 +133,10 @@ def find_facts(robot: str, case: Case, viscous: Case) -> Facts:
         shown,
         changes,
         stuck,
-        {name: creep(simulations[name], case) for name in (SEMI_IMPLICIT, RK4, MUJOCO_DEFAULT, MUJOCO_FAST)},
+        {
+            name: creep(simulations[name], case)
+            for name in (SEMI_IMPLICIT, RK4, MUJOCO_DEFAULT, MUJOCO_FAST)
+        },
     )
 
 
@@ -129,7 +146,9 @@ def check_many(folder: Path) -> None:
     robots = spread(case, CHECKED, seed=1)
     expected = mujoco_many(case, robots, "RK4")()
     for customised in (False, True):
-        distance = np.max(np.abs(our_many(case, robots, "rk4", customised=customised)() - expected))
+        distance = np.max(
+            np.abs(our_many(case, robots, "rk4", customised=customised)() - expected)
+        )
         if not distance <= TOLERANCE:
             raise SystemExit(
                 f"{CHECKED} robots: {distance:.2g} rad from MuJoCo's rollout, allowed is {TOLERANCE:g}; nothing is "

@@ -24,7 +24,8 @@ from robot_dynamics_ros.simulation import Plant
 STEP = 0.001  # s
 HOLD = 10  # steps under the same torque: one call
 SWING = 0.05  # rad, displacement of a joint by a slow torque against gravity alone
-OVER = 2.0  # amplitude of the torque of a joint without gravity, relative to the Coulomb torque
+# amplitude of the torque of a joint without gravity, relative to the Coulomb torque
+OVER = 2.0
 
 MUJOCO_INTEGRATORS = {
     "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
@@ -48,7 +49,12 @@ class Setting(NamedTuple):
 _LEGS = {
     f"{side}_{joint}_joint": position
     for side in ("left", "right")
-    for joint, position in {"hip_pitch": -0.2, "knee": 0.5, "ankle_pitch": -0.2, "elbow": 0.3}.items()
+    for joint, position in {
+        "hip_pitch": -0.2,
+        "knee": 0.5,
+        "ankle_pitch": -0.2,
+        "elbow": 0.3,
+    }.items()
 }
 SETTINGS = {
     # Mounted on the ceiling.
@@ -56,9 +62,19 @@ SETTINGS = {
         0.5,
         0.3,
         9.81,
-        {"panda_joint2": -0.25, "panda_joint4": -0.7, "panda_joint6": 2.6, "panda_joint7": 0.8},
+        {
+            "panda_joint2": -0.25,
+            "panda_joint4": -0.7,
+            "panda_joint6": 2.6,
+            "panda_joint7": 0.8,
+        },
     ),
-    "ur10": Setting(0.5, 0.3, -9.81, {"shoulder_lift_joint": 1.4, "elbow_joint": 0.3, "wrist_2_joint": -1.0}),
+    "ur10": Setting(
+        0.5,
+        0.3,
+        -9.81,
+        {"shoulder_lift_joint": 1.4, "elbow_joint": 0.3, "wrist_2_joint": -1.0},
+    ),
     # Mounted at its pelvis.
     "g1": Setting(0.2, 0.2, -9.81, _LEGS),
 }
@@ -94,13 +110,21 @@ def load(name: str, folder: Path, duration: float, *, coulomb: bool = True) -> C
     level = setting.coulomb if coulomb else 0.0
     locked = dict.fromkeys(robot.locked, 0.0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about properties that these URDFs do not define: friction, limits
+        # about properties that these URDFs do not define: friction, limits
+        warnings.simplefilter("ignore")
         names = RobotModel.from_urdf_file(urdf, locked=locked).joint_names
         friction = f"{{viscous: {setting.viscous}, coulomb: {level}}}"
-        dynamics.write_text("joints:\n" + "".join(f"  {name}: {friction}\n" for name in names), encoding="utf-8")
-        model = RobotModel.from_urdf_file(urdf, dynamics=dynamics, gravity=(0.0, 0.0, setting.gravity), locked=locked)
+        dynamics.write_text(
+            "joints:\n" + "".join(f"  {name}: {friction}\n" for name in names),
+            encoding="utf-8",
+        )
+        model = RobotModel.from_urdf_file(
+            urdf, dynamics=dynamics, gravity=(0.0, 0.0, setting.gravity), locked=locked
+        )
     start = np.array([setting.start.get(name, 0.0) for name in names])
-    torque = torques(model, start, OVER * setting.coulomb, round(duration / (STEP * HOLD)))
+    torque = torques(
+        model, start, OVER * setting.coulomb, round(duration / (STEP * HOLD))
+    )
     return Case(urdf, model, model.customised(), setting.viscous, level, start, torque)
 
 
@@ -112,19 +136,27 @@ def torques(model: RobotModel, start: Floats, least: float, count: int) -> Float
     """
     still = np.zeros(model.n)
     stiffness = np.diag(model.inverse_dynamics_derivatives(start, still, still)[0])
-    amplitude = (least + SWING * np.maximum(0.0, stiffness)) * (-1.0) ** np.arange(model.n)
+    amplitude = (least + SWING * np.maximum(0.0, stiffness)) * (-1.0) ** np.arange(
+        model.n
+    )
     frequency = np.linspace(0.3, 0.9, model.n)
     time = STEP * HOLD * np.arange(count)[:, None]
-    required = model.gravity_torque(start) + amplitude * np.sin(2.0 * math.pi * frequency * time)
+    required = model.gravity_torque(start) + amplitude * np.sin(
+        2.0 * math.pi * frequency * time
+    )
     torque: Floats = np.clip(required, -model.effort_limits, model.effort_limits)
     return torque
 
 
 def ours(case: Case, integrator: str, *, customised: bool) -> Simulator:
     """Return the simulation of a Plant."""
-    plant = Plant(case.customised if customised else case.model, integrator, STEP, case.start)
+    plant = Plant(
+        case.customised if customised else case.model, integrator, STEP, case.start
+    )
     plant.warm_up()
-    return Simulator(plant.reset, plant.step, lambda: plant.position, np.ascontiguousarray)
+    return Simulator(
+        plant.reset, plant.step, lambda: plant.position, np.ascontiguousarray
+    )
 
 
 def mujoco_model(case: Case, integrator: str) -> mujoco.MjModel:
@@ -132,11 +164,15 @@ def mujoco_model(case: Case, integrator: str) -> mujoco.MjModel:
 
     Islands are disabled, because detecting that all joints form one island costs some 6 % of the speed.
     """
-    model = mujoco.MjModel.from_xml_string(mujoco_urdf(case.urdf.read_bytes(), case.model.joint_names))
+    model = mujoco.MjModel.from_xml_string(
+        mujoco_urdf(case.urdf.read_bytes(), case.model.joint_names)
+    )
     model.opt.timestep = STEP
     model.opt.integrator = MUJOCO_INTEGRATORS[integrator]
     model.opt.gravity[:] = case.model.gravity
-    model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_ISLAND
+    model.opt.disableflags |= (
+        mujoco.mjtDisableBit.mjDSBL_CONTACT | mujoco.mjtDisableBit.mjDSBL_ISLAND
+    )
     model.dof_damping[:] = case.viscous
     model.dof_frictionloss[:] = case.coulomb
     return model
@@ -200,7 +236,12 @@ def with_pinocchio(case: Case) -> Simulator:
             v = v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
 
     def own(vectors: Floats) -> Floats:
-        return np.stack([aba.arguments(case.start, still, row)[-1] for row in np.atleast_2d(vectors)])
+        return np.stack(
+            [
+                aba.arguments(case.start, still, row)[-1]
+                for row in np.atleast_2d(vectors)
+            ]
+        )
 
     return Simulator(reset, step, lambda: aba.value(q), own)
 
@@ -214,4 +255,6 @@ def sticking(case: Case) -> tuple[int, float]:
             plant.step(tau)
             stuck.append(plant.stuck)
     rests = np.array(stuck)
-    return int(np.count_nonzero((rests[1:] != rests[:-1]).any(axis=1))), float(rests.mean())
+    return int(np.count_nonzero((rests[1:] != rests[:-1]).any(axis=1))), float(
+        rests.mean()
+    )

@@ -11,7 +11,10 @@ from benchmarks.document import markdown_table
 from benchmarks.robots import ROBOTS, Floats
 from benchmarks.tables import Target, cell, short
 
-SEMI_IMPLICIT, SEMI_IMPLICIT_GENERAL = "semi_implicit, customised", "semi_implicit, general"
+SEMI_IMPLICIT, SEMI_IMPLICIT_GENERAL = (
+    "semi_implicit, customised",
+    "semi_implicit, general",
+)
 RK4, RK4_GENERAL = "rk4, customised", "rk4, general"
 OURS = {
     SEMI_IMPLICIT: ("semi_implicit", True),
@@ -22,7 +25,11 @@ OURS = {
 """Integrator, and True if the model is customised, by the name of the simulation."""
 OUR_MANY = (SEMI_IMPLICIT, SEMI_IMPLICIT_GENERAL, RK4)
 MUJOCO, PINOCCHIO = "MuJoCo ", "Pinocchio's ABA in a loop, RK4"
-MUJOCO_RK4, MUJOCO_DEFAULT, MUJOCO_FAST = MUJOCO + "RK4", MUJOCO + "Euler", MUJOCO + "implicitfast"
+MUJOCO_RK4, MUJOCO_DEFAULT, MUJOCO_FAST = (
+    MUJOCO + "RK4",
+    MUJOCO + "Euler",
+    MUJOCO + "implicitfast",
+)
 
 TARGET_ROBOT = "panda"  # robot of the targets
 SPEED_TARGETS = {SEMI_IMPLICIT: Target(300.0, 1000.0), RK4: Target(100.0, 200.0)}
@@ -54,13 +61,24 @@ class Facts(NamedTuple):
 
 def ratios(speeds: Mapping[str, Floats]) -> dict[str, Floats]:
     """Return each round's ratio to MuJoCo's variant with the highest median; higher is better."""
-    fastest = max((name for name in speeds if name.startswith(MUJOCO)), key=lambda name: float(np.median(speeds[name])))
-    return {name: np.asarray(values / speeds[fastest]) for name, values in speeds.items()}
+    fastest = max(
+        (name for name in speeds if name.startswith(MUJOCO)),
+        key=lambda name: float(np.median(speeds[name])),
+    )
+    return {
+        name: np.asarray(values / speeds[fastest]) for name, values in speeds.items()
+    }
 
 
-def is_missed(targets: Mapping[str, Target], robot: str, name: str, values: Floats) -> bool:
+def is_missed(
+    targets: Mapping[str, Target], robot: str, name: str, values: Floats
+) -> bool:
     """Return True if the median is below its target."""
-    return robot == TARGET_ROBOT and name in targets and float(np.median(values)) < targets[name].required
+    return (
+        robot == TARGET_ROBOT
+        and name in targets
+        and float(np.median(values)) < targets[name].required
+    )
 
 
 def creeps(name: str, fact: Facts) -> bool:
@@ -68,12 +86,24 @@ def creeps(name: str, fact: Facts) -> bool:
     return name in OURS and fact.creep[name] != 0.0
 
 
-def table(title: str, values: Speeds, targets: Mapping[str, Target], sign: str = "") -> str:
+def table(
+    title: str, values: Speeds, targets: Mapping[str, Target], sign: str = ""
+) -> str:
     """Return a table of medians and quartiles by simulation (row) and robot (column); ✗ marks missed targets."""
     asked = bool(targets)
-    rows = [[title, *(["required", "goal"] if asked else []), *(ROBOTS[robot].title for robot in values)]]
+    rows = [
+        [
+            title,
+            *(["required", "goal"] if asked else []),
+            *(ROBOTS[robot].title for robot in values),
+        ]
+    ]
     for name in dict.fromkeys(name for by_name in values.values() for name in by_name):
-        goals = [f"{goal:g}{sign}" for goal in targets[name]] if name in targets else ["", ""]
+        goals = (
+            [f"{goal:g}{sign}" for goal in targets[name]]
+            if name in targets
+            else ["", ""]
+        )
         cells = [
             cell(by_name[name], sign, is_missed(targets, robot, name, by_name[name]))
             for robot, by_name in values.items()
@@ -84,7 +114,10 @@ def table(title: str, values: Speeds, targets: Mapping[str, Target], sign: str =
 
 def facts_table(facts: Mapping[str, Facts], creep_time: float, steps: int) -> str:
     """Return a table of the checks, a column for each robot."""
-    columns = {ROBOTS[robot].title: _cells(fact, creep_time, steps) for robot, fact in facts.items()}
+    columns = {
+        ROBOTS[robot].title: _cells(fact, creep_time, steps)
+        for robot, fact in facts.items()
+    }
     titles = next(iter(columns.values()))
     rows = [[title, *(cells[title] for cells in columns.values())] for title in titles]
     return markdown_table([["", *columns], *rows])
@@ -108,7 +141,9 @@ def _cells(fact: Facts, creep_time: float, steps: int) -> dict[str, str]:
     }
 
 
-def missed(speeds: Speeds, many: Mapping[str, Floats], facts: Mapping[str, Facts]) -> str:
+def missed(
+    speeds: Speeds, many: Mapping[str, Floats], facts: Mapping[str, Facts]
+) -> str:
     """Return a sentence on the missed targets."""
     checked = [
         (targets, robot, name, values, what)
@@ -119,7 +154,10 @@ def missed(speeds: Speeds, many: Mapping[str, Floats], facts: Mapping[str, Facts
         )
         for name, values in by_what.items()
     ]
-    checked += [(MANY_TARGETS, TARGET_ROBOT, name, values, "× MuJoCo's rollout") for name, values in many.items()]
+    checked += [
+        (MANY_TARGETS, TARGET_ROBOT, name, values, "× MuJoCo's rollout")
+        for name, values in many.items()
+    ]
     found = [
         f"{name} on {ROBOTS[robot].title} ({short(float(np.median(values)))}{what}, "
         f"required {targets[name].required:g})"

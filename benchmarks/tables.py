@@ -11,7 +11,13 @@ from benchmarks.document import markdown_table
 from benchmarks.peers import BATCH, BATCHED, SINGLE, STATES
 from benchmarks.robots import ROBOTS, Floats
 
-CUSTOMISED, GENERAL, PINOCCHIO, WORLD, MUJOCO = "customised", "general", "Pinocchio", "Pinocchio (WORLD)", "MuJoCo"
+CUSTOMISED, GENERAL, PINOCCHIO, WORLD, MUJOCO = (
+    "customised",
+    "general",
+    "Pinocchio",
+    "Pinocchio (WORLD)",
+    "MuJoCo",
+)
 LIBRARIES = (CUSTOMISED, GENERAL, PINOCCHIO, WORLD, MUJOCO)
 
 Times = Mapping[str, Mapping[str, Mapping[str, Floats]]]
@@ -52,15 +58,27 @@ def ratio_table(times: Times, library: str) -> str:
     """Return a table of median ratios to Pinocchio and quartiles, a column for each robot."""
     targets = library == CUSTOMISED
     rows = [
-        ["ratio to Pinocchio", *(["required", "goal"] if targets else []), *(ROBOTS[robot].title for robot in times)]
+        [
+            "ratio to Pinocchio",
+            *(["required", "goal"] if targets else []),
+            *(ROBOTS[robot].title for robot in times),
+        ]
     ]
     for algorithm, target in TARGETS.items():
         sign = _sign(algorithm)
         cells = []
         for by_algorithm in times.values():
             values = ratios(by_algorithm[algorithm], algorithm, library)
-            cells.append(cell(values, sign, targets and is_missed(algorithm, float(np.median(values)))))
-        asked = [f"{target.required:g}{sign}", f"{target.goal:g}{sign}"] if targets else []
+            cells.append(
+                cell(
+                    values,
+                    sign,
+                    targets and is_missed(algorithm, float(np.median(values))),
+                )
+            )
+        asked = (
+            [f"{target.required:g}{sign}", f"{target.goal:g}{sign}"] if targets else []
+        )
         rows.append([algorithm, *asked, *cells])
     return markdown_table(rows)
 
@@ -72,7 +90,9 @@ def time_table(times: Times) -> str:
         for algorithm, by_library in by_algorithm.items():
             states = STATES if algorithm in BATCHED else 1
             cells = [
-                f"{1e6 * float(np.median(by_library[library])) / states:.3g}" if library in by_library else "–"
+                f"{1e6 * float(np.median(by_library[library])) / states:.3g}"
+                if library in by_library
+                else "–"
                 for library in LIBRARIES
             ]
             rows.append([ROBOTS[robot].title, algorithm, *cells])
@@ -86,7 +106,12 @@ def missed(times: Times) -> str:
         f"{TARGETS[algorithm].required:g}{_sign(algorithm)})"
         for algorithm in (*SINGLE, *BATCHED)
         for robot, by_algorithm in times.items()
-        if is_missed(algorithm, median := float(np.median(ratios(by_algorithm[algorithm], algorithm, CUSTOMISED))))
+        if is_missed(
+            algorithm,
+            median := float(
+                np.median(ratios(by_algorithm[algorithm], algorithm, CUSTOMISED))
+            ),
+        )
     ]
     return f"Missed (✗): {'; '.join(found)}." if found else "All requirements are met."
 
@@ -97,10 +122,18 @@ def _sign(algorithm: str) -> str:
 
 def cell(values: Floats, sign: str = "", wrong: bool = False) -> str:
     """Return the median of values, marked if it is wrong, and the quartiles."""
-    low, median, high = (short(float(value)) for value in np.percentile(values, [25, 50, 75]))
+    low, median, high = (
+        short(float(value)) for value in np.percentile(values, [25, 50, 75])
+    )
     return f"**{median}{sign}**{' ✗' if wrong else ''} ({low} to {high})"
 
 
 def short(value: float) -> str:
     """Return a value with three digits at most."""
-    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 99.95 else f"{value:.0f}"
+    return (
+        f"{value:.2f}"
+        if value < 9.995
+        else f"{value:.1f}"
+        if value < 99.95
+        else f"{value:.0f}"
+    )

@@ -58,10 +58,16 @@ def circle(centre: Floats, t: float) -> TaskMotion:
 
 def track(model: RobotModel, sent: str, case: Case, end: float = END) -> float:
     """Return the RMS distance (mm) of the end effector from the circle during the last turn."""
-    settings = ControllerSettings(law="task_space_computed_torque", friction_compensation=case.made_up_for)
+    settings = ControllerSettings(
+        law="task_space_computed_torque", friction_compensation=case.made_up_for
+    )
     controller = make_controller(model, settings)
     plant = Plant(model, step_size=CYCLE / STEPS, initial_positions=START)
-    centre, every, squares = model.link_pose(START, END_EFFECTOR), round(1.0 / (case.rate * CYCLE)), []
+    centre, every, squares = (
+        model.link_pose(START, END_EFFECTOR),
+        round(1.0 / (case.rate * CYCLE)),
+        [],
+    )
     for k in range(round(end / CYCLE)):
         t = k * CYCLE
         desired = circle(centre, t)
@@ -71,13 +77,18 @@ def track(model: RobotModel, sent: str, case: Case, end: float = END) -> float:
         command = controller.update(t, t)
         assert command is not None
         if t >= end - TURN:
-            away = model.link_pose(plant.position, END_EFFECTOR)[:3, 3] - desired.pose[:3, 3]
+            away = (
+                model.link_pose(plant.position, END_EFFECTOR)[:3, 3]
+                - desired.pose[:3, 3]
+            )
             squares.append(away @ away)
         plant.step(command.effort, STEPS)
     return 1e3 * float(np.sqrt(np.mean(squares)))
 
 
-def _send(controller: Controller, desired: TaskMotion, stamp: int, t: float, sent: str) -> None:
+def _send(
+    controller: Controller, desired: TaskMotion, stamp: int, t: float, sent: str
+) -> None:
     targets = controller.targets()
     if "twist" in sent:
         targets.feed_forward("twist", desired.twist, stamp + 1, t)
@@ -92,7 +103,12 @@ def report() -> str:
     robots = {True: model, False: model.scaled(friction=0.0)}
     rows = [["sent", *(case.title for case in CASES)]]
     for sent in tqdm(SENT, desc="circle"):
-        rows.append([sent, *(f"{track(robots[case.friction], sent, case):.3g}" for case in CASES)])
+        rows.append(
+            [
+                sent,
+                *(f"{track(robots[case.friction], sent, case):.3g}" for case in CASES),
+            ]
+        )
     speed = 2.0 * np.pi * RADIUS / TURN
     return (
         f"Command: `{COMMAND}`. RMS distance in mm on a circle of {1e3 * RADIUS:g} mm at {speed:.2f} m/s, "

@@ -24,7 +24,9 @@ class Timed(NamedTuple):
 def available_cores(required: int) -> list[int]:
     """Return the first ``required`` processor cores that this process may use; SystemExit if there are fewer."""
     if not hasattr(os, "sched_setaffinity"):
-        raise SystemExit("The benchmark sets CPU affinity, which is only possible on Linux. Cure: run it on Linux")
+        raise SystemExit(
+            "The benchmark sets CPU affinity, which is only possible on Linux. Cure: run it on Linux"
+        )
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < required:
         raise SystemExit(
@@ -44,7 +46,9 @@ def bound_to(cores: Sequence[int]) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def interleaved(libraries: Mapping[str, Timed], rounds: int, block: int, *, warm: bool = False) -> dict[str, Floats]:
+def interleaved(
+    libraries: Mapping[str, Timed], rounds: int, block: int, *, warm: bool = False
+) -> dict[str, Floats]:
     """Return the time per call (s), (rounds,), of each library; each has a turn of ``block`` calls in every round.
 
     A round continues in ``calls`` after the last call of the round before, and wraps around. Every second round has the
@@ -58,7 +62,9 @@ def interleaved(libraries: Mapping[str, Timed], rounds: int, block: int, *, warm
         for turn in range(-1, rounds):  # the first call is a warm-up
             for name in list(libraries)[:: 1 if turn % 2 else -1]:
                 function, calls = libraries[name]
-                part = [calls[(max(turn, 0) * block + k) % len(calls)] for k in range(block)]
+                part = [
+                    calls[(max(turn, 0) * block + k) % len(calls)] for k in range(block)
+                ]
                 if warm:
                     function(*part[0])
                 before = time.perf_counter()

@@ -21,7 +21,10 @@ from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
-from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory, write_trajectory
+from robot_dynamics_ros.recordings.messages.joint_trajectory import (
+    read_trajectory,
+    write_trajectory,
+)
 from robot_dynamics_ros.ros.conversions import trajectory_message
 from robot_dynamics_ros.runs.generators import point_to_point
 
@@ -31,14 +34,21 @@ PART = "make bench-trajectories"
 POINTS = (1, 50, 200, 1000, 2000)
 GIVEN = ("positions", "velocities", "accelerations")
 ROUNDS = 15
-BLOCK, BLOCK_POINTS = 20, 1000  # calls in a turn; maximum number of points of these calls
+# calls in a turn; maximum number of points of these calls
+BLOCK, BLOCK_POINTS = 20, 1000
 CYCLE = 2e-3  # seconds, at 500 Hz
 CYCLE_POINTS = 200
 SMOOTHING = 0.01
-PERIOD = 0.02  # s, default of trajectory_effort_period, longer than the time between points
+# s, default of trajectory_effort_period, longer than the time between points
+PERIOD = 0.02
 
 RCLPY_READ, RCLPY_WRITE = "rclpy: read", "rclpy: write"
-READ, FROM_POINTS, EFFORT, WRITE = "read_trajectory", "Trajectory.from_points", "trajectory_effort", "write_trajectory"
+READ, FROM_POINTS, EFFORT, WRITE = (
+    "read_trajectory",
+    "Trajectory.from_points",
+    "trajectory_effort",
+    "write_trajectory",
+)
 TOGETHER = "these four together"
 STEPS = (RCLPY_READ, RCLPY_WRITE, READ, FROM_POINTS, EFFORT, WRITE, TOGETHER)
 
@@ -58,9 +68,13 @@ class Controller:
         state = np.vstack((self.start, np.zeros((3, self.model.n))))
         return Trajectory.from_points(points, self.model.joint_names, 0.0, state)
 
-    def filled(self, trajectory: Trajectory, points: TrajectoryPoints) -> TrajectoryPoints:
+    def filled(
+        self, trajectory: Trajectory, points: TrajectoryPoints
+    ) -> TrajectoryPoints:
         """Return the points with effort, friction included."""
-        *_, result = trajectory_effort(self.model, trajectory, points.joint_names, PERIOD, SMOOTHING)
+        *_, result = trajectory_effort(
+            self.model, trajectory, points.joint_names, PERIOD, SMOOTHING
+        )
         assert result is not None
         return result
 
@@ -73,9 +87,13 @@ class Controller:
 def message(controller: Controller, count: int, last: str) -> JointTrajectory:
     """Return a minimum-jerk motion of ``count`` points, 0.01 s apart, with the fields up to ``last``."""
     goal = controller.start + 0.2
-    whole = point_to_point(controller.model.joint_names, controller.start, goal, 0.01 * count, 100.0)
+    whole = point_to_point(
+        controller.model.joint_names, controller.start, goal, 0.01 * count, 100.0
+    )
     fields = [getattr(whole, field)[1:] for field in GIVEN[: GIVEN.index(last) + 1]]
-    made = trajectory_message(TrajectoryPoints(whole.joint_names, whole.times[1:], *fields))
+    made = trajectory_message(
+        TrajectoryPoints(whole.joint_names, whole.times[1:], *fields)
+    )
     assert len(made.points) == count
     return made
 
@@ -107,10 +125,14 @@ def steps(controller: Controller, count: int, last: str) -> dict[str, Timed]:
     filled = controller.filled(trajectory, points)
     expected = read_by_rclpy(data)
     same = all(
-        np.array_equal(getattr(points, field), getattr(expected, field)) for field in ("times", *GIVEN, "effort")
+        np.array_equal(getattr(points, field), getattr(expected, field))
+        for field in ("times", *GIVEN, "effort")
     )
     by_rclpy = deserialize_message(write_by_rclpy(filled), JointTrajectory)
-    if not same or deserialize_message(controller.take_in(data), JointTrajectory) != by_rclpy:
+    if (
+        not same
+        or deserialize_message(controller.take_in(data), JointTrajectory) != by_rclpy
+    ):
         raise SystemExit(
             f"{count} points up to {last}: our serialized messages differ from rclpy's; nothing is timed. "
             "Cure: find the wrong library"
@@ -133,7 +155,9 @@ def run() -> Times:
         controller = Controller()
         for count, last in tqdm([*product(POINTS, GIVEN)], leave=False):
             timed = steps(controller, count, last)
-            times[count, last] = interleaved(timed, ROUNDS, max(1, min(BLOCK, BLOCK_POINTS // count)))
+            times[count, last] = interleaved(
+                timed, ROUNDS, max(1, min(BLOCK, BLOCK_POINTS // count))
+            )
     return times
 
 
@@ -148,7 +172,9 @@ def table(times: Times) -> str:
 
 def report(times: Times) -> str:
     """Return the results of ``run`` as Markdown."""
-    longest = max(float(np.median(times[CYCLE_POINTS, last][TOGETHER])) for last in GIVEN)
+    longest = max(
+        float(np.median(times[CYCLE_POINTS, last][TOGETHER])) for last in GIVEN
+    )
     return f"""\
 Machine: {machine(("numba", "numpy"))}, {get_rmw_implementation_identifier()}. Command: `{COMMAND}`.
 
@@ -160,4 +186,6 @@ Medians of {ROUNDS} rounds in which the steps take turns, on one core, in millis
 
 
 if __name__ == "__main__":
-    print_report(report_parser(COMMAND, __doc__).parse_args(), lambda: report(run()), PART)
+    print_report(
+        report_parser(COMMAND, __doc__).parse_args(), lambda: report(run()), PART
+    )

@@ -49,7 +49,10 @@ python_use_unqualified_type_names = True
 default_role = "literal"  # `name` in a docstring
 # Names of other packages, type aliases, and members of a model.
 nitpick_ignore_regex = [
-    ("py:class", r"robot_dynamics_ros\.control\.trajectory\.trajectory_limits\.JointLimits"),
+    (
+        "py:class",
+        r"robot_dynamics_ros\.control\.trajectory\.trajectory_limits\.JointLimits",
+    ),
     ("py:.*", r"(?!robot_dynamics_ros\.).*"),
     ("py:.*", r".*\.(DynamicsFile|GeneralKernels|ModelData|RobotProperties)"),
 ]
@@ -64,7 +67,9 @@ html_static_path = ["_static"]
 html_css_files = ["tables.css"]
 
 
-def _escape_bars(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+def _escape_bars(
+    app: object, what: str, name: str, thing: object, options: object, lines: list[str]
+) -> None:
     """Escape |a - b| in docstrings, which Sphinx would read as a substitution."""
     lines[:] = [line.replace("|", "\\|") for line in lines]
 
@@ -78,13 +83,16 @@ def _check_tables(app: Sphinx, name: str, source: list[str]) -> None:
 def _visit_math(translator: Any, node: nodes.math | nodes.math_block) -> None:
     """Write an equation as MathML."""
     display = "block" if isinstance(node, nodes.math_block) else "inline"
-    translator.body.append(import_module("latex2mathml.converter").convert(node.astext(), display=display))
+    translator.body.append(
+        import_module("latex2mathml.converter").convert(node.astext(), display=display)
+    )
     raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> None:
     """Connect the hooks; napoleon, an extension, has connected its own before."""
-    if find_spec("latex2mathml"):  # docs.ros.org has none; the default is a script that the reader's browser downloads
+    # docs.ros.org has none; the default is a script that the reader's browser downloads
+    if find_spec("latex2mathml"):
         app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
     app.connect("autodoc-process-docstring", _escape_bars)
     app.connect("source-read", _check_tables)

@@ -10,10 +10,17 @@ MODULES = ("write_cli", "write_parameters", "write_safety")
 
 def main(check: bool) -> int:
     """Write each page; with ``check`` return 1 if one is not current."""
-    found = [module for module in map(import_module, MODULES) if module.PAGE.read_text("utf-8") != module.page()]
+    found = [
+        module
+        for module in map(import_module, MODULES)
+        if module.PAGE.read_text("utf-8") != module.page()
+    ]
     for module in found:
         if check:
-            print(f"{module.PAGE}: not current. Cure: python docs/generated.py", file=sys.stderr)
+            print(
+                f"{module.PAGE}: not current. Cure: python docs/generated.py",
+                file=sys.stderr,
+            )
         else:
             module.PAGE.write_text(module.page(), encoding="utf-8")
     return int(check and bool(found))

@@ -39,11 +39,18 @@ CHROMIUM = (
 def main() -> None:
     """Make all pictures; exit with an error without Chromium."""
     with tempfile.TemporaryDirectory() as folder, _browser() as browser:
-        demo, heavier, html = (Path(folder) / name for name in ("demo", "simulated/panda", "report.html"))
+        demo, heavier, html = (
+            Path(folder) / name for name in ("demo", "simulated/panda", "report.html")
+        )
         heavier.parent.mkdir()
         assert robot_dynamics(["demo", "--output", str(demo)]) == 0
         _save(Image.open(demo / "tracking.png"), "tracking.png")
-        assert robot_dynamics(["simulate", "panda", "--mass-scale", "1.2", "-o", str(heavier)]) == 0
+        assert (
+            robot_dynamics(
+                ["simulate", "panda", "--mass-scale", "1.2", "-o", str(heavier)]
+            )
+            == 0
+        )
         assert robot_dynamics(["report", str(heavier), "-o", str(html)]) == 0
         for name, viewer in (("view", _recordings(demo)), ("view_pose", _pose("ur5e"))):
             for size, suffix in SIZES.items():
@@ -56,7 +63,9 @@ def main() -> None:
 def _save(picture: Image.Image, name: str) -> None:
     path = IMAGES / name
     if path.suffix == ".png":
-        picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+        picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(
+            path, optimize=True
+        )
     else:
         picture.save(path, quality=80, method=6)
     print(f"{path}: {path.stat().st_size / 1e3:.0f} kB")
@@ -69,7 +78,10 @@ def _report(browser: Any, html: Path, width: int) -> Image.Image:
     page.wait_for_selector("body[data-drawn]")
     page.click("#joint-3 summary")
     page.wait_for_selector("#joint-3 .main-svg")
-    top, joint, end = (round(page.locator(name).bounding_box()["y"]) for name in ("#recording", "#joint-3", "#joint-4"))
+    top, joint, end = (
+        round(page.locator(name).bounding_box()["y"])
+        for name in ("#recording", "#joint-3", "#joint-4")
+    )
     image = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     page.close()
     picture = Image.new("RGB", (image.width, top + end - joint))
@@ -81,8 +93,12 @@ def _report(browser: Any, html: Path, width: int) -> Image.Image:
 def _recordings(demo: Path) -> Viewer:
     """Return a page with the Panda of the demo under two laws."""
     model, urdf = RobotModel.shipped("panda"), robot_urdf("panda")
-    recordings = [(law, read_motion(demo / law / "bag", "/joint_states", model)) for law in LAWS]
-    viewer, update = bag_view(model, urdf.read_bytes(), urdf.parent, recordings, ADDRESS)
+    recordings = [
+        (law, read_motion(demo / law / "bag", "/joint_states", model)) for law in LAWS
+    ]
+    viewer, update = bag_view(
+        model, urdf.read_bytes(), urdf.parent, recordings, ADDRESS
+    )
     time.sleep(1.0)  # texts are updated ten times a second
     update(TIME)
     return viewer
@@ -91,7 +107,9 @@ def _recordings(demo: Path) -> Viewer:
 def _pose(robot: str) -> Viewer:
     """Return a page with a robot in the middle of its range."""
     urdf = robot_urdf(robot)
-    return pose_view(RobotModel.shipped(robot), urdf.read_bytes(), urdf.parent, ADDRESS)[0]
+    return pose_view(
+        RobotModel.shipped(robot), urdf.read_bytes(), urdf.parent, ADDRESS
+    )[0]
 
 
 @contextmanager
@@ -110,12 +128,14 @@ def _photograph(browser: Any, viewer: Viewer, size: tuple[int, int]) -> Image.Im
     page.set_default_timeout(120_000)
     page.goto(viewer.url)
     page.wait_for_selector("canvas")
-    page.locator(".mantine-Notification-closeButton").click()  # without a graphics card it says so
+    # without a graphics card it says so
+    page.locator(".mantine-Notification-closeButton").click()
     while not viewer.server.get_clients():
         page.wait_for_timeout(100)
     page.wait_for_timeout(2000)  # shadows and the panel's place
     (client,) = viewer.server.get_clients().values()
-    client.get_render(height=32, width=32, timeout=120.0)  # comes when all that was sent before is drawn
+    # comes when all that was sent before is drawn
+    client.get_render(height=32, width=32, timeout=120.0)
     page.wait_for_timeout(500)
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
     page.close()

@@ -21,9 +21,17 @@ def table_errors(text: str) -> Iterator[tuple[int, str]]:
             if token.type == "table_open":
                 cells, columns = _cells(lines[number]), _cells(lines[first])
                 if cells != columns:
-                    yield number + 1, f"table row with {cells} cells for {columns} columns. Cure: write \\| in a cell"
-            elif token.type == "paragraph_open" and lines[number].lstrip().startswith("|"):
-                yield number + 1, "table row without a table. Cure: a header, a rule of as many cells, no blank line"
+                    yield (
+                        number + 1,
+                        f"table row with {cells} cells for {columns} columns. Cure: write \\| in a cell",
+                    )
+            elif token.type == "paragraph_open" and lines[number].lstrip().startswith(
+                "|"
+            ):
+                yield (
+                    number + 1,
+                    "table row without a table. Cure: a header, a rule of as many cells, no blank line",
+                )
 
 
 def _cells(line: str) -> int:

@@ -34,27 +34,47 @@ CENTRE, HALF = np.array([0.25, 0.05, 0.5]), 0.45  # m, what is shown
 
 def main() -> None:
     """Simulate, draw and save."""
-    model = RobotModel.from_urdf_file(robot_urdf(ROBOT), dynamics=dynamics_file(None, ROBOT))
+    model = RobotModel.from_urdf_file(
+        robot_urdf(ROBOT), dynamics=dynamics_file(None, ROBOT)
+    )
     with tempfile.TemporaryDirectory() as folder:
         runs = {law: _run(model, law, Path(folder) / law) for law in COLOURS}
     end = min(time[-1] for time, _, _ in runs.values())
     times = np.arange(0.0, end, STEP)
     actual = {law: _sampled(times, time, rows) for law, (time, rows, _) in runs.items()}
-    desired = {law: _sampled(times, time, rows) for law, (time, _, rows) in runs.items()}
+    desired = {
+        law: _sampled(times, time, rows) for law, (time, _, rows) in runs.items()
+    }
 
     figure = plt.figure(figsize=(8.4, 5.2), dpi=100)
     grid = figure.add_gridspec(
-        2, 2, height_ratios=(3.2, 1.0), left=0.08, right=0.98, top=0.93, bottom=0.11, hspace=0.08
+        2,
+        2,
+        height_ratios=(3.2, 1.0),
+        left=0.08,
+        right=0.98,
+        top=0.93,
+        bottom=0.11,
+        hspace=0.08,
     )
     scenes = {
-        law: figure.add_subplot(grid[0, k], projection="3d", computed_zorder=False) for k, law in enumerate(COLOURS)
+        law: figure.add_subplot(grid[0, k], projection="3d", computed_zorder=False)
+        for k, law in enumerate(COLOURS)
     }
-    errors = {law: 1e3 * np.linalg.norm(actual[law][:, -1] - desired[law][:, -1], axis=1) for law in COLOURS}
+    errors = {
+        law: 1e3 * np.linalg.norm(actual[law][:, -1] - desired[law][:, -1], axis=1)
+        for law in COLOURS
+    }
     chart = figure.add_subplot(grid[1, :])
-    chart.set(xlim=(0.0, end), ylim=(0.0, 1.1 * max(error.max() for error in errors.values())))
+    chart.set(
+        xlim=(0.0, end), ylim=(0.0, 1.1 * max(error.max() for error in errors.values()))
+    )
     chart.set(xlabel="time, s", ylabel="flange error, mm")
     chart.grid(alpha=0.3)
-    lines = {law: chart.plot([], [], color=colour, lw=2.0, label=law)[0] for law, colour in COLOURS.items()}
+    lines = {
+        law: chart.plot([], [], color=colour, lw=2.0, label=law)[0]
+        for law, colour in COLOURS.items()
+    }
     chart.legend(loc="upper left", ncols=2, frameon=False)
 
     figure.text(0.5, 0.94, "light blue: desired", ha="center", color="#5b8db8")
@@ -67,7 +87,15 @@ def main() -> None:
         figure.canvas.draw()
         frames.append(Image.fromarray(np.asarray(figure.canvas.buffer_rgba())[..., :3]))  # type: ignore[attr-defined]
     first, *others = frames
-    first.save(OUTPUT, save_all=True, append_images=others, duration=round(1e3 * STEP), loop=0, quality=60, method=4)
+    first.save(
+        OUTPUT,
+        save_all=True,
+        append_images=others,
+        duration=round(1e3 * STEP),
+        loop=0,
+        quality=60,
+        method=4,
+    )
     print(f"{OUTPUT}: {len(frames)} frames, {OUTPUT.stat().st_size / 1e6:.2f} MB")
 
 
@@ -86,11 +114,19 @@ def _frames(model: RobotModel, rows: NDArray[np.float64]) -> NDArray[np.float64]
     return np.stack([model.link_pose(rows, link)[..., :3, 3] for link in LINKS], axis=1)
 
 
-def _sampled(times: NDArray[np.float64], time: NDArray[np.float64], rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sampled(
+    times: NDArray[np.float64], time: NDArray[np.float64], rows: NDArray[np.float64]
+) -> NDArray[np.float64]:
     return rows[np.searchsorted(time, times).clip(0, len(time) - 1)]
 
 
-def _draw(scene: Any, law: str, actual: NDArray[np.float64], desired: NDArray[np.float64], error: float) -> None:
+def _draw(
+    scene: Any,
+    law: str,
+    actual: NDArray[np.float64],
+    desired: NDArray[np.float64],
+    error: float,
+) -> None:
     scene.clear()
     scene.set_axis_off()
     for axis, centre in zip("xyz", CENTRE, strict=True):

@@ -67,17 +67,30 @@ def page() -> str:
 
 def _section(name: str, module: str, summary: str, example: str) -> str:
     parser = _Recorder()
-    getattr(import_module(f"robot_dynamics_ros.cli.commands.{module}"), f"add_{name.replace('-', '_')}")(parser)
+    getattr(
+        import_module(f"robot_dynamics_ros.cli.commands.{module}"),
+        f"add_{name.replace('-', '_')}",
+    )(parser)
     lines = [f"## {name}", "", _plain(parser.description or f"{summary}."), ""]
-    lines += [f"Example: `robot_dynamics {name} {example}`. [Guide]({_GUIDES[name]}).", ""]
+    lines += [
+        f"Example: `robot_dynamics {name} {example}`. [Guide]({_GUIDES[name]}).",
+        "",
+    ]
     if parser.arguments:
-        lines += ["| argument | description |", "| --- | --- |", *map(_row, parser.arguments), ""]
+        lines += [
+            "| argument | description |",
+            "| --- | --- |",
+            *map(_row, parser.arguments),
+            "",
+        ]
     return "\n".join(lines)
 
 
 def _row(argument: argparse.Action) -> str:
     values = _values(argument)
-    names = [f"`{' '.join([flag, values]).rstrip()}`" for flag in argument.option_strings] or [f"`{values}`"]
+    names = [
+        f"`{' '.join([flag, values]).rstrip()}`" for flag in argument.option_strings
+    ] or [f"`{values}`"]
     required = "required; " if argument.option_strings and argument.required else ""
     return f"| {', '.join(names)} | {required}{_plain((argument.help or '') % vars(argument))} |"
 
@@ -86,13 +99,24 @@ def _values(argument: argparse.Action) -> str:
     """Return the values of an argument as argparse shows them."""
     if argument.nargs == 0:
         return ""
-    name = argument.metavar or (argument.dest.upper() if argument.option_strings else argument.dest)
+    name = argument.metavar or (
+        argument.dest.upper() if argument.option_strings else argument.dest
+    )
     if argument.choices is not None and argument.metavar is None:
         name = f"{{{','.join(map(str, argument.choices))}}}"
     if isinstance(name, tuple):
         return " ".join(name)
-    forms = {None: name, "?": f"[{name}]", "*": f"[{name} ...]", "+": f"{name} [{name} ...]"}
-    shown = forms[argument.nargs] if argument.nargs in forms else " ".join([name] * int(argument.nargs))
+    forms = {
+        None: name,
+        "?": f"[{name}]",
+        "*": f"[{name} ...]",
+        "+": f"{name} [{name} ...]",
+    }
+    shown = (
+        forms[argument.nargs]
+        if argument.nargs in forms
+        else " ".join([name] * int(argument.nargs))
+    )
     return shown.replace("|", "\\|")
 
 

@@ -51,11 +51,16 @@ named `parameters.py`. `ros2 param describe` prints the same for a running node.
 
 def page() -> str:
     """Return the page."""
-    return "\n".join([_HEAD, *(_section(node, declared) for node, declared in _NODES.items())])
+    return "\n".join(
+        [_HEAD, *(_section(node, declared) for node, declared in _NODES.items())]
+    )
 
 
 def _section(node: str, declared: Iterable[Parameter[Any]]) -> str:
-    rows = ["| parameter | default | meaning | allowed | when |", "| --- | --- | --- | --- | --- |"]
+    rows = [
+        "| parameter | default | meaning | allowed | when |",
+        "| --- | --- | --- | --- | --- |",
+    ]
     rows += [
         f"| `{p.name}` | {_code(p.default)} | {_plain(p.description)} | {_plain(p.allowed())} | {_WHEN[p.when]} |"
         for p in declared

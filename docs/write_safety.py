@@ -20,6 +20,13 @@ def page() -> str:
     """Return the page with the present checks."""
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(_HEAD)
     after = rest.partition(_AFTER)[2]
-    checks = make_controller(RobotModel.shipped("planar_2r"), ControllerSettings()).checks
-    rows = [f"| `{row.cause.value}` | {row.fails_if} | {row.default} | {row.ends} |" for row in checks.table()]
-    return before + "\n".join([_HEAD, "| --- | --- | --- | --- |", *rows]) + _AFTER + after
+    checks = make_controller(
+        RobotModel.shipped("planar_2r"), ControllerSettings()
+    ).checks
+    rows = [
+        f"| `{row.cause.value}` | {row.fails_if} | {row.default} | {row.ends} |"
+        for row in checks.table()
+    ]
+    return (
+        before + "\n".join([_HEAD, "| --- | --- | --- | --- |", *rows]) + _AFTER + after
+    )

@@ -27,7 +27,9 @@ EXACT = 2**14  # steps of the reference
 
 def euler(arm: RobotModel, count: int) -> Array:
     """Return the last position by Euler's method."""
-    return euler_integration(arm, *START, lambda t, q, qd: TORQUE, DURATION / count, count)[0][-1]
+    return euler_integration(
+        arm, *START, lambda t, q, qd: TORQUE, DURATION / count, count
+    )[0][-1]
 
 
 def runge_kutta(arm: RobotModel, count: int) -> Array:
@@ -41,7 +43,10 @@ def errors() -> tuple[Array, Array]:
     """Return the largest error of the last position, rad, for COUNTS steps: of Euler's method, of Runge-Kutta."""
     arm = RobotModel.shipped("craig_2r")
     exact = runge_kutta(arm, EXACT)
-    first, fourth = ([np.abs(method(arm, n) - exact).max() for n in COUNTS] for method in (euler, runge_kutta))
+    first, fourth = (
+        [np.abs(method(arm, n) - exact).max() for n in COUNTS]
+        for method in (euler, runge_kutta)
+    )
     return np.array(first), np.array(fourth)
 
 
@@ -56,7 +61,11 @@ def draw(first: Array, fourth: Array, path: str) -> None:
     figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
     axes.loglog(steps, first, "o-", label="Euler, Craig (6.117)")
     axes.loglog(steps, fourth, "s-", label="Runge-Kutta of fourth order")
-    axes.set(xlabel="step (s)", ylabel="error after 0.5 s (rad)", title="Two links with point masses (Craig 6.7)")
+    axes.set(
+        xlabel="step (s)",
+        ylabel="error after 0.5 s (rad)",
+        title="Two links with point masses (Craig 6.7)",
+    )
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=110)
@@ -69,8 +78,12 @@ def main() -> None:
     first, fourth = errors()
     draw(first, fourth, path)
     for name, error in (("Euler", first), ("Runge-Kutta", fourth)):
-        print(f"{name}: {error[0]:.2e} rad with {COUNTS[0]} steps, {error[-1]:.2e} rad with {COUNTS[-1]} steps.")
-    print(f"Half the step divides the errors by {first[-2] / first[-1]:.2f} and {fourth[0] / fourth[1]:.1f}.")
+        print(
+            f"{name}: {error[0]:.2e} rad with {COUNTS[0]} steps, {error[-1]:.2e} rad with {COUNTS[-1]} steps."
+        )
+    print(
+        f"Half the step divides the errors by {first[-2] / first[-1]:.2f} and {fourth[0] / fourth[1]:.1f}."
+    )
     print(f"The plot is in {path}.")
 
 

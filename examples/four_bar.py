@@ -16,8 +16,16 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.dynamics.model.loops import close_loops, loop_constraints, loop_forces
-from robot_dynamics_ros.textbooks.constraints import constrained_inverse_dynamics, driven_motion, loops_of
+from robot_dynamics_ros.dynamics.model.loops import (
+    close_loops,
+    loop_constraints,
+    loop_forces,
+)
+from robot_dynamics_ros.textbooks.constraints import (
+    constrained_inverse_dynamics,
+    driven_motion,
+    loops_of,
+)
 
 Array = NDArray[np.float64]
 
@@ -45,7 +53,10 @@ def four_bar() -> RobotModel:
     with TemporaryDirectory() as folder:
         dynamics = Path(folder) / "four_bar.dynamics.yaml"
         dynamics.write_text(LOOP)
-        return RobotModel.from_urdf(f'<robot name="four_bar">{"".join(links + joints)}</robot>', dynamics=dynamics)
+        return RobotModel.from_urdf(
+            f'<robot name="four_bar">{"".join(links + joints)}</robot>',
+            dynamics=dynamics,
+        )
 
 
 def turn() -> tuple[Array, Array]:
@@ -54,9 +65,12 @@ def turn() -> tuple[Array, Array]:
     q = np.array([0.0, 1.0, -2.0])
     torques, forces = [], []
     for angle in TURN:
-        q = close_loops(model, [angle, *q[1:]], held=crank)  # from where the others were
+        # from where the others were
+        q = close_loops(model, [angle, *q[1:]], held=crank)
         qd, qdd = driven_motion(model, loops_of(model), q, crank, [SPEED], [0.0])
-        tau, multipliers = constrained_inverse_dynamics(model, q, qd, qdd, loop_constraints(model, q, qd), crank)
+        tau, multipliers = constrained_inverse_dynamics(
+            model, q, qd, qdd, loop_constraints(model, q, qd), crank
+        )
         torques.append(tau[0])
         forces.append(loop_forces(multipliers)[0])
     return np.array(torques), np.array(forces)
@@ -67,15 +81,25 @@ def main() -> None:
     path = sys.argv[1] if len(sys.argv) > 1 else "four_bar.png"
     torque, force = turn()
     work = float(torque[:-1].mean()) * TURN[-1]
-    print(f"torque between {torque.min():.3f} and {torque.max():.3f} Nm, work of a turn {work:.1e} J")
-    print(f"force on the ground pin at most {np.linalg.norm(force, axis=1).max():.2f} N")
+    print(
+        f"torque between {torque.min():.3f} and {torque.max():.3f} Nm, work of a turn {work:.1e} J"
+    )
+    print(
+        f"force on the ground pin at most {np.linalg.norm(force, axis=1).max():.2f} N"
+    )
     figure = Figure(figsize=(8, 6), layout="constrained")
     above, below = figure.subplots(2, 1, sharex=True)
     above.plot(np.rad2deg(TURN), torque)
-    above.set(ylabel="torque of the crank (Nm)", title=f"Four-bar linkage, crank at {SPEED:g} rad/s")
+    above.set(
+        ylabel="torque of the crank (Nm)",
+        title=f"Four-bar linkage, crank at {SPEED:g} rad/s",
+    )
     below.plot(np.rad2deg(TURN), force[:, [0, 2]], label=["x", "z"])
     below.set(
-        xlabel="crank angle (deg)", ylabel="force on the rocker's end (N)", xlim=(0, 360), xticks=range(0, 361, 45)
+        xlabel="crank angle (deg)",
+        ylabel="force on the rocker's end (N)",
+        xlim=(0, 360),
+        xticks=range(0, 361, 45),
     )
     below.legend()
     for axis in (above, below):

@@ -38,7 +38,9 @@ def robot() -> RobotModel:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "robot.dynamics.yaml"
         path.write_text(yaml.safe_dump({"joints": FRICTION}))
-        return RobotModel.from_urdf_file(robot_urdf("scara"), dynamics=path).scaled(mass=1.25)
+        return RobotModel.from_urdf_file(robot_urdf("scara"), dynamics=path).scaled(
+            mass=1.25
+        )
 
 
 def recording(actual: RobotModel, seconds: float = 20.0) -> JointSeries:
@@ -51,11 +53,17 @@ def recording(actual: RobotModel, seconds: float = 20.0) -> JointSeries:
         return MODEL.inverse_dynamics(q, qd, 400.0 * (q_d - q) + 40.0 * (qd_d - qd))
 
     sensors = Sensors(position_noise=1e-5, velocity_noise=1e-3, seed=1)
-    run = simulate(actual, controller, seconds, initial_positions=MIDDLE, sensors=sensors)
+    run = simulate(
+        actual, controller, seconds, initial_positions=MIDDLE, sensors=sensors
+    )
     stamps = np.rint(1e9 * run.time[1:-1]).astype(np.int64)
     # A torque holds from one sample to the next: that at a sample is the mean of the two.
     effort = 0.5 * (run.effort[1:] + run.effort[:-1])
-    effort += 0.01 * effort.std(axis=0) * np.random.default_rng(1).standard_normal(effort.shape)
+    effort += (
+        0.01
+        * effort.std(axis=0)
+        * np.random.default_rng(1).standard_normal(effort.shape)
+    )
     q, qd = run.measured_position[1:-1], run.measured_velocity[1:-1]
     return JointSeries(actual.joint_names, stamps, stamps, q, qd, effort)
 
@@ -68,14 +76,20 @@ def main() -> None:
     document = dynamics_document(found, {})
     for joint, friction in FRICTION.items():
         for name, value in friction.items():
-            print(f"{joint} {name:8} found {document['joints'][joint][name]:7.3f}, true {value:7.3f}")
+            print(
+                f"{joint} {name:8} found {document['joints'][joint][name]:7.3f}, true {value:7.3f}"
+            )
     q, qd, qdd = np.random.default_rng(2).uniform(-0.5, 0.5, (3, 100, 3)) + MIDDLE
     Path(path).write_text(yaml.safe_dump(document))
     identified = RobotModel.from_urdf_file(robot_urdf("scara"), dynamics=path)
     true = actual.inverse_dynamics(q, qd, qdd)
     for name, model in (("URDF", MODEL), ("identified", identified)):
-        error = np.sqrt(((model.inverse_dynamics(q, qd, qdd) - true) ** 2).mean() / (true**2).mean())
-        print(f"torque of the {name} model at other motions: {100 * error:.1f} % off (RMS, without friction)")
+        error = np.sqrt(
+            ((model.inverse_dynamics(q, qd, qdd) - true) ** 2).mean() / (true**2).mean()
+        )
+        print(
+            f"torque of the {name} model at other motions: {100 * error:.1f} % off (RMS, without friction)"
+        )
     print(f"The dynamics file is {path}.")
 
 

@@ -32,13 +32,22 @@ LEARNING = 1.0  # kg/Nm/rad
 def desired(t: float) -> tuple[Array, Array, Array]:
     """Return position, velocity and acceleration of a swing that starts at rest."""
     w = 2.0
-    return START + SWING * (1.0 - np.cos(w * t)), SWING * w * np.sin(w * t), SWING * w**2 * np.cos(w * t)
+    return (
+        START + SWING * (1.0 - np.cos(w * t)),
+        SWING * w * np.sin(w * t),
+        SWING * w**2 * np.cos(w * t),
+    )
 
 
 def pd_gravity(t: float, q: Array, qd: Array) -> Array:
     """Return the torque of PD control with gravity and friction of the arm without payload."""
     q_d, qd_d, _ = desired(t)
-    return BARE.gravity_torque(q) + BARE.friction_torque(q, qd_d, 0.02) + K * L * (q_d - q) + K * (qd_d - qd)
+    return (
+        BARE.gravity_torque(q)
+        + BARE.friction_torque(q, qd_d, 0.02)
+        + K * L * (q_d - q)
+        + K * (qd_d - qd)
+    )
 
 
 class Adaptive:
@@ -55,11 +64,16 @@ class Adaptive:
         q_d, qd_d, qdd_d = desired(t)
         v, a = qd_d + L * (q_d - q), qdd_d + L * (qd_d - qd)
         bare, loaded = (
-            arm.mass_matrix(q) @ a + arm.coriolis_matrix(q, qd) @ v + arm.gravity_torque(q) for arm in (BARE, ONE_KG)
+            arm.mass_matrix(q) @ a
+            + arm.coriolis_matrix(q, qd) @ v
+            + arm.gravity_torque(q)
+            for arm in (BARE, ONE_KG)
         )
         s, of_one_kg = v - qd, loaded - bare
         self.mass.append(self.mass[-1] + LEARNING * PERIOD * float(of_one_kg @ s))
-        return bare + self.mass[-1] * of_one_kg + BARE.friction_torque(q, v, 0.02) + K * s
+        return (
+            bare + self.mass[-1] * of_one_kg + BARE.friction_torque(q, v, 0.02) + K * s
+        )
 
 
 def main() -> None:
@@ -70,13 +84,22 @@ def main() -> None:
     adaptive = Adaptive()
     for name, law in (("PD with gravity", pd_gravity), ("adaptive", adaptive)):
         run = simulate(ACTUAL, law, 4.0, control_period=PERIOD, initial_positions=START)
-        error = np.abs(np.array([desired(t)[0] for t in run.time]) - run.position).max(axis=1)
+        error = np.abs(np.array([desired(t)[0] for t in run.time]) - run.position).max(
+            axis=1
+        )
         above.plot(run.time, 1e3 * error, label=name)
-        print(f"{name:16} error at most {1e3 * error[-500:].max():6.1f} mrad in the last second")
+        print(
+            f"{name:16} error at most {1e3 * error[-500:].max():6.1f} mrad in the last second"
+        )
     below.plot(run.time, adaptive.mass, color="C1", label="estimate")
     below.axhline(CARRIED, color="black", linestyle="dotted", label="carried")
-    print(f"It found {adaptive.mass[-1]:.3f} kg; the arm carries {CARRIED} kg. The plots are in {path}.")
-    above.set(ylabel="largest error of all joints (mrad)", title="Panda with an unknown payload")
+    print(
+        f"It found {adaptive.mass[-1]:.3f} kg; the arm carries {CARRIED} kg. The plots are in {path}."
+    )
+    above.set(
+        ylabel="largest error of all joints (mrad)",
+        title="Panda with an unknown payload",
+    )
     below.set(xlabel="time (s)", ylabel="mass of the payload (kg)")
     for axis in (above, below):
         axis.grid(alpha=0.3)

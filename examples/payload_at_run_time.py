@@ -23,7 +23,9 @@ from robot_dynamics_ros.simulation import Plant
 Array = NDArray[np.float64]
 
 EMPTY = RobotModel.from_urdf_file(robot_urdf("panda"))
-LOADED = EMPTY.with_payload("panda_link8", 1.2, [0.0, 0.0, 0.05], [0.002, 0.0, 0.0, 0.002, 0.0, 0.002])
+LOADED = EMPTY.with_payload(
+    "panda_link8", 1.2, [0.0, 0.0, 0.05], [0.002, 0.0, 0.0, 0.002, 0.0, 0.002]
+)
 HOLD = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8])
 PERIOD = 0.002  # s
 TAKEN, REPORTED, END = 500, 1000, 1500  # periods
@@ -53,7 +55,9 @@ def main() -> None:
     """Simulate, print the torques just before the controller gets the payload, and plot everything."""
     path = sys.argv[1] if len(sys.argv) > 1 else "payload_at_run_time.png"
     errors, observed, true = run()
-    for name, seen, there in zip(EMPTY.joint_names, observed[REPORTED - 1], true[REPORTED - 1], strict=True):
+    for name, seen, there in zip(
+        EMPTY.joint_names, observed[REPORTED - 1], true[REPORTED - 1], strict=True
+    ):
         print(f"{name}: observed {seen:7.3f} Nm, the unknown weight is {there:7.3f} Nm")
     sunk, back = 1e3 * np.abs(errors[[REPORTED - 1, -1]]).max(axis=1)
     print(f"The arm sinks by {sunk:.1f} mrad, and is {back:.2f} mrad off at the end.")
@@ -63,7 +67,10 @@ def main() -> None:
     above.plot(time, observed, label=EMPTY.joint_names)
     above.set_prop_cycle(None)
     above.plot(time, true, linestyle="dotted")
-    above.set(ylabel="external torque (Nm)", title="External torque, observed and true (dotted)")
+    above.set(
+        ylabel="external torque (Nm)",
+        title="External torque, observed and true (dotted)",
+    )
     above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     below.plot(time, 1e3 * errors)
     below.set(xlabel="time (s)", ylabel="error (mrad)", title="Position error")

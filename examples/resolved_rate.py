@@ -14,7 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.textbooks.cartesian_dynamics import resolved_rate_motion, smallest_singular_value
+from robot_dynamics_ros.textbooks.cartesian_dynamics import (
+    resolved_rate_motion,
+    smallest_singular_value,
+)
 from robot_dynamics_ros.textbooks.propagation import joint_torques
 
 Array = NDArray[np.float64]
@@ -65,14 +68,18 @@ def run() -> Motion:
     def jacobian(q: Array) -> Array:
         return arm.jacobian(q, END_EFFECTOR)[PLANE]
 
-    angles, rates = resolved_rate_motion(jacobian, VELOCITY, START, step=STEP, steps=STEPS)
+    angles, rates = resolved_rate_motion(
+        jacobian, VELOCITY, START, step=STEP, steps=STEPS
+    )
     positions, torques = [], []
     for q in angles:
         pose = arm.link_pose(q, END_EFFECTOR)
         positions.append([*pose[:2, 3], q.sum()])
         # The force is given in the base frame, the propagation needs it in the tool frame.
         in_tool_frame = pose[:3, :3].T @ [FORCE[0], FORCE[1], 0.0]
-        torques.append(joint_torques(arm, q, [*in_tool_frame, 0.0, 0.0, FORCE[2]], END_EFFECTOR))
+        torques.append(
+            joint_torques(arm, q, [*in_tool_frame, 0.0, 0.0, FORCE[2]], END_EFFECTOR)
+        )
     jacobians = [jacobian(q) for q in angles]
     return Motion(
         np.array([STEP * k for k in range(STEPS + 1)]),
@@ -92,13 +99,20 @@ def draw(motion: Motion, path: str) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(5, 1, figsize=(8, 12), sharex=True, layout="constrained")
+    figure, axes = plt.subplots(
+        5, 1, figsize=(8, 12), sharex=True, layout="constrained"
+    )
     joints = ["joint 1", "joint 2", "joint 3"]
     for axis, values, names, label in (
         (axes[0], motion.rates, joints, "joint rate (rad/s)"),
         (axes[1], np.rad2deg(motion.angles), joints, "joint angle (deg)"),
         (axes[2], motion.end_effector, ["x", "y", "rotation"], "end effector (m, rad)"),
-        (axes[3], motion.determinant[:, None], [r"$\det J = L_1 L_2 \sin\theta_2$"], "determinant (m$^2$)"),
+        (
+            axes[3],
+            motion.determinant[:, None],
+            [r"$\det J = L_1 L_2 \sin\theta_2$"],
+            "determinant (m$^2$)",
+        ),
         (axes[4], motion.torques, joints, "torque (Nm)"),
     ):
         for values_of_one, name in zip(values.T, names, strict=True):
@@ -107,7 +121,9 @@ def draw(motion: Motion, path: str) -> None:
         axis.grid(alpha=0.3)
         axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
     axes[3].axhline(0.0, color="black", linewidth=1.0)
-    axes[0].set_title("Resolved-rate motion of a planar three-link arm (Craig, chapter 5)")
+    axes[0].set_title(
+        "Resolved-rate motion of a planar three-link arm (Craig, chapter 5)"
+    )
     axes[-1].set_xlabel("time (s)")
     figure.savefig(path, dpi=110)
     plt.close(figure)
@@ -119,7 +135,9 @@ def main() -> None:
     motion = run()
     draw(motion, path)
     travelled = motion.end_effector[-1] - motion.end_effector[0]
-    print(f"The end effector moved {np.round(travelled, 3)} (m, m, rad); {STEP * STEPS * VELOCITY} were asked for.")
+    print(
+        f"The end effector moved {np.round(travelled, 3)} (m, m, rad); {STEP * STEPS * VELOCITY} were asked for."
+    )
     print(
         f"The determinant of J goes from {motion.determinant[0]:.3g} over {motion.determinant.max():.3g} to "
         f"{motion.determinant[-1]:.3g} m^2. At 0 the arm would be stretched out: it is nearest to that at "

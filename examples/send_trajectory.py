@@ -26,13 +26,20 @@ def main() -> None:
     rclpy.init()
     node = rclpy.create_node("send_trajectory")
     states: list[JointState] = []  # desired positions and velocities of the controller
-    node.create_subscription(JointState, f"{CONTROLLER}/command_states", states.append, 10)
-    publisher = node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", 1)
+    node.create_subscription(
+        JointState, f"{CONTROLLER}/command_states", states.append, 10
+    )
+    publisher = node.create_publisher(
+        JointTrajectory, f"{CONTROLLER}/joint_trajectory", 1
+    )
     status = DiagnosticStatus()  # last report of the controller: mode, cause and cure
 
     def report(message: DiagnosticArray) -> None:
         nonlocal status
-        status = next((one for one in message.status if one.name == f"{CONTROLLER}: controller"), status)
+        status = next(
+            (one for one in message.status if one.name == f"{CONTROLLER}: controller"),
+            status,
+        )
 
     node.create_subscription(DiagnosticArray, "/diagnostics", report, 10)
 
@@ -43,7 +50,9 @@ def main() -> None:
             rclpy.spin_once(node, timeout_sec=0.1)
             del states[:-1]
             if status.level == DiagnosticStatus.ERROR:
-                sys.exit(f"{CONTROLLER} follows no trajectory: {status.message}. Then call ~/clear_fault")
+                sys.exit(
+                    f"{CONTROLLER} follows no trajectory: {status.message}. Then call ~/clear_fault"
+                )
             if not states and status.message != shown:
                 print(f"{CONTROLLER}: {status.message}", flush=True)
 
@@ -56,13 +65,21 @@ def main() -> None:
     wait(lambda: bool(states and status.name) and listens())
     names, start = list(states[-1].name), list(states[-1].position)
     try:
-        given = {name: float(at) for name, at in (one.split("=") for one in sys.argv[1:])} or {names[0]: start[0] + 0.2}
+        given = {
+            name: float(at) for name, at in (one.split("=") for one in sys.argv[1:])
+        } or {names[0]: start[0] + 0.2}
     except ValueError:
-        sys.exit(f"{' '.join(sys.argv[1:])}: not JOINT=POSITION. Cure: give positions in rad or m, as {names[0]}=0.2")
+        sys.exit(
+            f"{' '.join(sys.argv[1:])}: not JOINT=POSITION. Cure: give positions in rad or m, as {names[0]}=0.2"
+        )
     if unknown := set(given) - set(names):
         sys.exit(f"no joint {', '.join(sorted(unknown))}. Cure: use {', '.join(names)}")
-    goal = [given.get(name, position) for name, position in zip(names, start, strict=True)]
-    point = JointTrajectoryPoint(positions=goal, time_from_start=Duration(seconds=SECONDS).to_msg())
+    goal = [
+        given.get(name, position) for name, position in zip(names, start, strict=True)
+    ]
+    point = JointTrajectoryPoint(
+        positions=goal, time_from_start=Duration(seconds=SECONDS).to_msg()
+    )
     publisher.publish(JointTrajectory(joint_names=names, points=[point]))
     print(f"sent: {given} in {SECONDS:g} s", flush=True)
 

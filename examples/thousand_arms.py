@@ -28,12 +28,15 @@ SENSORS = Sensors(position_noise=1e-5, velocity_noise=1e-3, seed=1)
 def errors(omega: float, masses: Array) -> Array:
     """Return the largest joint error (arms,), rad, in the last 0.1 s, of arms with link masses ``masses`` (arms,)."""
 
-    def computed_torque(t: float, q: Array, qd: Array) -> Array:  # q and qd are (arms, 2), and so is the torque
+    # q and qd are (arms, 2), and so is the torque
+    def computed_torque(t: float, q: Array, qd: Array) -> Array:
         s = min(t / REACH, 1.0)
         q_d = START + (10 * s**3 - 15 * s**4 + 6 * s**5) * (GOAL - START)
         qd_d = (30 * s**2 - 60 * s**3 + 30 * s**4) / REACH * (GOAL - START)
         qdd_d = (60 * s - 180 * s**2 + 120 * s**3) / REACH**2 * (GOAL - START)
-        return MODEL.inverse_dynamics(q, qd, qdd_d + omega**2 * (q_d - q) + 2.0 * omega * (qd_d - qd))
+        return MODEL.inverse_dynamics(
+            q, qd, qdd_d + omega**2 * (q_d - q) + 2.0 * omega * (qd_d - qd)
+        )
 
     run = simulate_batch(
         [MODEL.scaled(mass=mass) for mass in masses],
@@ -60,8 +63,15 @@ def main() -> None:
     )
     for omega in FREQUENCIES:
         found = errors(omega, masses)
-        print(f"{omega:5.0f} rad/s: error {np.median(found):.1e} rad (median), {found.max():.1e} rad (worst of 1000)")
-        axis.hist(found, np.geomspace(1e-5, 0.1, 64).tolist(), label=f"{omega:g} rad/s", alpha=0.7)
+        print(
+            f"{omega:5.0f} rad/s: error {np.median(found):.1e} rad (median), {found.max():.1e} rad (worst of 1000)"
+        )
+        axis.hist(
+            found,
+            np.geomspace(1e-5, 0.1, 64).tolist(),
+            label=f"{omega:g} rad/s",
+            alpha=0.7,
+        )
     axis.legend(title="natural frequency")
     figure.savefig(path, dpi=110)
     print(f"The plot of the distributions is in {path}.")

@@ -49,7 +49,11 @@ def generate_launch_description() -> LaunchDescription:
                 description="joint_states per second; each causes one command. 1000 / rate must be an integer. "
                 "Not used with sim:=false.",
             ),
-            flag("sim", "true", "Start the simulated arm. false: for a real robot or another simulator."),
+            flag(
+                "sim",
+                "true",
+                "Start the simulated arm. false: for a real robot or another simulator.",
+            ),
             flag(
                 "use_trajectory",
                 "true",
@@ -70,7 +74,9 @@ def generate_launch_description() -> LaunchDescription:
 def _nodes(context: LaunchContext) -> list[Any]:
     law = value_of(context, "law")
     if not LAWS[law].follows and is_true(context, "use_trajectory"):
-        raise RobotDynamicsError(f"law:={law} does not follow trajectories. Cure: add use_trajectory:=false")
+        raise RobotDynamicsError(
+            f"law:={law} does not follow trajectories. Cure: add use_trajectory:=false"
+        )
     robot, own = chosen_robot(context), own_parameters(context)
     namespace = LaunchConfiguration("namespace")
     clock = {"use_sim_time": LaunchConfiguration("use_sim_time")}
@@ -83,7 +89,10 @@ def _nodes(context: LaunchContext) -> list[Any]:
             parameters=[
                 *robot.settings,
                 robot_parameters(robot),
-                {"publish_rate": LaunchConfiguration("rate"), "publish_clock": LaunchConfiguration("use_sim_time")},
+                {
+                    "publish_rate": LaunchConfiguration("rate"),
+                    "publish_clock": LaunchConfiguration("use_sim_time"),
+                },
                 *own,
             ],
             remappings=TOPIC_NAMES,
@@ -109,7 +118,11 @@ def _nodes(context: LaunchContext) -> list[Any]:
             namespace=namespace,
             parameters=[
                 *robot.settings,
-                {"listeners": [CONTROLLER, *recorder_name(context)], **joint_parameter(robot), **clock},
+                {
+                    "listeners": [CONTROLLER, *recorder_name(context)],
+                    **joint_parameter(robot),
+                    **clock,
+                },
                 *own,
             ],
             # A relative name, for the controller in the same namespace.

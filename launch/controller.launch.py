@@ -38,7 +38,9 @@ def generate_launch_description() -> LaunchDescription:
         [
             *shared(*ROBOT, "law", robot=""),
             DeclareLaunchArgument(
-                "rate", default_value="0", description="Commands per second. 0: one for each joint_states message."
+                "rate",
+                default_value="0",
+                description="Commands per second. 0: one for each joint_states message.",
             ),
             *shared(*TOPICS),
             DeclareLaunchArgument(
@@ -69,7 +71,10 @@ def _nodes(context: LaunchContext) -> list[Any]:
                 },
                 *own_parameters(context),
             ],
-            remappings=[*TOPIC_NAMES, ("~/joint_trajectory", LaunchConfiguration("joint_trajectory"))],
+            remappings=[
+                *TOPIC_NAMES,
+                ("~/joint_trajectory", LaunchConfiguration("joint_trajectory")),
+            ],
             output="screen",
             on_exit=Shutdown(),
         ),

@@ -55,16 +55,25 @@ def generate_launch_description() -> LaunchDescription:
     """Declare the launch arguments and the processes."""
     return LaunchDescription(
         [
-            DeclareLaunchArgument("bag", description="Path of the bag: its folder, or one of its .mcap or .db3 files."),
             DeclareLaunchArgument(
-                "output", default_value="replay", description="Folder of the new bag, which must not exist yet."
+                "bag",
+                description="Path of the bag: its folder, or one of its .mcap or .db3 files.",
+            ),
+            DeclareLaunchArgument(
+                "output",
+                default_value="replay",
+                description="Folder of the new bag, which must not exist yet.",
             ),
             *shared(*ROBOT, "law", robot=""),
             DeclareLaunchArgument(
-                "rate", default_value="1.0", description="Playback rate; 2.0 is twice as fast as recorded."
+                "rate",
+                default_value="1.0",
+                description="Playback rate; 2.0 is twice as fast as recorded.",
             ),
             DeclareLaunchArgument(
-                "namespace", default_value="", description="Namespace of the controller and of the topics in the bag."
+                "namespace",
+                default_value="",
+                description="Namespace of the controller and of the topics in the bag.",
             ),
             *shared(*VIEWING),
             DeclareLaunchArgument(
@@ -88,7 +97,11 @@ def _processes(context: LaunchContext) -> list[Any]:
     stops = _emergency_stops(context)
     inputs = _inputs(context, stops, known=bool(robot.urdf))
     # Also the inputs, so that the new bag is complete and the player can wait for the recorder.
-    recorded = [*inputs.values(), *absolute(context, f"{CONTROLLER}/command_states"), "/diagnostics"]
+    recorded = [
+        *inputs.values(),
+        *absolute(context, f"{CONTROLLER}/command_states"),
+        "/diagnostics",
+    ]
     controller = LifecycleNode(
         **program("computed_torque_node"),
         name=CONTROLLER,
@@ -104,12 +117,20 @@ def _processes(context: LaunchContext) -> list[Any]:
         output="screen",
         on_exit=_unless_ending(Shutdown(reason="the controller has ended")),
     )
-    player = ExecuteProcess(cmd=_player(context, inputs, rate), output="screen", name="player")
-    end = TimerAction(period=LAST_ANSWERS, actions=[Shutdown(reason="the bag has been played")])
+    player = ExecuteProcess(
+        cmd=_player(context, inputs, rate), output="screen", name="player"
+    )
+    end = TimerAction(
+        period=LAST_ANSWERS, actions=[Shutdown(reason="the bag has been played")]
+    )
     # The player of this package itself waits for controller and recorder.
-    begin = OnStateTransition(target_lifecycle_node=controller, goal_state="active", entities=[player])
+    begin = OnStateTransition(
+        target_lifecycle_node=controller, goal_state="active", entities=[player]
+    )
     return [
-        RegisterEventHandler(OnProcessExit(target_action=player, on_exit=_unless_ending(end))),
+        RegisterEventHandler(
+            OnProcessExit(target_action=player, on_exit=_unless_ending(end))
+        ),
         *([RegisterEventHandler(begin)] if is_installed("ros2bag") else []),
         bag_recorder(value_of(context, "output"), recorded, stops),
         controller,
@@ -125,7 +146,9 @@ def _unless_ending(action: Any) -> Callable[[Any, LaunchContext], list[Any]]:
 
 def _emergency_stops(context: LaunchContext) -> list[str]:
     """Return the emergency_stop_topics of the recorded controller; none if the bag has no configuration."""
-    configuration = read_configuration(value_of(context, "bag"), *absolute(context, f"{CONTROLLER}/"))
+    configuration = read_configuration(
+        value_of(context, "bag"), *absolute(context, f"{CONTROLLER}/")
+    )
     return [] if configuration is None else list(configuration[1].emergency_stop_topics)
 
 
@@ -140,15 +163,27 @@ def _inputs(context: LaunchContext, stops: list[str], known: bool) -> dict[str, 
         value_of(context, "joint_states"): "joint_states",
         value_of(context, "joint_trajectory"): f"{node}joint_trajectory",
     }
-    private = (f"{node}{topic}" for topic in INPUTS if topic not in ("joint_states", "joint_trajectory"))
+    private = (
+        f"{node}{topic}"
+        for topic in INPUTS
+        if topic not in ("joint_states", "joint_trajectory")
+    )
     names |= {name: name for name in (*stops, *private)}
     names |= {} if known else {"robot_description": "robot_description"}
     with BagReader(bag) as reader:
         topics = list(reader.topics)
-    full = dict(zip(absolute(context, *names), absolute(context, *names.values()), strict=True))
+    full = dict(
+        zip(absolute(context, *names), absolute(context, *names.values()), strict=True)
+    )
     inputs = {old: new for old, new in full.items() if old in topics}
     needed = {"joint_states": "joint_states:=TOPIC"}
-    needed |= {} if known else {"robot_description": "robot:=NAME or urdf:=FILE of the robot that was recorded"}
+    needed |= (
+        {}
+        if known
+        else {
+            "robot_description": "robot:=NAME or urdf:=FILE of the robot that was recorded"
+        }
+    )
     for name, cure in needed.items():
         if not set(absolute(context, name)) & set(inputs.values()):
             raise RobotDynamicsError(
@@ -162,7 +197,25 @@ def _player(context: LaunchContext, inputs: dict[str, str], rate: float) -> list
     renamed = [f"{old}:={new}" for old, new in inputs.items() if old != new]
     if is_installed("ros2bag"):
         # ros2 bag play does not wait for subscribers: a delay until the topics are connected.
-        line = ["ros2", "bag", "play", bag, "--rate", str(rate), "--delay", "5.0", "--topics", *inputs]
+        line = [
+            "ros2",
+            "bag",
+            "play",
+            bag,
+            "--rate",
+            str(rate),
+            "--delay",
+            "5.0",
+            "--topics",
+            *inputs,
+        ]
         return [*line, *(["--remap", *renamed] if renamed else [])]
-    values = {"input": bag, "rate": rate, "topics": list(inputs), "listeners": [CONTROLLER, "recorder"]}
-    return node_command("player_node", values, *(part for rule in renamed for part in ("-r", rule)))
+    values = {
+        "input": bag,
+        "rate": rate,
+        "topics": list(inputs),
+        "listeners": [CONTROLLER, "recorder"],
+    }
+    return node_command(
+        "player_node", values, *(part for rule in renamed for part in ("-r", rule))
+    )

@@ -35,10 +35,16 @@ def generate_launch_description() -> LaunchDescription:
         [
             *shared(*ROBOT),
             DeclareLaunchArgument(
-                "rate", default_value="500", description="joint_states per second. 1000 / rate must be an integer."
+                "rate",
+                default_value="500",
+                description="joint_states per second. 1000 / rate must be an integer.",
             ),
             *shared(*TOPICS),
-            flag("use_sim_time", "false", "Publish /clock, which robot_state_publisher and RViz then use."),
+            flag(
+                "use_sim_time",
+                "false",
+                "Publish /clock, which robot_state_publisher and RViz then use.",
+            ),
             *shared("namespace", *VIEWING, "record"),
             OpaqueFunction(function=_nodes),
         ]
@@ -54,7 +60,10 @@ def _nodes(context: LaunchContext) -> list[Any]:
             parameters=[
                 *robot.settings,
                 robot_parameters(robot),
-                {"publish_rate": LaunchConfiguration("rate"), "publish_clock": LaunchConfiguration("use_sim_time")},
+                {
+                    "publish_rate": LaunchConfiguration("rate"),
+                    "publish_clock": LaunchConfiguration("use_sim_time"),
+                },
                 *own_parameters(context),
             ],
             remappings=TOPIC_NAMES,
@@ -67,5 +76,10 @@ def _nodes(context: LaunchContext) -> list[Any]:
             joint_states=value_of(context, "joint_states"),
             use_sim_time=value_of(context, "use_sim_time"),
         ),
-        *record(context, value_of(context, "joint_states"), value_of(context, "effort_commands"), "/diagnostics"),
+        *record(
+            context,
+            value_of(context, "joint_states"),
+            value_of(context, "effort_commands"),
+            "/diagnostics",
+        ),
     ]

@@ -32,11 +32,19 @@ atexit.register(_GRAPH.__exit__, None, None, None)
 
 # The first example of a test may compile for tens of seconds: no deadline.
 _SLOW_START = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-settings.register_profile("fast", max_examples=25, deadline=None, suppress_health_check=_SLOW_START)
-settings.register_profile("thorough", max_examples=1000, deadline=None, suppress_health_check=_SLOW_START)
+settings.register_profile(
+    "fast", max_examples=25, deadline=None, suppress_health_check=_SLOW_START
+)
+settings.register_profile(
+    "thorough", max_examples=1000, deadline=None, suppress_health_check=_SLOW_START
+)
 # Kernels as plain Python take some hundred times as long.
-settings.register_profile("interpreted", max_examples=10, deadline=None, suppress_health_check=_SLOW_START)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast" if COMPILED else "interpreted"))
+settings.register_profile(
+    "interpreted", max_examples=10, deadline=None, suppress_health_check=_SLOW_START
+)
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE", "fast" if COMPILED else "interpreted")
+)
 
 
 @pytest.fixture(scope="session")
@@ -60,7 +68,9 @@ def dynamics_path() -> Callable[[str], Path]:
 
 
 @pytest.fixture(scope="session")
-def load_robot(urdf_path: Callable[[str], Path], dynamics_path: Callable[[str], Path]) -> Callable[..., Any]:
+def load_robot(
+    urdf_path: Callable[[str], Path], dynamics_path: Callable[[str], Path]
+) -> Callable[..., Any]:
     """Return load_robot(name, dynamics=None or name of a dynamics file, **keywords of RobotModel.from_urdf_file)."""
     from robot_dynamics_ros import RobotModel
 

@@ -10,13 +10,27 @@ DOCUMENTED = ["robot_dynamics_ros", "launch", "benchmarks", "examples", "setup.p
 
 # The numpy convention, less what ruff leaves out, too (D104, D105, D401), and where pydocstyle is wrong: names that
 # begin a sentence are not capitalised (D403), and an attribute called "notes" is no section (D405, D407, D410, D411).
-DOCSTRINGS = ["--convention", "numpy", "--add-ignore", "D104", "D105", "D401", "D403", "D405", "D407", "D410", "D411"]
+DOCSTRINGS = [
+    "--convention",
+    "numpy",
+    "--add-ignore",
+    "D104",
+    "D105",
+    "D401",
+    "D403",
+    "D405",
+    "D407",
+    "D410",
+    "D411",
+]
 
 
 @pytest.mark.slow
 def test_flake8(capsys: pytest.CaptureFixture[str]) -> None:
     main = pytest.importorskip("ament_flake8.main")
-    errors, _ = main.main_with_errors(argv=["--config", str(ROOT / "setup.cfg"), str(ROOT)])
+    errors, _ = main.main_with_errors(
+        argv=["--config", str(ROOT / "setup.cfg"), str(ROOT)]
+    )
     assert errors == 0, capsys.readouterr().out
 
 

@@ -7,7 +7,14 @@ import pytest
 
 from benchmarks import dynamics, peers
 from benchmarks.counting import Counted
-from benchmarks.formulation_counts import COUNTED, SIZES, TIMED, polynomial, run_counted, state
+from benchmarks.formulation_counts import (
+    COUNTED,
+    SIZES,
+    TIMED,
+    polynomial,
+    run_counted,
+    state,
+)
 from benchmarks.formulations import all_counts
 from benchmarks.operation_counts import (
     ALGORITHMS,
@@ -54,18 +61,27 @@ def test_counted_numbers_give_the_torque(name: str) -> None:
 @pytest.mark.parametrize("name", COUNTED)
 def test_growth_of_table_3(name: str, counts: dict[str, list[Count]]) -> None:
     """Milicevic: the power of n is 4 for Lagrange-Euler, 3 for d'Alembert, 1 for Newton-Euler."""
-    for ours, expected in zip(zip(*counts[name], strict=True), PRINTED[COUNTED[name][1]], strict=True):
+    for ours, expected in zip(
+        zip(*counts[name], strict=True), PRINTED[COUNTED[name][1]], strict=True
+    ):
         ours_polynomial = polynomial(list(ours))
         assert len(ours_polynomial) == len(expected)
         assert 0.7 < ours_polynomial[0] / expected[0] < 1.8
         for n, value in zip(SIZES[1:], ours[1:], strict=True):
-            assert sum(c * n**power for power, c in enumerate(reversed(ours_polynomial))) == value
+            assert (
+                sum(c * n**power for power, c in enumerate(reversed(ours_polynomial)))
+                == value
+            )
 
 
 def test_order_of_table_3(counts: dict[str, list[Count]]) -> None:
     """From three joints on: Newton-Euler in link frames, in the base frame, d'Alembert, Lagrange-Euler."""
     euler, dalembert, base, links = (np.array(counts[name])[2:] for name in COUNTED)
-    assert np.all(links < base) and np.all(base < dalembert) and np.all(5 * dalembert < euler)
+    assert (
+        np.all(links < base)
+        and np.all(base < dalembert)
+        and np.all(5 * dalembert < euler)
+    )
 
 
 def test_counts_by_hand() -> None:
@@ -83,7 +99,9 @@ def test_counts_by_hand() -> None:
         assert tally == {"*": 9, "+": 6}
 
 
-@pytest.mark.parametrize(("algorithm", "degree"), list(zip(ALGORITHMS, (1, 1, 2, 3), strict=True)))
+@pytest.mark.parametrize(
+    ("algorithm", "degree"), list(zip(ALGORITHMS, (1, 1, 2, 3), strict=True))
+)
 def test_growth_of_the_general_counts(algorithm: Algorithm, degree: int) -> None:
     """Newton-Euler is linear in the number of joints, the mass matrix quadratic, its factorisation cubic."""
     operations = np.array([general_count(algorithm, n) for n in range(1, LARGEST + 1)])
@@ -95,7 +113,9 @@ def test_newton_euler_needs_as_many_operations_as_published() -> None:
     """At most a fifth above Milicevic's Table 3, and far below the other forms, from two joints on."""
     for n in range(2, LARGEST + 1):
         ours = np.array(general_count(INVERSE_DYNAMICS, n))
-        assert np.all(ours < 1.2 * np.array(printed("Milicevic Table 3, Newton-Euler", n)))
+        assert np.all(
+            ours < 1.2 * np.array(printed("Milicevic Table 3, Newton-Euler", n))
+        )
         assert np.all(ours < printed("Milicevic Table 3, d'Alembert", n))
 
 
@@ -113,7 +133,10 @@ def test_customised_kernels_take_less(name: str) -> None:
         ours = customised_count(algorithm, model)
         assert np.all(np.array(folded_count(algorithm, model)) <= ours)
         assert np.all(np.array(ours) < general_count(algorithm, model.n))
-    assert np.all(np.array(customised_count(INVERSE_DYNAMICS, model)) < printed("Craig 6.13, Newton-Euler", model.n))
+    assert np.all(
+        np.array(customised_count(INVERSE_DYNAMICS, model))
+        < printed("Craig 6.13, Newton-Euler", model.n)
+    )
 
 
 def test_planar_arm_takes_no_more_than_the_closed_form() -> None:
@@ -129,7 +152,9 @@ TREE = arms.random_arm(np.random.default_rng(0), [0, 1, 2, 0, 4], KINDS)
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> tuple[RobotModel, dict[str, peers.Calls]]:
+def tree(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[RobotModel, dict[str, peers.Calls]]:
     path = tmp_path_factory.mktemp("tree") / "tree.urdf"
     path.write_text(TREE.urdf, encoding="utf-8")
     model = RobotModel.from_urdf_file(path, locked={TREE.movable[2]: 0.0})
@@ -142,10 +167,16 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> tuple[RobotModel, dict[str
 
 
 @pytest.mark.parametrize("algorithm", peers.ALGORITHMS)
-def test_libraries_agree_joint_by_joint(algorithm: str, tree: tuple[RobotModel, dict[str, peers.Calls]]) -> None:
+def test_libraries_agree_joint_by_joint(
+    algorithm: str, tree: tuple[RobotModel, dict[str, peers.Calls]]
+) -> None:
     """Joints match by name, locked joints do not move, and every result is in our order."""
     model, libraries = tree
-    dynamics.check_agreement("tree", libraries, algorithm, random_states(model.n, dynamics.CHECKED, seed=1))
+    dynamics.check_agreement(
+        "tree", libraries, algorithm, random_states(model.n, dynamics.CHECKED, seed=1)
+    )
     offered = [name for name, calls in libraries.items() if algorithm in calls]
     assert offered[:2] == [CUSTOMISED, PINOCCHIO]
-    assert (MUJOCO in offered) == (algorithm in ("inverse_dynamics", "mass_matrix", "forward_dynamics"))
+    assert (MUJOCO in offered) == (
+        algorithm in ("inverse_dynamics", "mass_matrix", "forward_dynamics")
+    )

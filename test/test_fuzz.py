@@ -11,7 +11,9 @@ from tools.fuzz.__main__ import fuzz
 from tools.fuzz.targets import ALL
 from tools.fuzz.trial import Tally
 
-CASES = sorted((Path(__file__).resolve().parents[1] / "tools" / "fuzz" / "cases").glob("*/*.input"))
+CASES = sorted(
+    (Path(__file__).resolve().parents[1] / "tools" / "fuzz" / "cases").glob("*/*.input")
+)
 _FOLLOWING = "".join(
     f'<link name="l{k}"/><joint name="j{k}" type="continuous"><parent link="l{k - 1}"/><child link="l{k}"/>'
     f'<axis xyz="0 0 1"/>{f"""<mimic joint="j{k - 1}"/>""" if k > 1 else ""}</joint>'
@@ -21,8 +23,14 @@ _FOLLOWING = "".join(
 LONG = {
     "digits that are no number": ("dynamics file", f"gravity: [0, 0, {'1' * 40_000}x]"),
     "an integer of base 60": ("dynamics file", f"gravity: [0, 0, 1{':1' * 200_000}]"),
-    "coordinates": ("dynamics file", f"coordinates: [{', '.join(f'c{k}' for k in range(60_000))}]"),
-    "joints that follow each other": ("urdf", f'<robot name="r"><link name="l0"/>{_FOLLOWING}</robot>'),
+    "coordinates": (
+        "dynamics file",
+        f"coordinates: [{', '.join(f'c{k}' for k in range(60_000))}]",
+    ),
+    "joints that follow each other": (
+        "urdf",
+        f'<robot name="r"><link name="l0"/>{_FOLLOWING}</robot>',
+    ),
 }
 
 
@@ -38,7 +46,8 @@ def test_random_inputs_are_accepted_or_refused(name: str) -> None:
     tally, _ = fuzz(ALL[name], 7, 120)
     assert not tally.findings, next(iter(tally.findings.values()))[1]
     assert tally.tried == 120 and tally.taken > 10
-    assert name == "messages" or tally.refused > 10  # what a controller refuses, it logs
+    # what a controller refuses, it logs
+    assert name == "messages" or tally.refused > 10
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.stem)
@@ -48,7 +57,8 @@ def test_inputs_of_former_failures(case: Path) -> None:
 
 @pytest.mark.parametrize("name", LONG)
 def test_inputs_of_former_delays(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "HANG", 5.0)  # s of processor time: they took ten and more, and take at most two
+    # s of processor time: they took ten and more, and take at most two
+    monkeypatch.setattr(trial, "HANG", 5.0)
     target, text = LONG[name]
     assert not _findings(target, text.encode())
 
@@ -63,6 +73,9 @@ def _raises(error: Exception) -> Callable[[bytes], None]:
 def test_fuzzer_detects_a_failure() -> None:
     tally = Tally()
     assert str(tally.show(_raises(KeyError("x")), b"a")).startswith("KeyError in")
-    assert tally.show(_raises(RobotDynamicsError("no")), b"b") == "a refusal without a cure"
+    assert (
+        tally.show(_raises(RobotDynamicsError("no")), b"b")
+        == "a refusal without a cure"
+    )
     assert tally.show(_raises(RobotDynamicsError("no. Cure: yes")), b"c") is None
     assert sorted(data for data, _ in tally.findings.values()) == [b"a", b"b"]

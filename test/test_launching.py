@@ -22,7 +22,10 @@ def prefixes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
             folder.mkdir(parents=True)
         (index / "robot_dynamics_ros").touch()
         (programs / "simulation_node").touch()
-    monkeypatch.setenv("AMENT_PREFIX_PATH", os.pathsep.join(map(str, ["", tmp_path / "none", *folders])))
+    monkeypatch.setenv(
+        "AMENT_PREFIX_PATH",
+        os.pathsep.join(map(str, ["", tmp_path / "none", *folders])),
+    )
     return folders
 
 
@@ -32,12 +35,23 @@ def test_packages_and_programs_are_those_of_the_first_prefix(
     """The result equals that of ament_index_python. A program that is not installed is a module."""
     from ament_index_python.packages import get_package_prefix
 
-    assert package_prefix("robot_dynamics_ros") == prefixes[0] == Path(get_package_prefix("robot_dynamics_ros"))
+    assert (
+        package_prefix("robot_dynamics_ros")
+        == prefixes[0]
+        == Path(get_package_prefix("robot_dynamics_ros"))
+    )
     assert package_prefix("ros2bag") is None
-    assert program("simulation_node") == {"package": "robot_dynamics_ros", "executable": "simulation_node"}
+    assert program("simulation_node") == {
+        "package": "robot_dynamics_ros",
+        "executable": "simulation_node",
+    }
     module = program("player_node")
     assert module["executable"] == sys.executable
-    assert module["arguments"] == ["-m", "robot_dynamics_ros.cli.executables", "player_node"]
+    assert module["arguments"] == [
+        "-m",
+        "robot_dynamics_ros.cli.executables",
+        "player_node",
+    ]
     monkeypatch.delenv("AMENT_PREFIX_PATH")
     assert package_prefix("robot_dynamics_ros") is None
 
@@ -48,4 +62,9 @@ def test_robots_and_their_dynamics_files() -> None:
     assert shipped.root == own.root == "panda_link0" and own.urdf == shipped.urdf
     assert len(shipped.settings) == 1 and shipped.dynamics_file == ""
     assert (own.dynamics_file, own.settings) == ("", ())
-    assert (later.urdf, later.root, later.dynamics_file, later.settings) == ("", "", "", ())
+    assert (later.urdf, later.root, later.dynamics_file, later.settings) == (
+        "",
+        "",
+        "",
+        (),
+    )

@@ -21,27 +21,33 @@ PACKAGE = "robot_dynamics_ros"
 # A module that is not listed is a ROS package: its key is its own name, PyPI has it as ros-<name>.
 KEYS: dict[str, tuple[str | None, str | None]] = {
     "argcomplete": ("python3-argcomplete", "argcomplete"),
-    "backports": ("python3-rosbags-pip", "rosbags"),  # backports.zstd, compression.zstd and lz4 come with rosbags
+    # backports.zstd, compression.zstd and lz4 come with rosbags
+    "backports": ("python3-rosbags-pip", "rosbags"),
     "compression": ("python3-rosbags-pip", "rosbags"),
-    "control_msgs": ("control_msgs", None),  # optional when it runs; ROS distributions alone have it
+    # optional when it runs; ROS distributions alone have it
+    "control_msgs": ("control_msgs", None),
     "launch": ("launch", None),
     "launch_ros": ("launch_ros", None),
     "lz4": ("python3-rosbags-pip", "rosbags"),
     "matplotlib": ("python3-matplotlib", "matplotlib"),
-    "mujoco": (None, None),  # `robot_dynamics identify` compares its files with both, where they are installed
+    # `robot_dynamics identify` compares its files with both, where they are installed
+    "mujoco": (None, None),
     "numba": ("python3-numba", "numba"),
     "numpy": ("python3-numpy", "numpy"),
     "pinocchio": (None, None),
     "plotly": (None, "plotly"),  # no rosdep key: `robot_dynamics report` names pip
-    "robot_descriptions": (None, "robot_descriptions"),  # where it is installed: `robot_dynamics` names pip
+    # where it is installed: `robot_dynamics` names pip
+    "robot_descriptions": (None, "robot_descriptions"),
     "rosbags": ("python3-rosbags-pip", "rosbags"),
     "scipy": ("python3-scipy", "scipy"),
-    "sympy": (None, "sympy"),  # `robot_dynamics inspect --equations` alone, which names pip
+    # `robot_dynamics inspect --equations` alone, which names pip
+    "sympy": (None, "sympy"),
     "tqdm": ("python3-tqdm", "tqdm"),
     "trimesh": (None, "trimesh"),
     "urdf_parser_py": ("urdfdom_py", "urdf-parser-py"),
     "viser": (None, "viser"),  # no rosdep key: `robot_dynamics view` names pip
-    "xacro": (None, "xacro"),  # an extra of pip; package.xml names it for the launch files
+    # an extra of pip; package.xml names it for the launch files
+    "xacro": (None, "xacro"),
     "yaml": ("python3-yaml", "PyYAML"),
 }
 # The parts that only run where ROS or a plotter is installed as well.
@@ -62,7 +68,13 @@ print(json.dumps({
 
 
 def python(code: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +104,9 @@ def _imports(*files: Path) -> set[str]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 names |= {alias.name.split(".")[0] for alias in node.names}
-            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
+                "import_module"
+            ):
                 (name,) = node.args
                 if isinstance(name, ast.Constant):
                     names.add(str(name.value).split(".")[0])
@@ -116,7 +130,11 @@ def test_package_xml_and_setup_agree(manifest: Package, setup: dict[str, Any]) -
     person = manifest.maintainers[0]
     assert manifest.get_build_type() == "ament_python"
     assert setup["name"] == manifest.name == PACKAGE
-    assert setup["version"] == manifest.version == importlib.import_module(PACKAGE).__version__
+    assert (
+        setup["version"]
+        == manifest.version
+        == importlib.import_module(PACKAGE).__version__
+    )
     assert setup["license"] == manifest.licenses[0]
     assert setup["maintainer"] == [person.name, person.email]
     assert setup["urls"] == {url.type: url.url for url in manifest.urls}
@@ -129,10 +147,16 @@ def test_dir_lists_the_public_names() -> None:
 
 
 def test_every_module_and_resource_is_installed(setup: dict[str, Any]) -> None:
-    assert {".".join(path.parent.relative_to(ROOT).parts) for path in SOURCES} == set(setup["packages"])
+    assert {".".join(path.parent.relative_to(ROOT).parts) for path in SOURCES} == set(
+        setup["packages"]
+    )
     for kind in ("urdf", "textbook_arms", "config", "launch", "rviz", "recordings"):
         installed = dict(setup["data_files"])[f"share/{PACKAGE}/{kind}"]
-        present = [f"{kind}/{path.name}" for path in (ROOT / kind).iterdir() if path.name != "__pycache__"]
+        present = [
+            f"{kind}/{path.name}"
+            for path in (ROOT / kind).iterdir()
+            if path.name != "__pycache__"
+        ]
         assert sorted(installed) == sorted(present) != []
 
 
@@ -143,27 +167,49 @@ def test_every_import_is_a_dependency_in_package_xml(manifest: Package) -> None:
 
 
 def test_every_import_is_a_dependency_in_setup(setup: dict[str, Any]) -> None:
-    library = [path for path in SOURCES if WITH_EXTRAS.isdisjoint(path.relative_to(ROOT / PACKAGE).parts)]
-    needed = {str(_distribution(module)).lower() for module in _imports(*library) if _key(module) is not None}
+    library = [
+        path
+        for path in SOURCES
+        if WITH_EXTRAS.isdisjoint(path.relative_to(ROOT / PACKAGE).parts)
+    ]
+    needed = {
+        str(_distribution(module)).lower()
+        for module in _imports(*library)
+        if _key(module) is not None
+    }
     required = {_name(requirement) for requirement in setup["install_requires"]}
     assert needed <= required
-    everywhere = {str(name).lower() for name in {_distribution(module) for module in _imports(*SOURCES)} - {None}}
-    extras = [setup["extras_require"][part] for part in ("ros", "demo", "equations", "xacro", "robots")]
+    everywhere = {
+        str(name).lower()
+        for name in {_distribution(module) for module in _imports(*SOURCES)} - {None}
+    }
+    extras = [
+        setup["extras_require"][part]
+        for part in ("ros", "demo", "equations", "xacro", "robots")
+    ]
     assert everywhere <= required | {_name(name) for extra in extras for name in extra}
 
 
 def test_the_command_starts_without_extras(setup: dict[str, Any]) -> None:
     """The dependencies of `pip install` are sufficient for --help and for commands that need no extra."""
     required = {_name(requirement) for requirement in setup["install_requires"]}
-    extras = {module for module in _imports(*SOURCES) if str(_distribution(module)).lower() not in required}
+    extras = {
+        module
+        for module in _imports(*SOURCES)
+        if str(_distribution(module)).lower() not in required
+    }
     assert {"rclpy", "matplotlib", "plotly"} <= extras
     load = f"from {PACKAGE}.cli import main; [*map(main.command_parser, main.COMMANDS)]"
-    run = python(f"import sys; sys.modules.update(dict.fromkeys({sorted(extras)})); {load}")
+    run = python(
+        f"import sys; sys.modules.update(dict.fromkeys({sorted(extras)})); {load}"
+    )
     assert run.returncode == 0, run.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_during_the_imports_ends_every_command_in_order(number: signal.Signals, setup: dict[str, Any]) -> None:
+def test_a_signal_during_the_imports_ends_every_command_in_order(
+    number: signal.Signals, setup: dict[str, Any]
+) -> None:
     for script in setup["entry_points"]["console_scripts"]:
         name, module, function = re.split(" = |:", script)
         run = python(f"""
@@ -176,4 +222,7 @@ sys.meta_path.insert(0, Interrupting)
 sys.argv = ["{name}", "inspect", "panda"]  # robot_dynamics loads the module of its subcommand only
 importlib.import_module("{module}").{function}()
 """)
-        assert (run.returncode, run.stderr) == (130 if name == "robot_dynamics" else 0, ""), script
+        assert (run.returncode, run.stderr) == (
+            130 if name == "robot_dynamics" else 0,
+            "",
+        ), script

@@ -43,10 +43,12 @@ REFUSED = {
 
 #: Content that changes the dynamics if it is meant, but that URDF does not have.
 UNKNOWN = {
-    "panda_description/urdf/panda": ["D", "K", "mu_coulomb", "mu_viscous"],  # of <dynamics>, mu_viscous is 16
+    # of <dynamics>, mu_viscous is 16
+    "panda_description/urdf/panda": ["D", "K", "mu_coulomb", "mu_viscous"],
     "panda_description/urdf/panda_collision": ["D", "K", "mu_coulomb", "mu_viscous"],
     "so_arm_description/urdf/so101": ["<origin>"],  # of a <link>
-    "tiago_description/robots/tiago_dual": ["<kinematic>", "<gravity>"],  # Gazebo's, but of a <link>
+    # Gazebo's, but of a <link>
+    "tiago_description/robots/tiago_dual": ["<kinematic>", "<gravity>"],
     "tiago_pro_description/robots/tiago_pro": ["<kinematic>", "<gravity>"],
 }
 
@@ -56,7 +58,8 @@ MASSLESS = {"romeo_description/urdf/romeo": ["LHand", "RHand"]}
 #: Links with mass properties that do not fit their size: torsos of 0.1 kg with the inertia of kilograms, and cylinders
 #: whose radius is ten times that of the wrist.
 IMPLAUSIBLE = dict.fromkeys(
-    ["icub_description/robots/icub", "icub_description/robots/icub_reduced"], ["torso_1", "torso_2"]
+    ["icub_description/robots/icub", "icub_description/robots/icub_reduced"],
+    ["torso_1", "torso_2"],
 )
 IMPLAUSIBLE |= {
     f"ur_description/urdf/ur5_{name}": ["wrist_2_link", "wrist_3_link"]
@@ -71,7 +74,10 @@ def _find() -> dict[str, Path]:
     except PackageNotFoundError:
         listed = []
     paths = [Path(str(file.locate())) for file in listed if file.suffix == ".urdf"]
-    public = {path.as_posix().split("/robots/", 1)[1].removesuffix(".urdf"): path for path in paths}
+    public = {
+        path.as_posix().split("/robots/", 1)[1].removesuffix(".urdf"): path
+        for path in paths
+    }
     return public | {name: robot_urdf(name) for name in robot_names()}
 
 
@@ -97,10 +103,18 @@ class States:
 def random_states(model: RobotModel, peer: Peer, seed: int) -> States:
     """Return random motions with their torques, and wrenches on three random links."""
     rng = np.random.default_rng(seed)
-    q, qd, qdd = (rng.uniform(-size, size, (STATES, model.n)) for size in (np.pi, 3.0, 9.0))
+    q, qd, qdd = (
+        rng.uniform(-size, size, (STATES, model.n)) for size in (np.pi, 3.0, 9.0)
+    )
     tau = np.array([peer.rnea(q[k], qd[k], qdd[k]) for k in range(STATES)])
     links = rng.choice(model.link_names, min(3, len(model.link_names)), replace=False)
-    return States(q, qd, qdd, tau, {str(link): rng.uniform(-10, 10, (STATES, 6)) for link in links})
+    return States(
+        q,
+        qd,
+        qdd,
+        tau,
+        {str(link): rng.uniform(-10, 10, (STATES, 6)) for link in links},
+    )
 
 
 def ours(model: RobotModel, s: States) -> dict[str, Any]:
@@ -111,7 +125,9 @@ def ours(model: RobotModel, s: States) -> dict[str, Any]:
     reactions = model.joint_reactions(q, qd, qdd, s.wrenches)
     results = {
         "inverse_dynamics": model.inverse_dynamics(q, qd, qdd),
-        "inverse_dynamics under wrenches": model.inverse_dynamics(q, qd, qdd, s.wrenches),
+        "inverse_dynamics under wrenches": model.inverse_dynamics(
+            q, qd, qdd, s.wrenches
+        ),
         "gravity_torque": model.gravity_torque(q),
         "bias_torque": model.bias_torque(q, qd),
         "mass_matrix": model.mass_matrix(q),
@@ -132,11 +148,15 @@ def ours(model: RobotModel, s: States) -> dict[str, Any]:
         results[f"jacobian_dot_qd of {link}"] = model.jacobian_dot_qd(q, qd, link)
     if not model._data.massless_joints:
         results["forward_dynamics"] = model.forward_dynamics(q, qd, s.tau)
-        results["forward_dynamics under wrenches"] = model.forward_dynamics(q, qd, s.tau, s.wrenches)
+        results["forward_dynamics under wrenches"] = model.forward_dynamics(
+            q, qd, s.tau, s.wrenches
+        )
     return results
 
 
-def theirs(model: RobotModel, peer: Peer, s: States) -> Iterator[tuple[str, ArrayLike, ArrayLike]]:
+def theirs(
+    model: RobotModel, peer: Peer, s: States
+) -> Iterator[tuple[str, ArrayLike, ArrayLike]]:
     """Return name, expected result and size of the terms of every algorithm, at one state."""
     q, qd, qdd, moving, wrenches = s.q, s.qd, s.qdd, model.moving_joints, s.wrenches
     m, gravity, bias, tau = peer.crba(q), peer.gravity(q), peer.bias(q, qd), s.tau
@@ -162,31 +182,57 @@ def theirs(model: RobotModel, peer: Peer, s: States) -> Iterator[tuple[str, Arra
     yield "C + C^T", peer.mass_matrix_rate(q, qd), entries * speed
     regressor = peer.regressor(q, qd, qdd, moving)
     yield "regressor", regressor, np.abs(regressor).max()
-    yield "regressor @ parameters", tau, np.abs(regressor) @ np.abs(peer.inertial_parameters(moving))
+    yield (
+        "regressor @ parameters",
+        tau,
+        np.abs(regressor) @ np.abs(peer.inertial_parameters(moving)),
+    )
     reactions = peer.reactions(q, qd, qdd, moving, wrenches)
-    for name, part in (("reaction forces", reactions[:, :3]), ("reaction moments", reactions[:, 3:])):
+    for name, part in (
+        ("reaction forces", reactions[:, :3]),
+        ("reaction moments", reactions[:, 3:]),
+    ):
         yield name, part, np.linalg.norm(part, axis=1, keepdims=True)
     kinetic, potential = peer.kinetic_energy(q, qd), peer.potential_energy(q)
     yield "kinetic_energy", kinetic, kinetic
-    yield "potential_energy", potential, 9.81 * peer.inertial_parameters(moving)[::10].sum()
+    yield (
+        "potential_energy",
+        potential,
+        9.81 * peer.inertial_parameters(moving)[::10].sum(),
+    )
     for link, j in jacobians.items():
         pose, reach = peer.pose(q, link), np.abs(j).max()
         yield f"link_pose of {link}", pose, np.abs(pose).max()
         yield f"jacobian of {link}", j, reach
-        yield f"jacobian_dot_qd of {link}", peer.jacobian_dot_qd(q, qd, link), reach * speed**2
+        yield (
+            f"jacobian_dot_qd of {link}",
+            peer.jacobian_dot_qd(q, qd, link),
+            reach * speed**2,
+        )
     if not model._data.massless_joints:
         inverse = np.abs(np.linalg.inv(m))
         yield "forward_dynamics", peer.aba(q, qd, tau), inverse @ terms
-        yield "forward_dynamics under wrenches", peer.aba(q, qd, tau, wrenches), inverse @ pushed
+        yield (
+            "forward_dynamics under wrenches",
+            peer.aba(q, qd, tau, wrenches),
+            inverse @ pushed,
+        )
 
 
 def check(name: str, got: ArrayLike, expected: ArrayLike, size: ArrayLike) -> None:
     """Check that every element is within the tolerance of its size; elements of size zero must be zero."""
     got, expected = np.asarray(got, dtype=float), np.asarray(expected, dtype=float)
-    assert got.shape == expected.shape, f"{name}: shape {got.shape}, Pinocchio {expected.shape}"
-    error, allowed = np.abs(got - expected), TOLERANCE * np.broadcast_to(size, expected.shape)
+    assert got.shape == expected.shape, (
+        f"{name}: shape {got.shape}, Pinocchio {expected.shape}"
+    )
+    error, allowed = (
+        np.abs(got - expected),
+        TOLERANCE * np.broadcast_to(size, expected.shape),
+    )
     worst = np.unravel_index(np.argmax(error - allowed), error.shape)
-    assert (error <= allowed).all(), f"{name}{list(worst)}: {got[worst]!r}, Pinocchio {expected[worst]!r}"
+    assert (error <= allowed).all(), (
+        f"{name}{list(worst)}: {got[worst]!r}, Pinocchio {expected[worst]!r}"
+    )
 
 
 def test_unknown_content() -> None:
@@ -202,23 +248,33 @@ def test_unknown_content() -> None:
     assert found == UNKNOWN
 
 
-@pytest.mark.parametrize("name", ["ur_description/urdf/ur5_robot", "pr2_description/urdf/pr2"])
+@pytest.mark.parametrize(
+    "name", ["ur_description/urdf/ur5_robot", "pr2_description/urdf/pr2"]
+)
 def test_quaternions_instead_of_angles_are_the_same_model(name: str) -> None:
     """Each origin of the file with quat_xyzw in version 1.1."""
     root = ElementTree.parse(ROBOTS[name]).getroot()
     root.set("version", "1.1")
     for origin in root.iter("origin"):
         rpy = [float(word) for word in origin.attrib.pop("rpy", "0 0 0").split()]
-        origin.set("quat_xyzw", " ".join(map(repr, Rotation.from_euler("xyz", rpy).as_quat().tolist())))
+        origin.set(
+            "quat_xyzw",
+            " ".join(map(repr, Rotation.from_euler("xyz", rpy).as_quat().tolist())),
+        )
     turned = RobotModel.from_urdf(ElementTree.tostring(root))._data
     data = RobotModel.from_urdf_file(ROBOTS[name])._data
-    for array, expected in ((turned.parameters, data.parameters), (turned.friction, data.friction)):
+    for array, expected in (
+        (turned.parameters, data.parameters),
+        (turned.friction, data.friction),
+    ):
         assert_close(array, expected, 1e-12)
 
 
 def test_robots_are_found() -> None:
     """All files exist, and no exception below is out of date."""
-    assert len(ROBOTS) >= 60, f"the URDF files of the wheel example-robot-data are missing. {CURE}"
+    assert len(ROBOTS) >= 60, (
+        f"the URDF files of the wheel example-robot-data are missing. {CURE}"
+    )
     assert not {*REFUSED, *MASSLESS} - ROBOTS.keys()
 
 
@@ -238,7 +294,9 @@ def test_agrees_with_pinocchio(name: str) -> None:
     for k in range(STATES):
         single = ours(model, states[k])
         compared = list(theirs(model, peer, states[k]))
-        assert {algorithm for algorithm, _, _ in compared} == single.keys() == batch.keys()
+        assert (
+            {algorithm for algorithm, _, _ in compared} == single.keys() == batch.keys()
+        )
         for algorithm, expected, size in compared:
             check(algorithm, single[algorithm], expected, size)
             check(f"{algorithm} in a batch", batch[algorithm][k], expected, size)
@@ -248,12 +306,18 @@ def _parameters(model: RobotModel, peer: Peer) -> tuple[Array, Array, Array]:
     """Return our parameters, Pinocchio's, and the largest of each body's mass, moments or inertias."""
     expected = peer.inertial_parameters(model.moving_joints).reshape(-1, 10)
     largest = [np.abs(part).max(axis=1) for part in np.split(expected, [1, 4], axis=1)]
-    return model.inertial_parameters, expected.ravel(), np.repeat(largest, [1, 3, 6], axis=0).T.ravel()
+    return (
+        model.inertial_parameters,
+        expected.ravel(),
+        np.repeat(largest, [1, 3, 6], axis=0).T.ravel(),
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in ROBOTS if name in REFUSED])
 def test_is_refused_with_the_reason(name: str) -> None:
-    with pytest.raises(RobotModelError, match=f"^{re.escape(str(ROBOTS[name]))}.*{REFUSED[name]}"):
+    with pytest.raises(
+        RobotModelError, match=f"^{re.escape(str(ROBOTS[name]))}.*{REFUSED[name]}"
+    ):
         RobotModel.from_urdf_file(ROBOTS[name])
 
 

@@ -17,18 +17,29 @@ from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.goals import read_tolerances
 
 CONFIG = Path(__file__).resolve().parent.parent / "config"
-FORWARD, TRAJECTORY = (CONFIG / f"ros2_control_{name}.yaml" for name in ("forward_effort", "joint_trajectory"))
+FORWARD, TRAJECTORY = (
+    CONFIG / f"ros2_control_{name}.yaml"
+    for name in ("forward_effort", "joint_trajectory")
+)
 OURS = "/**/computed_torque_node"
-BOTH = pytest.mark.parametrize("file", [FORWARD, TRAJECTORY], ids=lambda file: file.stem)
+BOTH = pytest.mark.parametrize(
+    "file", [FORWARD, TRAJECTORY], ids=lambda file: file.stem
+)
 
 
 def parameters(file: Path, node: str) -> dict[str, Any]:
-    return dict(yaml.safe_load(file.read_text(encoding="utf-8"))[node]["ros__parameters"])
+    return dict(
+        yaml.safe_load(file.read_text(encoding="utf-8"))[node]["ros__parameters"]
+    )
 
 
 def flat(table: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in table.items():
-        yield from flat(value, f"{prefix}{key}.") if isinstance(value, dict) else [(prefix + key, value)]
+        yield from (
+            flat(value, f"{prefix}{key}.")
+            if isinstance(value, dict)
+            else [(prefix + key, value)]
+        )
 
 
 def panda() -> RobotModel:
@@ -37,16 +48,29 @@ def panda() -> RobotModel:
 
 def test_controllers_have_the_effort_interfaces_and_joint_order() -> None:
     """See joint_trajectory_controller.cpp with effort as its only command interface; its gains default to 0."""
-    forward, arm = parameters(FORWARD, "forward_effort_controller"), parameters(TRAJECTORY, "arm_controller")
+    forward, arm = (
+        parameters(FORWARD, "forward_effort_controller"),
+        parameters(TRAJECTORY, "arm_controller"),
+    )
     for file, joints in ((FORWARD, forward["joints"]), (TRAJECTORY, arm["joints"])):
         assert joints == parameters(file, OURS)["joints"] == list(panda().joint_names)
-    assert forward["interface_name"] == "effort" and arm["command_interfaces"] == ["effort"]
+    assert forward["interface_name"] == "effort" and arm["command_interfaces"] == [
+        "effort"
+    ]
     assert {"position", "velocity"} <= set(arm["state_interfaces"])
     assert list(arm["gains"]) == arm["joints"]
     assert all(gains["p"] > 0.0 and gains["d"] > 0.0 for gains in arm["gains"].values())
-    assert {name for name, value in arm["constraints"].items() if isinstance(value, dict)} == set(arm["joints"])
-    numbers = [value for table in (arm["gains"], arm["constraints"]) for _, value in flat(table)]
-    assert all(isinstance(value, float) for value in numbers), "ROS takes no integer for a double"
+    assert {
+        name for name, value in arm["constraints"].items() if isinstance(value, dict)
+    } == set(arm["joints"])
+    numbers = [
+        value
+        for table in (arm["gains"], arm["constraints"])
+        for _, value in flat(table)
+    ]
+    assert all(isinstance(value, float) for value in numbers), (
+        "ROS takes no integer for a double"
+    )
 
 
 @BOTH
@@ -65,9 +89,15 @@ def test_parser_of_ros_reads_the_files(file: Path) -> None:
     context = rclpy.Context()
     context.init(args=["--ros-args", "--params-file", str(file)])
     try:
-        for name, namespace, key in (("computed_torque_node", "/arm", OURS), ("controller_manager", "", None)):
+        for name, namespace, key in (
+            ("computed_torque_node", "/arm", OURS),
+            ("controller_manager", "", None),
+        ):
             node = rclpy.create_node(
-                name, namespace=namespace, context=context, automatically_declare_parameters_from_overrides=True
+                name,
+                namespace=namespace,
+                context=context,
+                automatically_declare_parameters_from_overrides=True,
             )
             for parameter, value in parameters(file, key or name).items():
                 if not isinstance(value, dict):
@@ -79,9 +109,14 @@ def test_parser_of_ros_reads_the_files(file: Path) -> None:
 
 def test_moveit_finds_the_action() -> None:
     """moveit_simple_controller_manager.cpp: the action is <controller's name>/<action_ns>, joints are required."""
-    document = yaml.safe_load((CONFIG / "moveit_controllers.yaml").read_text(encoding="utf-8"))
+    document = yaml.safe_load(
+        (CONFIG / "moveit_controllers.yaml").read_text(encoding="utf-8")
+    )
     manager = document["moveit_simple_controller_manager"]
     (name,) = manager["controller_names"]
-    assert f"{name}/{manager[name]['action_ns']}" == "computed_torque_node/follow_joint_trajectory"
+    assert (
+        f"{name}/{manager[name]['action_ns']}"
+        == "computed_torque_node/follow_joint_trajectory"
+    )
     assert manager[name]["type"] == "FollowJointTrajectory"
     assert manager[name]["joints"] == list(panda().joint_names)

@@ -16,7 +16,9 @@ from tools.numerics.bits import CONDITIONS, Condition, difference, from_process,
 from tools.numerics.errors import EPS, QUANTITIES, Measured, measure, motions
 from tools.numerics.oracle import MP
 
-pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.base.errors.RobotModelWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::robot_dynamics_ros.base.errors.RobotModelWarning"
+)
 
 BOUND = 8.0
 """Bound of docs/numerics.md, in eps times the size of the terms; about 4.5 is measured."""
@@ -70,7 +72,11 @@ def test_mass_ratios_cause_no_error() -> None:
     """The error depends on the scaled condition number of M only, not on that of M, 1e6 and more."""
     measured = Measured(load("light end, 1e6 : 1"))
     plain = measured.plain_errors(motions("ordinary", 7, 1)[0])
-    assert plain.condition > 1e5 and plain.scaled_condition < 100.0 and plain.acceleration < 1e-14
+    assert (
+        plain.condition > 1e5
+        and plain.scaled_condition < 100.0
+        and plain.acceleration < 1e-14
+    )
 
 
 def test_only_matrices_singular_up_to_rounding_are_refused() -> None:
@@ -86,9 +92,16 @@ def test_the_oracle_agrees_with_a_book(load_robot: Callable[..., Any]) -> None:
     robot, p = oracle.exact_robot(model), tsai_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0)
     for motion in motions("ordinary", 2, 5):
         expected = tsai_planar_2r.torque(p, *motion)
-        np.testing.assert_allclose(oracle.torque(robot, *motion).astype(float), expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            oracle.torque(robot, *motion).astype(float),
+            expected,
+            rtol=1e-12,
+            atol=1e-12,
+        )
         matrix = oracle.mass_matrix(robot, motion[0]).astype(float)
-        np.testing.assert_allclose(matrix, tsai_planar_2r.mass_matrix(p, motion[0]), rtol=1e-13)
+        np.testing.assert_allclose(
+            matrix, tsai_planar_2r.mass_matrix(p, motion[0]), rtol=1e-13
+        )
 
 
 def test_precision_of_the_oracle() -> None:
@@ -99,17 +112,23 @@ def test_precision_of_the_oracle() -> None:
     parameters = []
     for body, link in zip(robot.bodies, model.moving_links, strict=True):
         axes, c = oracle.next_rotation(model.link_frames[link].rotation), body.com
-        at_origin = body.inertia + body.mass * (c @ c * oracle.exact(np.eye(3)) - np.outer(c, c))
+        at_origin = body.inertia + body.mass * (
+            c @ c * oracle.exact(np.eye(3)) - np.outer(c, c)
+        )
         inertia = (axes.T @ at_origin @ axes)[np.triu_indices(3)]
         parameters += [body.mass, *(axes.T @ (body.mass * c)), *inertia]
     parameters += [rotor.inertia for rotor in robot.rotors]
     tau = oracle.torque(robot, *motion)
-    assert max(abs(oracle.regressor(model, robot, *motion) @ np.array(parameters) - tau)) < 1e-40 * max(abs(tau))
+    assert max(
+        abs(oracle.regressor(model, robot, *motion) @ np.array(parameters) - tau)
+    ) < 1e-40 * max(abs(tau))
 
     q, step = oracle.exact(motion[0]), MP.mpf(10) ** -14
     held = oracle.torque(robot, motion[0], np.zeros(6), np.zeros(6))
     for unit, torque in zip(step * oracle.exact(np.eye(6)), held, strict=True):
-        rise = oracle.potential_energy(robot, q + unit) - oracle.potential_energy(robot, q - unit)
+        rise = oracle.potential_energy(robot, q + unit) - oracle.potential_energy(
+            robot, q - unit
+        )
         assert abs(rise / (2 * step) - torque) < 1e-25 * max(abs(held))
 
 
@@ -122,7 +141,10 @@ def test_plain_python_agrees() -> None:
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 @pytest.mark.parametrize("name", [name for name in CONDITIONS if name != PLAIN_PYTHON])
 def test_results_of_processes_are_bitwise_equal(name: str) -> None:
-    assert difference(from_process(Condition()), from_process(CONDITIONS[name])).numbers == 0
+    assert (
+        difference(from_process(Condition()), from_process(CONDITIONS[name])).numbers
+        == 0
+    )
 
 
 @pytest.mark.slow

@@ -8,7 +8,9 @@ from tools.session_fuzz import fuzz
 
 @pytest.mark.parametrize("first", range(0, 50, 25))
 def test_random_sessions_command_within_limits(first: int) -> None:
-    assert [outcome for outcome in fuzz(range(first, first + 25)) if outcome.failure] == []
+    assert [
+        outcome for outcome in fuzz(range(first, first + 25)) if outcome.failure
+    ] == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.cause}: {case.about}")

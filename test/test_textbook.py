@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from oracles import craig_planar_2r, craig_rp, metr4202_statics, tsai_geared_2r, tsai_planar_2r, tsai_scara
+from oracles import (
+    craig_planar_2r,
+    craig_rp,
+    metr4202_statics,
+    tsai_geared_2r,
+    tsai_planar_2r,
+    tsai_scara,
+)
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.textbooks import link_tree
 from support import arms
@@ -32,7 +39,12 @@ def _parameters(book: ModuleType, rng: np.random.Generator) -> Any:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("book", "build", "direction"), CASES)
-def test_closed_forms(book: ModuleType, build: Callable[[Any], arms.Arm], direction: list[float], seed: int) -> None:
+def test_closed_forms(
+    book: ModuleType,
+    build: Callable[[Any], arms.Arm],
+    direction: list[float],
+    seed: int,
+) -> None:
     p = _parameters(book, np.random.default_rng(seed))
     model = RobotModel.from_urdf(build(p).urdf, gravity=np.array(direction) * p.g)
     velocity_terms = getattr(book, "velocity_terms", None) or book.velocity_coupling
@@ -43,8 +55,15 @@ def test_closed_forms(book: ModuleType, build: Callable[[Any], arms.Arm], direct
         assert_close(model.mass_matrix(q), m, TOLERANCE)
         assert_close(model.gravity_torque(q), g, TOLERANCE, scale)
         assert_close(model.bias_torque(q, qd), v + g, TOLERANCE, scale)
-        assert_close(model.inverse_dynamics(q, qd, qdd), book.torque(p, q, qd, qdd), TOLERANCE, scale)
-        assert model.kinetic_energy(q, qd) == pytest.approx(float(np.real(book.kinetic_energy(p, q, qd))), rel=1e-12)
+        assert_close(
+            model.inverse_dynamics(q, qd, qdd),
+            book.torque(p, q, qd, qdd),
+            TOLERANCE,
+            scale,
+        )
+        assert model.kinetic_energy(q, qd) == pytest.approx(
+            float(np.real(book.kinetic_energy(p, q, qd))), rel=1e-12
+        )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -66,17 +85,26 @@ def test_geared_arm(seed: int, tmp_path: Path) -> None:
         reflected = np.diag([p.n13**2 * p.i3z, p.n25**2 * second])
         assert_close(link_tree.rotor_inertia(model, q)[0], reflected, TOLERANCE)
         assert_close(model.mass_matrix(q), m, TOLERANCE)
-        assert_close(model.inverse_dynamics(q, qd, qdd), tsai_geared_2r.torque(p, q, qd, qdd), TOLERANCE, scale)
+        assert_close(
+            model.inverse_dynamics(q, qd, qdd),
+            tsai_geared_2r.torque(p, q, qd, qdd),
+            TOLERANCE,
+            scale,
+        )
 
 
 def test_force_at_the_tool() -> None:
     """METR4202 tutorial 4, Q.2b: a force on the tool adds J^T F at the joints; the arm balances it."""
     l1, l2 = metr4202_statics.LENGTHS
-    text = arms.planar_2r(l1, l2, arms.Link("", 1.0, (1, 0, 0)), arms.Link("", 1.0, (1, 0, 0))).urdf
+    text = arms.planar_2r(
+        l1, l2, arms.Link("", 1.0, (1, 0, 0)), arms.Link("", 1.0, (1, 0, 0))
+    ).urdf
     model = RobotModel.from_urdf(text, gravity=[0, 0, 0])
     q, rest = metr4202_statics.POSITION, np.zeros(2)
     c, s = np.cos(q.sum()), np.sin(q.sum())
     in_tool = np.array([[c, s], [-s, c]]) @ metr4202_statics.FORCE
-    tau = model.inverse_dynamics(q, rest, rest, external_wrenches={"tool": [*in_tool, 0, 0, 0, 0]})
+    tau = model.inverse_dynamics(
+        q, rest, rest, external_wrenches={"tool": [*in_tool, 0, 0, 0, 0]}
+    )
     assert_close(tau, -metr4202_statics.torque(q, metr4202_statics.FORCE), 1e-12)
     assert tau[0] == pytest.approx(-metr4202_statics.PRINTED_TAU_1, abs=0.05)

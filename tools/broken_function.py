@@ -20,9 +20,20 @@ from hypothesis import HealthCheck, Phase, settings
 FACTORS = {"zero": 0, "double": 2}
 
 # A few examples, the same at each run, and none stored. test/conftest.py loads the profile of HYPOTHESIS_PROFILE.
-_FIXED = settings(max_examples=10, deadline=None, database=None, derandomize=True, report_multiple_bugs=False)
+_FIXED = settings(
+    max_examples=10,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    report_multiple_bugs=False,
+)
 _CHECKS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
-settings.register_profile("broken", _FIXED, phases=[Phase.explicit, Phase.generate], suppress_health_check=_CHECKS)
+settings.register_profile(
+    "broken",
+    _FIXED,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=_CHECKS,
+)
 
 
 def scaled(value: Any, factor: int) -> Any:
@@ -39,7 +50,9 @@ def scaled(value: Any, factor: int) -> Any:
     if dataclasses.is_dataclass(value):
         changed = copy.copy(value)
         for field in dataclasses.fields(value):
-            object.__setattr__(changed, field.name, scaled(getattr(value, field.name), factor))
+            object.__setattr__(
+                changed, field.name, scaled(getattr(value, field.name), factor)
+            )
         return changed
     try:
         return value * factor
@@ -57,7 +70,9 @@ def broken(function: Callable[..., Any], factor: int) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def result(*arguments: Any, **keywords: Any) -> Any:
-        return None if silent else scaled(function(*passed(arguments), **keywords), factor)
+        return (
+            None if silent else scaled(function(*passed(arguments), **keywords), factor)
+        )
 
     return result
 
@@ -67,8 +82,13 @@ def replace(module: str, name: str, factor: int) -> None:
     *owners, attribute = name.split(".")
     owner = functools.reduce(getattr, owners, import_module(module))
     original = inspect.getattr_static(owner, attribute)
-    changed: Any = broken(getattr(original, "fget", original), factor)  # of a property its function
-    setattr(owner, attribute, property(changed) if isinstance(original, property) else changed)
+    # of a property its function
+    changed: Any = broken(getattr(original, "fget", original), factor)
+    setattr(
+        owner,
+        attribute,
+        property(changed) if isinstance(original, property) else changed,
+    )
     for other in list(sys.modules.values()):
         for key, value in list(vars(other).items()):
             if value is original:

@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\[`([^`]+)`\]\((\S+?)\)")
 # Compiled functions contain the kernels that they call, so that these are broken in plain Python.
 _KERNELS = tuple(
-    f"robot_dynamics_ros.{folder}." for folder in ("dynamics.kernels", "simulation.step", "simulation.loops")
+    f"robot_dynamics_ros.{folder}."
+    for folder in ("dynamics.kernels", "simulation.step", "simulation.loops")
 )
 # Other plugins of the environment would take a third of the time. A broken function may make a loop endless.
 _OPTIONS = "-p tools.broken_function -p pytest_timeout --timeout 300 -p no:cacheprovider -q -rfE --tb=no".split()
@@ -45,7 +46,9 @@ def table_rows(page: str) -> dict[str, list[list[str]]]:
     for line in (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
             section = found.setdefault(line[3:], [])
-        elif line.startswith("| ") and not line.startswith(("| ---", "| Equation |", "| Place |")):
+        elif line.startswith("| ") and not line.startswith(
+            ("| ---", "| Equation |", "| Place |")
+        ):
             section.append([cell.strip() for cell in line.strip("|").split("|")])
     return found
 
@@ -68,7 +71,13 @@ def index() -> list[Row]:
     for book, cells in table_rows("theory.md").items():
         for equation, _, functions, tests in cells:
             names = [function_name(*link) for link in LINK.findall(functions)]
-            rows.append(Row(f"{book} {equation}", names, [text for text, _ in LINK.findall(tests)]))
+            rows.append(
+                Row(
+                    f"{book} {equation}",
+                    names,
+                    [text for text, _ in LINK.findall(tests)],
+                )
+            )
     return [row for row in rows if row.functions]
 
 
@@ -77,70 +86,139 @@ def failures(broken: str, tests: Iterable[str], interpreted: bool) -> set[str]:
 
     ``broken`` is "module:name=zero", "module:name=double", or empty: no function is broken.
     """
-    environment = {**os.environ, "BROKEN": broken, "HYPOTHESIS_PROFILE": "broken", "OPENBLAS_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "BROKEN": broken,
+        "HYPOTHESIS_PROFILE": "broken",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
     environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), str(ROOT / "test"), os.environ.get("PYTHONPATH", "")])
+    environment["PYTHONPATH"] = os.pathsep.join(
+        [str(ROOT), str(ROOT / "test"), os.environ.get("PYTHONPATH", "")]
+    )
     environment["NUMBA_DISABLE_JIT"] = str(int(interpreted))
-    command = [sys.executable, "-m", "pytest", *_OPTIONS, "-m", "slow or not slow", *sorted(tests)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *_OPTIONS,
+        "-m",
+        "slow or not slow",
+        *sorted(tests),
+    ]
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    failed = re.findall(
+        r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE
+    )
     if done.returncode and not failed:
-        raise SystemExit(f"pytest ended with code {done.returncode} for {broken}:\n{done.stdout}{done.stderr}")
+        raise SystemExit(
+            f"pytest ended with code {done.returncode} for {broken}:\n{done.stdout}{done.stderr}"
+        )
     return set(failed)
 
 
 def is_named(failed: str, test: str) -> bool:
     """Return True if a failed node id belongs to a named test, or is its file, which could not be imported."""
-    return failed == test or failed.startswith((f"{test}[", f"{test}::")) or test.startswith(f"{failed}::")
+    return (
+        failed == test
+        or failed.startswith((f"{test}[", f"{test}::"))
+        or test.startswith(f"{failed}::")
+    )
 
 
 def findings(rows: Sequence[Row], jobs: int) -> list[str]:
     """Return a line for each fault of the rows, after running their tests in ``jobs`` processes at a time."""
     tests = {
-        function: {test for row in rows if function in row.functions for test in row.tests}
+        function: {
+            test for row in rows if function in row.functions for test in row.tests
+        }
         for function in sorted({function for row in rows for function in row.functions})
     }
     kernels = {function for function in tests if function.startswith(_KERNELS)}
     with ThreadPoolExecutor(jobs) as pool:
         failed = {
-            (function, how): pool.submit(failures, f"{function}={how}", tests[function], function in kernels)
+            (function, how): pool.submit(
+                failures, f"{function}={how}", tests[function], function in kernels
+            )
             for function, how in itertools.product(tests, FACTORS)
         }
         whole = [
-            pool.submit(failures, "", set().union(*map(tests.__getitem__, group)), group == kernels)
+            pool.submit(
+                failures,
+                "",
+                set().union(*map(tests.__getitem__, group)),
+                group == kernels,
+            )
             for group in (kernels, tests.keys() - kernels)
             if group
         ]
-    lines = [f"{node} fails although nothing is broken" for future in whole for node in sorted(future.result())]
+    lines = [
+        f"{node} fails although nothing is broken"
+        for future in whole
+        for node in sorted(future.result())
+    ]
     for row in rows:
         idle = set(row.tests)
         for function, how in itertools.product(row.functions, FACTORS):
             nodes = failed[function, how].result()
-            caught = {test for test in row.tests if any(is_named(node, test) for node in nodes)}
+            caught = {
+                test
+                for test in row.tests
+                if any(is_named(node, test) for node in nodes)
+            }
             idle -= caught
-            lines += [] if caught else [f"{row.title}: no test fails if {function} is broken ({how})"]
-        lines += [f"{row.title}: {test} fails for no broken function of the row" for test in sorted(idle)]
+            lines += (
+                []
+                if caught
+                else [f"{row.title}: no test fails if {function} is broken ({how})"]
+            )
+        lines += [
+            f"{row.title}: {test} fails for no broken function of the row"
+            for test in sorted(idle)
+        ]
     return lines
 
 
 def drawn(rows: Sequence[Row], count: int) -> list[Row]:
     """Return ``count`` rows, drawn by the hash of the commit; without git always the same ones."""
     git = shutil.which("git")
-    seed = subprocess.run([git, "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout if git else ""
+    seed = (
+        subprocess.run(
+            [git, "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True
+        ).stdout
+        if git
+        else ""
+    )
     return random.Random(seed).sample(rows, count)
 
 
 def main() -> int:
     """Print the faults; return 1 if there is one."""
-    parser = argparse.ArgumentParser(prog="python -m tools.check_index", description=__doc__)
-    parser.add_argument("--jobs", type=int, default=2, help="processes at a time (default: 2)")
-    parser.add_argument("titles", nargs="*", help='check only rows whose title contains one of these: "Tsai (9.1)"')
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.check_index", description=__doc__
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=2, help="processes at a time (default: 2)"
+    )
+    parser.add_argument(
+        "titles",
+        nargs="*",
+        help='check only rows whose title contains one of these: "Tsai (9.1)"',
+    )
     options = parser.parse_args()
     rows, start = index(), time.monotonic()
     if options.titles:
-        rows = [row for row in rows if any(title in row.title for title in options.titles)]
+        rows = [
+            row for row in rows if any(title in row.title for title in options.titles)
+        ]
     lines = findings(rows, options.jobs)
-    print(*lines, f"{len(rows)} rows, {len(lines)} faults, {time.monotonic() - start:.0f} s", sep="\n")
+    print(
+        *lines,
+        f"{len(rows)} rows, {len(lines)} faults, {time.monotonic() - start:.0f} s",
+        sep="\n",
+    )
     return 1 if lines else 0
 
 

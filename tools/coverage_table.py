@@ -35,13 +35,18 @@ def by_folder(report: Mapping[str, Any]) -> dict[str, Counter[str]]:
 
 def total(folders: Mapping[str, Counter[str]]) -> Counter[str]:
     """Return the sums of all folders with thresholds."""
-    return sum((counts for folder, counts in folders.items() if folder != EXEMPT), Counter())
+    return sum(
+        (counts for folder, counts in folders.items() if folder != EXEMPT), Counter()
+    )
 
 
 def shares(counts: Mapping[str, int]) -> tuple[float, float]:
     """Return the shares of lines and branches that were run in per cent."""
     lines, lines_run, branches, branches_run = (counts[field] for field in FIELDS)
-    return 100.0 * lines_run / lines if lines else 100.0, 100.0 * branches_run / branches if branches else 100.0
+    return (
+        100.0 * lines_run / lines if lines else 100.0,
+        100.0 * branches_run / branches if branches else 100.0,
+    )
 
 
 def _percent(value: float) -> str:
@@ -55,19 +60,35 @@ def table(folders: Mapping[str, Counter[str]]) -> str:
     for folder, counts in {**folders, f"all but `{EXEMPT}`": total(folders)}.items():
         lines, branches = map(_percent, shares(counts))
         title = folder if "`" in folder else f"`{folder}`"
-        rows.append([title, str(counts["num_statements"]), lines, str(counts["num_branches"]), branches])
+        rows.append(
+            [
+                title,
+                str(counts["num_statements"]),
+                lines,
+                str(counts["num_branches"]),
+                branches,
+            ]
+        )
     return markdown_table(rows)
 
 
 def main() -> int:
     """Print the table; return 1 if a value is below its threshold."""
     parser = report_parser("python -m tools.coverage_table", __doc__)
-    parser.add_argument("report", type=Path, help="report of `coverage json` with branches")
+    parser.add_argument(
+        "report", type=Path, help="report of `coverage json` with branches"
+    )
     options = parser.parse_args()
     folders = by_folder(json.loads(options.report.read_text(encoding="utf-8")))
     print_report(options, lambda: table(folders), PART)
-    found = zip(("lines", "branches"), shares(total(folders)), (LINES, BRANCHES), strict=True)
-    missed = [f"{_percent(value)} of the {what} ran, below {bar:.0f} %" for what, value, bar in found if value < bar]
+    found = zip(
+        ("lines", "branches"), shares(total(folders)), (LINES, BRANCHES), strict=True
+    )
+    missed = [
+        f"{_percent(value)} of the {what} ran, below {bar:.0f} %"
+        for what, value, bar in found
+        if value < bar
+    ]
     cure = "Cure: add tests for the lines that `coverage report --skip-covered --show-missing` lists"
     print(*(f"{problem}. {cure}" for problem in missed), sep="\n", file=sys.stderr)
     return 1 if missed else 0

@@ -23,8 +23,16 @@ from scipy.stats import norm
 from test_public_robots import ROBOTS
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.analysis.identification import dynamics_document, identify, write_dynamics_file
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, recorded_motion
+from robot_dynamics_ros.analysis.identification import (
+    dynamics_document,
+    identify,
+    write_dynamics_file,
+)
+from robot_dynamics_ros.analysis.identification.motion import (
+    RecordedMotion,
+    Smoothing,
+    recorded_motion,
+)
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from support.gears import Gears
 
@@ -58,11 +66,15 @@ def run(case: Case) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     urdf, gears = ROBOTS[ARMS[case.arm]], KINDS[case.kind]
     prior = RobotModel.from_urdf_file(urdf).scaled(friction=0.0)
-    draw = np.random.default_rng([case.seed, list(ARMS).index(case.arm), list(KINDS).index(case.kind)])
+    draw = np.random.default_rng(
+        [case.seed, list(ARMS).index(case.arm), list(KINDS).index(case.kind)]
+    )
 
     def recorded(seconds: float) -> RecordedMotion:
         motion_seed, noise_seed = draw.integers(2**31, size=2)
-        series = gears.truth(prior, seconds, int(motion_seed)).recorded(int(noise_seed), NOISE)
+        series = gears.truth(prior, seconds, int(motion_seed)).recorded(
+            int(noise_seed), NOISE
+        )
         return recorded_motion(series, Smoothing(), effort_delay=DELAY)
 
     result = identify(prior, [recorded(10.3) for _ in range(MOTIONS)])
@@ -70,23 +82,41 @@ def run(case: Case) -> dict[str, Any]:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "identified.yaml"
         write_dynamics_file(file, dynamics_document(result, {}), [])
-        models = RobotModel.from_urdf_file(urdf, dynamics=file), gears.model(urdf, prior, Path(folder))
+        models = (
+            RobotModel.from_urdf_file(urdf, dynamics=file),
+            gears.model(urdf, prior, Path(folder)),
+        )
     error, floor = (analyse_torque(model, test).rms for model in models)
     estimate = result.estimate
-    found = {name: k for k, name in enumerate(estimate.base.names) if name.endswith("load_coefficient")}
-    scores = {name: (estimate.values[k] - gears.load) / estimate.deviations[k] for name, k in found.items()}
+    found = {
+        name: k
+        for k, name in enumerate(estimate.base.names)
+        if name.endswith("load_coefficient")
+    }
+    scores = {
+        name: (estimate.values[k] - gears.load) / estimate.deviations[k]
+        for name, k in found.items()
+    }
     return {"case": case, "ratio": (error / floor).tolist(), "scores": scores}
 
 
 def report(results: Sequence[dict[str, Any]]) -> None:
     """Print a row for each robot and kind of gears."""
-    print(f"{'arm':8}{'gears':8}{'runs':>5}{'joints':>8}{'worst':>8}{'over':>6}{'found':>7}{'inside 95 %':>14}")
+    print(
+        f"{'arm':8}{'gears':8}{'runs':>5}{'joints':>8}{'worst':>8}{'over':>6}{'found':>7}{'inside 95 %':>14}"
+    )
     for arm, kind in product([*ARMS, "all"], KINDS):
-        chosen = [r for r in results if arm in (r["case"][0], "all") and r["case"][1] == kind]
+        chosen = [
+            r for r in results if arm in (r["case"][0], "all") and r["case"][1] == kind
+        ]
         ratio = np.array([value for r in chosen for value in r["ratio"]])
         scores = np.abs([score for r in chosen for score in r["scores"].values()])
         if chosen:
-            inside = f"{100.0 * (scores < _INSIDE).mean():.1f} %" if kind != "none" and len(scores) else "-"
+            inside = (
+                f"{100.0 * (scores < _INSIDE).mean():.1f} %"
+                if kind != "none" and len(scores)
+                else "-"
+            )
             print(
                 f"{arm:8}{kind:8}{len(chosen):5}{len(ratio):8}{ratio.max():8.3f}{(ratio > BAR).sum():6}"
                 f"{len(scores):7}{inside:>14}"
@@ -95,17 +125,40 @@ def report(results: Sequence[dict[str, Any]]) -> None:
 
 def main() -> None:
     """Run the missing cases, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=2, help="number of seeds (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, default=1, help="processes (default: %(default)s)")
-    parser.add_argument("--results", type=Path, default=Path("gear_study.jsonl"), help="file (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=2, help="number of seeds (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="processes (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=Path("gear_study.jsonl"),
+        help="file (default: %(default)s)",
+    )
     args = parser.parse_args()
-    lines = args.results.read_text(encoding="utf-8").splitlines() if args.results.exists() else []
+    lines = (
+        args.results.read_text(encoding="utf-8").splitlines()
+        if args.results.exists()
+        else []
+    )
     results = [json.loads(line) for line in lines]
     done = {tuple(result["case"]) for result in results}
-    cases = [Case(arm, kind, seed) for seed, arm, kind in product(range(args.seeds), ARMS, KINDS)]
-    with ProcessPoolExecutor(args.jobs) as pool, args.results.open("a", encoding="utf-8") as file:
-        for future in as_completed([pool.submit(run, case) for case in cases if case not in done]):
+    cases = [
+        Case(arm, kind, seed)
+        for seed, arm, kind in product(range(args.seeds), ARMS, KINDS)
+    ]
+    with (
+        ProcessPoolExecutor(args.jobs) as pool,
+        args.results.open("a", encoding="utf-8") as file,
+    ):
+        for future in as_completed(
+            [pool.submit(run, case) for case in cases if case not in done]
+        ):
             results.append(future.result())
             print(json.dumps(results[-1]), file=file, flush=True)
     report(results)

@@ -39,7 +39,9 @@ def points(count: int) -> Callable[[], object]:
     controller.update(0.0, 0.0)
     times = 0.01 * (1 + np.arange(count))
     table = middle + 0.1 * np.sin(times)[:, None]
-    return lambda: controller.follow(TrajectoryPoints(model.joint_names, times, table), None, 0.0)
+    return lambda: controller.follow(
+        TrajectoryPoints(model.joint_names, times, table), None, 0.0
+    )
 
 
 def effort_goal() -> Callable[[], object]:
@@ -47,7 +49,10 @@ def effort_goal() -> Callable[[], object]:
     from rclpy.serialization import deserialize_message, serialize_message
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-    message = JointTrajectory(joint_names=["a"] * 7, points=[JointTrajectoryPoint(positions=[0.0] * 7)] * 20_000)
+    message = JointTrajectory(
+        joint_names=["a"] * 7,
+        points=[JointTrajectoryPoint(positions=[0.0] * 7)] * 20_000,
+    )
     data = serialize_message(message)
     return lambda: deserialize_message(data, JointTrajectory)
 
@@ -63,7 +68,11 @@ def efforts() -> Callable[[], object]:
 
 def joints(count: int) -> Callable[[], object]:
     """Return a function that loads a chain of ``count`` joints."""
-    text = '<robot name="r"><link name="l0"/>' + "".join(_LINK.format(k + 1, k) for k in range(count)) + "</robot>"
+    text = (
+        '<robot name="r"><link name="l0"/>'
+        + "".join(_LINK.format(k + 1, k) for k in range(count))
+        + "</robot>"
+    )
     return lambda: RobotModel.from_urdf(text)
 
 
@@ -97,8 +106,12 @@ CASES: dict[str, Callable[[Path], Callable[[], object]]] = {
     "action goal of 20000 points, in rclpy": lambda folder: effort_goal(),
     "10 million efforts, in rclpy": lambda folder: efforts(),
     "URDF of 10000 joints": lambda folder: joints(10_000),
-    "bag of one chunk of the smallest messages": lambda folder: bag(folder, [packed((LARGEST - 100) // 31, 0)]),
-    "bag of 20 chunks that overlap": lambda folder: bag(folder, [packed(100, 1_300_000)] * 20),
+    "bag of one chunk of the smallest messages": lambda folder: bag(
+        folder, [packed((LARGEST - 100) // 31, 0)]
+    ),
+    "bag of 20 chunks that overlap": lambda folder: bag(
+        folder, [packed(100, 1_300_000)] * 20
+    ),
 }
 
 
@@ -108,7 +121,10 @@ def measure(name: str) -> None:
     print(f"{name:<45}", end="", flush=True)
     with TemporaryDirectory() as folder:
         run = CASES[name](Path(folder))
-        before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+        before, start = (
+            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+            time.monotonic(),
+        )
         try:
             run()
             reported = "taken"
@@ -123,4 +139,6 @@ if __name__ == "__main__":
         measure(sys.argv[1])
     else:
         for case in CASES:  # each in a process of its own, to measure its memory
-            subprocess.run([sys.executable, "-m", "tools.input_costs", case], check=True)
+            subprocess.run(
+                [sys.executable, "-m", "tools.input_costs", case], check=True
+            )

@@ -19,7 +19,10 @@ from llvmlite.binding import get_host_cpu_name
 from rosbags.highlevel import AnyReader
 
 from benchmarks.robots import Floats
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, TaskSpaceSettings
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    TaskSpaceSettings,
+)
 from robot_dynamics_ros.runs.replay import replay
 from support.independent_plant import STORE, load, make_settings
 
@@ -41,14 +44,21 @@ class Recording(NamedTuple):
 
 def _at_rate(rate: float) -> ControllerSettings:
     return make_settings(
-        update_rate=rate, ki=(5.0,), ramp_time=0.5, torque_rate_limit=(200.0,), velocity_filter_cutoff=20.0
+        update_rate=rate,
+        ki=(5.0,),
+        ramp_time=0.5,
+        torque_rate_limit=(200.0,),
+        velocity_filter_cutoff=20.0,
     )
 
 
 _FAULTS: dict[str, Any] = {"fault_reset": "auto", "torque_rate_limit": (300.0,)}
 RECORDINGS = {
     "laws": Recording("panda", {law: make_settings(law=law) for law in _LAWS}),
-    "rates": Recording("ur5e", {f"update_rate {rate:g}": _at_rate(rate) for rate in (0.0, 100.0, 250.0)}),
+    "rates": Recording(
+        "ur5e",
+        {f"update_rate {rate:g}": _at_rate(rate) for rate in (0.0, 100.0, 250.0)},
+    ),
     "faults": Recording(
         "panda",
         {
@@ -57,13 +67,17 @@ RECORDINGS = {
             "manual": make_settings(),
         },
     ),
-    "payload": Recording("ur5e", {"observer": make_settings(collision_threshold=(60.0,), observer_gain=25.0)}),
+    "payload": Recording(
+        "ur5e",
+        {"observer": make_settings(collision_threshold=(60.0,), observer_gain=25.0)},
+    ),
     "task space": Recording(
         "panda",
         {
             "all": make_settings(law="task_space_computed_torque"),
             "position": make_settings(
-                law="task_space_computed_torque", task_space=TaskSpaceSettings(components="x y z")
+                law="task_space_computed_torque",
+                task_space=TaskSpaceSettings(components="x y z"),
             ),
         },
     ),
@@ -89,8 +103,13 @@ def efforts(name: str, which: str) -> Floats:
         output = Path(folder, "output")
         replay(bag(name), output, load(recording.robot)[1], recording.settings[which])
         with AnyReader([output], default_typestore=STORE) as reader:
-            connections = [c for c in reader.connections if c.topic.endswith("command_states")]
-            found = [reader.deserialize(data, c.msgtype).effort for c, _, data in reader.messages(connections)]
+            connections = [
+                c for c in reader.connections if c.topic.endswith("command_states")
+            ]
+            found = [
+                reader.deserialize(data, c.msgtype).effort
+                for c, _, data in reader.messages(connections)
+            ]
     return np.array(found)
 
 
@@ -115,7 +134,11 @@ def difference(name: str, which: str) -> str:
     if str(where) != machine():
         return "" if largest <= TOLERANCE else f"{largest:.3g} Nm"
     same = kept(values)["hash"] == str(bits)
-    return "" if same else f"other bits, with differences up to {largest:.3g} Nm in the stored rows"
+    return (
+        ""
+        if same
+        else f"other bits, with differences up to {largest:.3g} Nm in the stored rows"
+    )
 
 
 def rewrite(name: str) -> None:

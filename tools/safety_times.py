@@ -68,7 +68,11 @@ def _stuck(session: Session, k: int) -> None:
 
 
 def _frozen(session: Session, k: int) -> None:
-    session.cycle(**session.memory.setdefault("state", {"q": session.plant.q.copy(), "qd": session.plant.qd.copy()}))
+    session.cycle(
+        **session.memory.setdefault(
+            "state", {"q": session.plant.q.copy(), "qd": session.plant.qd.copy()}
+        )
+    )
 
 
 def _leap(seconds: float) -> Act:
@@ -86,7 +90,10 @@ def _drift(session: Session, k: int, acceleration: float) -> tuple[Floats, Float
     session.memory["way"] = session.memory.get("way", 0.0) + velocity / RATE
     one = np.eye(len(session.names))[0]
     # Values of a real sensor are not constant.
-    q, qd = session.plant.q + session.memory["way"] * one + 1e-6 * (k % 2), session.plant.qd + velocity * one
+    q, qd = (
+        session.plant.q + session.memory["way"] * one + 1e-6 * (k % 2),
+        session.plant.qd + velocity * one,
+    )
     session.cycle(q=q, qd=qd)
     return q, qd
 
@@ -104,7 +111,9 @@ def _beyond_velocity(session: Session, k: int) -> bool:
 def _blocked(session: Session, k: int) -> bool:
     session.plant.braked = True
     session.cycle()
-    return bool(np.abs(session.controller.command.desired.q - session.plant.q).max() > 0.05)  # type: ignore[union-attr]
+    return bool(
+        np.abs(session.controller.command.desired.q - session.plant.q).max() > 0.05
+    )  # type: ignore[union-attr]
 
 
 def _strained(session: Session, k: int) -> bool:
@@ -116,7 +125,8 @@ def _strained(session: Session, k: int) -> bool:
 
 
 def _pushed(session: Session, k: int) -> None:
-    session.effort = session.effort + [0.0, 40.0, 0.0, 0.0, 0.0, 0.0, 0.0]  # an external torque, added like a command
+    # an external torque, added like a command
+    session.effort = session.effort + [0.0, 40.0, 0.0, 0.0, 0.0, 0.0, 0.0]
     session.cycle()
 
 
@@ -134,7 +144,9 @@ def _without_cycles(session: Session, k: int) -> None:
 
 def _huge(session: Session, k: int) -> None:
     if k == 0:
-        session.controller.arm.set_payload(session.model.link_names[-1], 1.7e307, (2.0, 0.0, 0.0), (0.0,) * 6)
+        session.controller.arm.set_payload(
+            session.model.link_names[-1], 1.7e307, (2.0, 0.0, 0.0), (0.0,) * 6
+        )
     session.cycle()
 
 
@@ -152,7 +164,12 @@ CASES = (
     Case("state_implausible", "all values freeze at up to 0.6 rad/s", _frozen),
     Case("clock_jumped_back", "by 1 s", _leap(-1.0)),
     Case("clock_jumped_ahead", "by 1 s", _leap(1.0)),
-    Case("position_limit", "limit and margin are exceeded", _beyond_position, {"velocity_limit_margin": (np.inf,)}),
+    Case(
+        "position_limit",
+        "limit and margin are exceeded",
+        _beyond_position,
+        {"velocity_limit_margin": (np.inf,)},
+    ),
     Case("velocity_limit", "limit and margin are exceeded", _beyond_velocity),
     Case(
         "following_error",
@@ -173,10 +190,18 @@ CASES = (
         {"observer_gain": 25.0, "collision_threshold": (20.0,)},
     ),
     Case("cycle_rate", "a quarter of the cycles, counted over 1 s", _slow, {}, (RATE,)),
-    Case("cycle_rate", "no cycles while states arrive: `state_timeout` 0.1 s", _without_cycles, {}, (RATE,)),
+    Case(
+        "cycle_rate",
+        "no cycles while states arrive: `state_timeout` 0.1 s",
+        _without_cycles,
+        {},
+        (RATE,),
+    ),
     Case("torque_not_finite", "a payload of 1.7e307 kg", _huge),
     Case("emergency_stop", "effect `stop`", _emergency),
-    Case("emergency_stop", "effect `zero`", _emergency, {"emergency_stop_effect": "zero"}),
+    Case(
+        "emergency_stop", "effect `zero`", _emergency, {"emergency_stop_effect": "zero"}
+    ),
 )
 
 
@@ -187,7 +212,9 @@ def cycles_of(case: Case, update_rate: float) -> tuple[int | None, str, str]:
     session.run(0.1)
     assert session.go(GOAL, 1.5)
     session.run(0.7)
-    assert session.controller.mode.value == "active" and not session.causes, session.causes
+    assert session.controller.mode.value == "active" and not session.causes, (
+        session.causes
+    )
     begun: float | None = None
     for k in range(LONGEST):
         before, count = session.time, len(session.commands)
@@ -198,13 +225,25 @@ def cycles_of(case: Case, update_rate: float) -> tuple[int | None, str, str]:
             if given.mode != "active":
                 # The number is negative for a check that fails before the cause begins.
                 since = given.at if begun is None else begun
-                return round((given.at - since) * RATE), given.mode, session.causes[0] if session.causes else ""
+                return (
+                    round((given.at - since) * RATE),
+                    given.mode,
+                    session.causes[0] if session.causes else "",
+                )
     return None, "", session.causes[0] if session.causes else ""
 
 
 def table() -> tuple[str, list[str]]:
     """Return the table, and messages for unexpected results."""
-    rows = [["cause", "event", "cycles, `update_rate: 0`", f"cycles, `update_rate: {RATE:g}`", "mode"]]
+    rows = [
+        [
+            "cause",
+            "event",
+            "cycles, `update_rate: 0`",
+            f"cycles, `update_rate: {RATE:g}`",
+            "mode",
+        ]
+    ]
     wrong = []
     for case in CASES:
         cells, modes = [], []
@@ -214,10 +253,19 @@ def table() -> tuple[str, list[str]]:
                 continue
             cycles, mode, cause = cycles_of(case, rate)
             if cause != case.cause or cycles is None:
-                wrong.append(f"{case.cause} ({case.about}), update_rate {rate:g}: {cause or 'no fault'}")
+                wrong.append(
+                    f"{case.cause} ({case.about}), update_rate {rate:g}: {cause or 'no fault'}"
+                )
             cells.append("none" if cycles is None else str(cycles))
             modes.append(mode)
-        rows.append([f"`{case.cause}`", case.about, *cells, " or ".join(dict.fromkeys(f"`{mode}`" for mode in modes))])
+        rows.append(
+            [
+                f"`{case.cause}`",
+                case.about,
+                *cells,
+                " or ".join(dict.fromkeys(f"`{mode}`" for mode in modes)),
+            ]
+        )
     return markdown_table(rows), wrong
 
 
@@ -227,7 +275,9 @@ def quiet(part: int, cycles: int = CHUNK) -> tuple[int, list[str]]:
     random = np.random.default_rng(part)
     given = shipped_parameters(robot)
     rate = (0.0, RATE)[part // 2 % 2]
-    settings = make_settings(**given["gains"], update_rate=rate, following_error_limit=(0.2,))
+    settings = make_settings(
+        **given["gains"], update_rate=rate, following_error_limit=(0.2,)
+    )
     session = Session(
         robot,
         settings,
@@ -239,12 +289,26 @@ def quiet(part: int, cycles: int = CHUNK) -> tuple[int, list[str]]:
         reports_effort=bool(part // 4 % 2),
     )
     back = given["initial_positions"]
-    points = quintic_then_sine(session.names, back, **given["trajectory"], move_time=2.0, total_time=20.0, rate=50.0)
+    points = quintic_then_sine(
+        session.names,
+        back,
+        **given["trajectory"],
+        move_time=2.0,
+        total_time=20.0,
+        rate=50.0,
+    )
     drop = session.time + 1.0
     for k in range(cycles):
         if k % 24_000 == 100:  # there and back
-            fields = {"velocities": points.velocities, "accelerations": points.accelerations}
-            assert session.go(points.positions[1:], points.times[1:], **{n: v[1:] for n, v in fields.items()})  # type: ignore[index]
+            fields = {
+                "velocities": points.velocities,
+                "accelerations": points.accelerations,
+            }
+            assert session.go(
+                points.positions[1:],
+                points.times[1:],
+                **{n: v[1:] for n, v in fields.items()},
+            )  # type: ignore[index]
         if k % 24_000 == 20_600:
             assert session.go(back, 3.0)
         if session.time >= drop:
@@ -253,7 +317,9 @@ def quiet(part: int, cycles: int = CHUNK) -> tuple[int, list[str]]:
                 _silent(session, 0)
         session.cycle()
         if session.causes:
-            return k + 1, [f"{robot}, part {part}, {k / RATE:.3f} s: {session.controller.safety.fault}"]
+            return k + 1, [
+                f"{robot}, part {part}, {k / RATE:.3f} s: {session.controller.safety.fault}"
+            ]
         if len(session.commands) > 10_000:
             del session.commands[:-10]
     return cycles, []
@@ -263,7 +329,13 @@ def hour(jobs: int) -> tuple[str, list[str]]:
     """Return the result of the hour, and the false alarms."""
     begun = time.monotonic()
     with Pool(jobs) as pool:
-        parts = list(tqdm(pool.imap_unordered(quiet, range(HOUR // CHUNK)), total=HOUR // CHUNK, disable=None))
+        parts = list(
+            tqdm(
+                pool.imap_unordered(quiet, range(HOUR // CHUNK)),
+                total=HOUR // CHUNK,
+                disable=None,
+            )
+        )
     alarms = [alarm for _, found in parts for alarm in found]
     text = (
         f"{sum(cycles for cycles, _ in parts):,} cycles of 1 ms in lockstep (Panda and UR5e, `update_rate` 0 and "
@@ -277,8 +349,17 @@ def hour(jobs: int) -> tuple[str, list[str]]:
 def main() -> int:
     """Print the table or the result of the hour; return 1 for an unexpected result."""
     parser = report_parser(COMMAND, __doc__)
-    parser.add_argument("--hour", action="store_true", help="run an hour without faults instead of the table")
-    parser.add_argument("--jobs", type=int, default=2, help="number of processes for --hour (default: 2)")
+    parser.add_argument(
+        "--hour",
+        action="store_true",
+        help="run an hour without faults instead of the table",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=2,
+        help="number of processes for --hour (default: 2)",
+    )
     options = parser.parse_args()
     wrong = []
 

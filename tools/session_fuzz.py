@@ -48,16 +48,21 @@ class Violation(Exception):
 class Run(Session):
     """Session that checks each command."""
 
-    def __init__(self, robot: str, settings: ControllerSettings, **options: Any) -> None:
+    def __init__(
+        self, robot: str, settings: ControllerSettings, **options: Any
+    ) -> None:
         self.rates = np.zeros(0)
         self.decided: list[Given] = []
         self.speed: Floats | None = None
         self.work = 0.0  # J, of the effort beyond the gravity torque since the fault
-        self.last = 0.0, np.zeros(0), np.zeros(0)  # time, velocity and effort of the last cycle
+        # time, velocity and effort of the last cycle
+        self.last = 0.0, np.zeros(0), np.zeros(0)
         self.load: Floats | None = None
         super().__init__(robot, settings, **options)
         self.set_rates()
-        self.slack = max(self.period, 1.0 / settings.update_rate if settings.update_rate else 0.0)
+        self.slack = max(
+            self.period, 1.0 / settings.update_rate if settings.update_rate else 0.0
+        )
 
     def disturb(self) -> None:
         """Exclude the present fault from the comparison of speeds: the arm was pushed, or its load changed."""
@@ -75,9 +80,13 @@ class Run(Session):
         unmodelled load may thus accelerate the arm, but only against the effort beyond the model's gravity torque.
         """
         controller, speed = self.controller, np.abs(self.plant.qd)
-        (at, qd, effort), self.last = self.last, (self.time, self.plant.qd.copy(), self.effort)
+        (at, qd, effort), self.last = (
+            self.last,
+            (self.time, self.plant.qd.copy(), self.effort),
+        )
         estimator = controller.estimator
-        informed = estimator.estimate.valid and estimator.arrival == self.time  # a new state, not repeated or missing
+        # a new state, not repeated or missing
+        informed = estimator.estimate.valid and estimator.arrival == self.time
         if controller.mode is Mode.ACTIVE:
             self.speed, self.work = speed, 0.0
         elif controller.mode is not Mode.HOLD or not informed or self._limited():
@@ -86,7 +95,9 @@ class Run(Session):
             beyond = effort - controller.arm.model.gravity_torque(self.plant.q)
             self.work += float(beyond @ (qd + self.plant.qd)) * 0.5 * (self.time - at)
             if (speed > self.speed + _MOST_SPEED).any() and self.work > 0.0:
-                raise Violation(f"speed {speed.max():.3g} in hold, {self.speed.max():.3g} before, {self.work:.3g} J")
+                raise Violation(
+                    f"speed {speed.max():.3g} in hold, {self.speed.max():.3g} before, {self.work:.3g} J"
+                )
 
     def _limited(self) -> bool:
         limiter = self.controller.limiter
@@ -94,8 +105,12 @@ class Run(Session):
 
     def set_rates(self) -> None:
         """Update the rate limits from the present settings."""
-        self.rates = np.broadcast_to(self.controller.settings.torque_rate_limit, len(self.names))
-        self.limits = self.model.effort_limits * np.asarray(self.controller.settings.effort_limit_scale)
+        self.rates = np.broadcast_to(
+            self.controller.settings.torque_rate_limit, len(self.names)
+        )
+        self.limits = self.model.effort_limits * np.asarray(
+            self.controller.settings.effort_limit_scale
+        )
 
     def _give(self, effort: Floats, mode: Any, kind: str) -> None:
         if not np.isfinite(effort).all():
@@ -112,25 +127,48 @@ class Run(Session):
         before = self.decided
         passed = self.slack + (self.time - before[0].at if before else 0.0)
         starts = [before[0].effort] if before else self._starts()
-        steps = [float((np.abs(effort - start) - self.rates * passed).max()) for start in starts]
+        steps = [
+            float((np.abs(effort - start) - self.rates * passed).max())
+            for start in starts
+        ]
         if min(steps, default=0.0) > _SLACK and not self._may_step(effort):
-            share = min(float((np.abs(effort - start) / (self.rates * passed)).max()) for start in starts)
-            raise Violation(f"{'step' if before else 'start'} of {share:.4g} times the rate limit, {kind} in {mode}")
+            share = min(
+                float((np.abs(effort - start) / (self.rates * passed)).max())
+                for start in starts
+            )
+            raise Violation(
+                f"{'step' if before else 'start'} of {share:.4g} times the rate limit, {kind} in {mode}"
+            )
         if kind != "exit":
             self._check_load(effort, mode)
 
     def _check_load(self, effort: Floats, mode: Any) -> None:
         estimate, model = self.controller.estimator.estimate, self.controller.arm.model
-        blind = mode is Mode.HOLD and estimate.known and not estimate.valid and not self._limited()
+        blind = (
+            mode is Mode.HOLD
+            and estimate.known
+            and not estimate.valid
+            and not self._limited()
+        )
         load = effort - model.gravity_torque(estimate.state[0]) if blind else None
-        if load is not None and self.load is not None and np.abs(load - self.load).max() > _SLACK:
-            raise Violation(f"load changes by {np.abs(load - self.load).max():.3g} without trust")
+        if (
+            load is not None
+            and self.load is not None
+            and np.abs(load - self.load).max() > _SLACK
+        ):
+            raise Violation(
+                f"load changes by {np.abs(load - self.load).max():.3g} without trust"
+            )
         self.load = load
 
     def _may_step(self, effort: Floats) -> bool:
         fault = self.controller.safety.fault
         stopped = fault is not None and fault.cause is Cause.EMERGENCY_STOP
-        return stopped and self.controller.settings.safety.emergency_stop_effect == "zero" and not effort.any()
+        return (
+            stopped
+            and self.controller.settings.safety.emergency_stop_effect == "zero"
+            and not effort.any()
+        )
 
     def _starts(self) -> list[Floats]:
         """Return the efforts from which the first command may start."""
@@ -142,7 +180,9 @@ class Run(Session):
         return [np.clip(start, -self.limits, self.limits) for start in given]
 
 
-def draw_settings(random: Generator, robot: str, rate: float, given: ControllerSettings | None = None) -> Any:
+def draw_settings(
+    random: Generator, robot: str, rate: float, given: ControllerSettings | None = None
+) -> Any:
     """Return random settings in wide ranges; with ``given`` only those that may change at run time differ."""
     pick: Callable[..., Any] = lambda *of: of[random.integers(len(of))]  # noqa: E731
     values: dict[str, Any] = {
@@ -167,7 +207,9 @@ def draw_settings(random: Generator, robot: str, rate: float, given: ControllerS
         "saturation_timeout": pick(1.0, 0.05),
         "activation_max_velocity": pick(0.1, np.inf),
         "emergency_stop_effect": pick("stop", "stop", "zero"),
-        "update_rate": pick(0.0, 0.0, rate, rate / 2.0) if given is None else given.update_rate,
+        "update_rate": pick(0.0, 0.0, rate, rate / 2.0)
+        if given is None
+        else given.update_rate,
     }
     return make_settings(**values)
 
@@ -208,14 +250,20 @@ def _late_states(run: Run, random: Generator) -> None:
 
 def _bad_numbers(run: Run, random: Generator) -> tuple[int, Change]:
     field = "q" if random.integers(2) else "qd"
-    bad = np.where(random.random(len(run.names)) < 0.5, [np.nan, np.inf, -1e300, 1e8][random.integers(4)], 0.1)
+    bad = np.where(
+        random.random(len(run.names)) < 0.5,
+        [np.nan, np.inf, -1e300, 1e8][random.integers(4)],
+        0.1,
+    )
     return int(random.integers(1, 30)), lambda run: {field: bad}
 
 
 def _jump(run: Run, random: Generator) -> tuple[int, Change]:
     by = random.standard_normal(len(run.names)) * 10.0 ** random.uniform(-3.0, 1.0)
     field = "q" if random.integers(2) else "qd"
-    return int(random.integers(1, 20)), lambda run: {field: getattr(run.plant, field) + by}
+    return int(random.integers(1, 20)), lambda run: {
+        field: getattr(run.plant, field) + by
+    }
 
 
 def _frozen(run: Run, random: Generator) -> tuple[int, Change]:
@@ -230,14 +278,19 @@ def _repeated(run: Run, random: Generator) -> tuple[int, Change]:
 
 def _wrong_velocity(run: Run, random: Generator) -> tuple[int, Change]:
     factor = np.ones(len(run.names))
-    factor[random.integers(len(run.names)) if random.integers(2) else slice(None)] = random.choice(
-        [-1.0, 0.0, 0.5, 2.0, 57.3]
+    factor[random.integers(len(run.names)) if random.integers(2) else slice(None)] = (
+        random.choice([-1.0, 0.0, 0.5, 2.0, 57.3])
     )
     return int(random.integers(20, 300)), lambda run: {"qd": factor * run.plant.qd}
 
 
 def _one_frozen(run: Run, random: Generator) -> tuple[int, Change]:
-    joint, q, qd, both = random.integers(len(run.names)), run.plant.q.copy(), run.plant.qd.copy(), random.integers(2)
+    joint, q, qd, both = (
+        random.integers(len(run.names)),
+        run.plant.q.copy(),
+        run.plant.qd.copy(),
+        random.integers(2),
+    )
 
     def change(run: Run) -> dict[str, Any]:
         state = {"q": run.plant.q.copy(), "qd": run.plant.qd.copy()}
@@ -256,13 +309,21 @@ def _no_velocity(run: Run, random: Generator) -> tuple[int, Change]:
 def _odd_bytes(run: Run, random: Generator) -> None:
     names, q = [*run.names], run.plant.q
     cut = random.integers(3)
-    whole = joint_state(run.ros, names[: -1 if cut == 1 else None], q[: -1 if cut else None], np.empty(0), np.empty(0))
+    whole = joint_state(
+        run.ros,
+        names[: -1 if cut == 1 else None],
+        q[: -1 if cut else None],
+        np.empty(0),
+        np.empty(0),
+    )
     run.receive("joint_states", whole if cut else whole[: random.integers(len(whole))])
 
 
 def _motion(run: Run, random: Generator) -> None:
     k = int(random.integers(1, 6))
-    positions = run.plant.q + np.cumsum(random.standard_normal((k, len(run.names))) * 0.3, axis=0)
+    positions = run.plant.q + np.cumsum(
+        random.standard_normal((k, len(run.names))) * 0.3, axis=0
+    )
     run.go(positions, np.cumsum(random.uniform(0.05, 0.8, k)), _start(run, random))
 
 
@@ -291,21 +352,33 @@ def _set_points(run: Run, random: Generator) -> None:
 
 
 def _end_effector_target(run: Run, random: Generator) -> None:
-    where = run.plant.end_effector_position() + random.standard_normal(3) * 10.0 ** random.uniform(-2.0, 1.0)
+    where = run.plant.end_effector_position() + random.standard_normal(
+        3
+    ) * 10.0 ** random.uniform(-2.0, 1.0)
     run.aim(where, random.standard_normal(4))
 
 
 def _tune(run: Run, random: Generator) -> None:
     settings = run.controller.settings
     drawn = draw_settings(random, "panda", 1.0 / run.period, settings)
-    chosen = {"law", "natural_frequency"} if random.integers(2) else {f.name for f in dataclasses.fields(settings)}
-    run.controller.tune(dataclasses.replace(settings, **{name: getattr(drawn, name) for name in chosen}))
+    chosen = (
+        {"law", "natural_frequency"}
+        if random.integers(2)
+        else {f.name for f in dataclasses.fields(settings)}
+    )
+    run.controller.tune(
+        dataclasses.replace(settings, **{name: getattr(drawn, name) for name in chosen})
+    )
     run.set_rates()
 
 
 def _payload(run: Run, random: Generator) -> None:
     mass = [random.uniform(0.0, 5.0), 0.0, 1e4][random.integers(3)]
-    run.take(run.session.on_payload(run.model.link_names[-1], mass, random.uniform(-0.1, 0.2, 3), (0.0,) * 6))
+    run.take(
+        run.session.on_payload(
+            run.model.link_names[-1], mass, random.uniform(-0.1, 0.2, 3), (0.0,) * 6
+        )
+    )
 
 
 def _speed(run: Run, random: Generator) -> None:
@@ -313,7 +386,9 @@ def _speed(run: Run, random: Generator) -> None:
 
 
 def _clock_leap(run: Run, random: Generator) -> None:
-    run.ros += round(10.0 ** random.uniform(6.0, 11.0)) * (1 if random.integers(2) else -1)
+    run.ros += round(10.0 ** random.uniform(6.0, 11.0)) * (
+        1 if random.integers(2) else -1
+    )
 
 
 def _other_clock(run: Run, random: Generator) -> None:
@@ -331,11 +406,15 @@ def _cancel(run: Run, random: Generator) -> None:
 
 
 def _emergency_stop(run: Run, random: Generator) -> None:
-    run.session.safety.emergency_stop(("~/emergency_stop", "/cell/stop")[random.integers(2)], bool(random.integers(4)))
+    run.session.safety.emergency_stop(
+        ("~/emergency_stop", "/cell/stop")[random.integers(2)], bool(random.integers(4))
+    )
 
 
 def _kick(run: Run, random: Generator) -> None:
-    run.plant.qd += random.standard_normal(len(run.names)) * 10.0 ** random.uniform(-2.0, 1.0)
+    run.plant.qd += random.standard_normal(len(run.names)) * 10.0 ** random.uniform(
+        -2.0, 1.0
+    )
     run.disturb()
 
 
@@ -367,7 +446,9 @@ class Outcome(NamedTuple):
 def execute(seed: int, chosen: Sequence[int] | None = None) -> Outcome:
     """Make the run of a seed, with all of its events or with the ``chosen`` ones."""
     random = np.random.default_rng(seed)
-    planned = sorted(int(at) for at in random.integers(0, LONGEST, random.integers(1, 13)))
+    planned = sorted(
+        int(at) for at in random.integers(0, LONGEST, random.integers(1, 13))
+    )
     kinds = random.integers(0, len(EVENTS), len(planned))
     run: Run | None = None
     past: list[str] = []
@@ -386,12 +467,22 @@ def execute(seed: int, chosen: Sequence[int] | None = None) -> Outcome:
         past.append("exit")
         run.exit(states=bool(random.integers(2)))
     except RobotDynamicsError as refusal:  # the node would be deactivated
-        return Outcome(seed, len(run.commands) if run else 0, (f"refused: {str(refusal).split()[0]}",))
+        return Outcome(
+            seed,
+            len(run.commands) if run else 0,
+            (f"refused: {str(refusal).split()[0]}",),
+        )
     except Exception as problem:
         place = traceback.extract_tb(problem.__traceback__)[-1]
-        where = "" if isinstance(problem, Violation) else f" at {place.filename.rpartition('/')[2]}:{place.lineno}"
+        where = (
+            ""
+            if isinstance(problem, Violation)
+            else f" at {place.filename.rpartition('/')[2]}:{place.lineno}"
+        )
         text = f"{type(problem).__name__}: {problem}{where}"
-        return Outcome(seed, len(run.commands) if run else 0, (), text, (_about(run), *past))
+        return Outcome(
+            seed, len(run.commands) if run else 0, (), text, (_about(run), *past)
+        )
     return Outcome(seed, len(run.commands), tuple(run.causes))
 
 
@@ -463,27 +554,50 @@ def fuzz(seeds: Sequence[int], jobs: int = 1) -> list[Outcome]:
     if jobs == 1:
         return [execute(seed) for seed in tqdm(seeds, disable=None)]
     with Pool(jobs) as pool:
-        return list(tqdm(pool.imap_unordered(execute, seeds, chunksize=20), total=len(seeds), disable=None))
+        return list(
+            tqdm(
+                pool.imap_unordered(execute, seeds, chunksize=20),
+                total=len(seeds),
+                disable=None,
+            )
+        )
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Make the runs and print the failures; return 1 if there are any."""
-    parser = argparse.ArgumentParser(prog="python -m tools.session_fuzz", description=__doc__)
-    parser.add_argument("--runs", type=int, default=RUNS, help=f"number of runs (default {RUNS})")
-    parser.add_argument("--first", type=int, default=0, help="seed of the first run (default 0)")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.session_fuzz", description=__doc__
+    )
+    parser.add_argument(
+        "--runs", type=int, default=RUNS, help=f"number of runs (default {RUNS})"
+    )
+    parser.add_argument(
+        "--first", type=int, default=0, help="seed of the first run (default 0)"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
-    parser.add_argument("--seed", type=int, help="repeat one run with the fewest events that cause its failure")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        help="repeat one run with the fewest events that cause its failure",
+    )
     options = parser.parse_args(arguments)
     if options.seed is not None:
         outcomes = [shrink(options.seed)]
     else:
-        outcomes = fuzz(range(options.first, options.first + options.runs), options.jobs)
+        outcomes = fuzz(
+            range(options.first, options.first + options.runs), options.jobs
+        )
     failed = sorted(outcome for outcome in outcomes if outcome.failure)
     for outcome in failed[:20]:
         print(f"seed {outcome.seed}: {outcome.failure}", *outcome.events, sep="\n    ")
     causes = Counter(cause for outcome in outcomes for cause in outcome.causes)
-    print("faults: " + ", ".join(f"{cause} {count}" for cause, count in causes.most_common()))
-    print(f"{len(outcomes)} runs, {sum(o.cycles for o in outcomes):,} commands, {len(failed)} runs failed")
+    print(
+        "faults: "
+        + ", ".join(f"{cause} {count}" for cause, count in causes.most_common())
+    )
+    print(
+        f"{len(outcomes)} runs, {sum(o.cycles for o in outcomes):,} commands, {len(failed)} runs failed"
+    )
     return 1 if failed else 0
 
 

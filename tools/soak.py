@@ -31,11 +31,17 @@ PART = "make soak"
 CYCLES, SECONDS = 3_600_000, 600.0
 RATE = 1000.0  # cycles a second, simulated and in real time
 PARTS = 10  # parts of the run; the first one is a warm-up and is not compared
-SWINGING = 41.0  # simulated s of a swing, after which the arm is back at its initial position
+# simulated s of a swing, after which the arm is back at its initial position
+SWINGING = 41.0
 DRIFT = 5.0  # MB, maximum growth of memory
 QUIET = 0.5  # load average before the run
 
-_LOCKSTEP = {"publish_rate": RATE, "lockstep": True, "publish_clock": True, "real_time_factor": 0.0}
+_LOCKSTEP = {
+    "publish_rate": RATE,
+    "lockstep": True,
+    "publish_clock": True,
+    "real_time_factor": 0.0,
+}
 _ANSWERS = {
     "state_timeout": math.inf,
     "qos_overrides": {"/joint_states": {"subscription": {"reliability": "reliable"}}},
@@ -60,7 +66,9 @@ class Soak:
         self.samples: list[Sample] = []
         self.faults = 0
         self._cycles, self._simulated, self._swung = 0, 0.0, -math.inf
-        rig.node.create_subscription(DiagnosticArray, "/diagnostics", self._receive, QoSProfile(depth=100))
+        rig.node.create_subscription(
+            DiagnosticArray, "/diagnostics", self._receive, QoSProfile(depth=100)
+        )
         for name in (PLANT, CONTROLLER):
             rig.restart(name)
         rig.wait(lambda: self._cycles > 0, "commands of the controller")
@@ -75,7 +83,12 @@ class Soak:
 
     def run(self, done: Callable[[Sample], float], title: str) -> None:
         """Sample until ``done`` returns 1, the completed share of the run."""
-        with tqdm(total=1.0, desc=title, leave=False, bar_format="{desc} {percentage:3.0f} % {elapsed}") as bar:
+        with tqdm(
+            total=1.0,
+            desc=title,
+            leave=False,
+            bar_format="{desc} {percentage:3.0f} % {elapsed}",
+        ) as bar:
             while True:
                 if self._simulated - self._swung > SWINGING:
                     self._swung = self._simulated
@@ -94,14 +107,21 @@ class Soak:
             raise RobotDynamicsError(
                 f"{len(self.samples)} samples are too few. Cure: let it run for {2 * PARTS} s at least"
             )
-        return self.samples[size : 2 * size], self.samples[(PARTS - 1) * size : PARTS * size]
+        return self.samples[size : 2 * size], self.samples[
+            (PARTS - 1) * size : PARTS * size
+        ]
 
     def _sample(self) -> Sample:
         processes = [self._rig.processes[name] for name in (PLANT, CONTROLLER)]
         for process in processes:
             process.check()
         memory = tuple(process.memory() for process in processes)
-        return Sample(time.monotonic(), self._cycles, memory, tuple(process.descriptors() for process in processes))
+        return Sample(
+            time.monotonic(),
+            self._cycles,
+            memory,
+            tuple(process.descriptors() for process in processes),
+        )
 
 
 class Answers:
@@ -112,8 +132,12 @@ class Answers:
         self.states = 0
         self._sent: dict[int, float] = {}
         deep, commands = QoSProfile(depth=2000), "computed_torque_node/command_states"
-        rig.node.create_subscription(JointState, "joint_states", self._state, deep, raw=True)
-        rig.node.create_subscription(JointState, commands, self._command, deep, raw=True)
+        rig.node.create_subscription(
+            JointState, "joint_states", self._state, deep, raw=True
+        )
+        rig.node.create_subscription(
+            JointState, commands, self._command, deep, raw=True
+        )
 
     def _state(self, data: Any) -> None:
         at = stamp_of(data)
@@ -132,16 +156,26 @@ class Answers:
 
 def lockstep(cycles: int) -> str:
     """Run ``cycles`` cycles of 1 ms as fast as possible and return the result as Markdown."""
-    with TemporaryDirectory() as folder, Rig(Path(folder), controller=_ANSWERS, plant=_LOCKSTEP) as rig:
+    with (
+        TemporaryDirectory() as folder,
+        Rig(Path(folder), controller=_ANSWERS, plant=_LOCKSTEP) as rig,
+    ):
         soak = Soak(rig)
         soak.run(lambda sample: sample.cycles / cycles, "lockstep")
     first, last = soak.parts()
-    speeds = [(part[-1].cycles - part[0].cycles) / (part[-1].at - part[0].at) for part in (first, last)]
+    speeds = [
+        (part[-1].cycles - part[0].cycles) / (part[-1].at - part[0].at)
+        for part in (first, last)
+    ]
     done = soak.samples[-1].cycles
     return (
         f"{done:,} cycles of 1 ms in lockstep: {done / RATE / 60.0:.1f} minutes of simulated time in "
         f"{(soak.samples[-1].at - soak.samples[0].at) / 60.0:.1f} minutes; faults: {soak.faults}. "
-        + drift(first, last, [["cycles per second", *(f"{speed:.0f}" for speed in speeds), ""]])
+        + drift(
+            first,
+            last,
+            [["cycles per second", *(f"{speed:.0f}" for speed in speeds), ""]],
+        )
     )
 
 
@@ -153,10 +187,16 @@ def by_the_clock(seconds: float) -> str:
         soak.run(lambda sample: (sample.at - begin) / seconds, "1 kHz")
     first, last = soak.parts()
     times, waits = np.array(answers.times), np.array(answers.waits)
-    parts = [1e6 * waits[(times >= part[0].at) & (times <= part[-1].at)] for part in (first, last)]
+    parts = [
+        1e6 * waits[(times >= part[0].at) & (times <= part[-1].at)]
+        for part in (first, last)
+    ]
     rows = []
     for percentile in (50.0, 99.0, 99.9):
-        cells = [f"{np.percentile(part, percentile) if part.size else math.nan:.0f}" for part in parts]
+        cells = [
+            f"{np.percentile(part, percentile) if part.size else math.nan:.0f}"
+            for part in parts
+        ]
         rows.append([f"time from state to command, {percentile:g} %, us", *cells, ""])
     return (
         f"{seconds / 60.0:.1f} minutes at 1 kHz in real time: {answers.states:,} states, "
@@ -165,24 +205,54 @@ def by_the_clock(seconds: float) -> str:
     )
 
 
-def drift(first: Sequence[Sample], last: Sequence[Sample], others: list[list[str]]) -> str:
+def drift(
+    first: Sequence[Sample], last: Sequence[Sample], others: list[list[str]]
+) -> str:
     """Return a sentence and a table on memory, file descriptors and ``others`` in two parts of a run."""
     rows, grown = [["", "second tenth", "last tenth", "growth"]], False
     for k, name in enumerate((PLANT, CONTROLLER)):
-        before, after = (float(np.mean([sample.memory[k] for sample in part])) for part in (first, last))
-        low, high = (max(sample.descriptors[k] for sample in part) for part in (first, last))
-        rows.append([f"memory of the {name}, MB", f"{before:.1f}", f"{after:.1f}", f"{after - before:+.2f}"])
-        rows.append([f"file descriptors of the {name}", str(low), str(high), f"{high - low:+d}"])
+        before, after = (
+            float(np.mean([sample.memory[k] for sample in part]))
+            for part in (first, last)
+        )
+        low, high = (
+            max(sample.descriptors[k] for sample in part) for part in (first, last)
+        )
+        rows.append(
+            [
+                f"memory of the {name}, MB",
+                f"{before:.1f}",
+                f"{after:.1f}",
+                f"{after - before:+.2f}",
+            ]
+        )
+        rows.append(
+            [f"file descriptors of the {name}", str(low), str(high), f"{high - low:+d}"]
+        )
         grown |= after - before >= DRIFT or high > low
-    verdict = "**Growth beyond the limits** of" if grown else "Growth within the limits: memory less than"
+    verdict = (
+        "**Growth beyond the limits** of"
+        if grown
+        else "Growth within the limits: memory less than"
+    )
     return f"{verdict} {DRIFT:g} MB, file descriptors 0.\n\n{markdown_table([*rows, *others])}"
 
 
 def main() -> None:
     """Run from the command line."""
     parser = report_parser(COMMAND, __doc__)
-    parser.add_argument("--cycles", type=int, default=CYCLES, help="in lockstep (default: %(default)s; 0: none)")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="in real time (default: %(default)g; 0: none)")
+    parser.add_argument(
+        "--cycles",
+        type=int,
+        default=CYCLES,
+        help="in lockstep (default: %(default)s; 0: none)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=SECONDS,
+        help="in real time (default: %(default)g; 0: none)",
+    )
     options = parser.parse_args()
 
     def report() -> str:

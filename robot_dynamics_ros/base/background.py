@@ -52,7 +52,8 @@ def end_after(seconds: float, *, failed: bool = False) -> None:
     if failed:
         faulthandler.dump_traceback_later(seconds, exit=True)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.setitimer(signal.ITIMER_REAL, seconds + failed)  # a second later, in case the interpreter has ended before
+    # a second later, in case the interpreter has ended before
+    signal.setitimer(signal.ITIMER_REAL, seconds + failed)
 
 
 def exit_process(code: int) -> NoReturn:
@@ -65,6 +66,8 @@ def exit_process(code: int) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-    gc.collect()  # destroys the node and its middleware entities, including shared memory
-    gc.freeze()  # excludes all other objects from destruction, which takes most of a second
+    # destroys the node and its middleware entities, including shared memory
+    gc.collect()
+    # excludes all other objects from destruction, which takes most of a second
+    gc.freeze()
     sys.exit(code)

@@ -59,9 +59,13 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
     The text is empty if none is similar, and if ``name`` is not a text or longer than 200 characters.
     """
-    if not isinstance(name, str) or len(name) > _LONGEST_NAME:  # from messages: the search takes time
+    # from messages: the search takes time
+    if not isinstance(name, str) or len(name) > _LONGEST_NAME:
         return ""
-    return "".join(f"; did you mean {close}?" for close in get_close_matches(name, list(known), n=1))
+    return "".join(
+        f"; did you mean {close}?"
+        for close in get_close_matches(name, list(known), n=1)
+    )
 
 
 def use_one_of(name: object, known: Iterable[str]) -> str:

@@ -15,13 +15,15 @@ import yaml
 
 from robot_dynamics_ros.base.errors import RobotModelWarning
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast, if PyYAML has it
+# ten times as fast, if PyYAML has it
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DEEPEST = 32  # nesting levels
 _MERGE = "tag:yaml.org,2002:merge"
 _REPEATED = 100_000  # values that aliases may add by expansion
 _INTEGER = "tag:yaml.org,2002:int"
 _OTHER_BASE = re.compile(r"[-+]?(0[0-7_]+|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)")
-_LONGEST_INTEGER = 1000  # characters; conversion from base 60, as in 1:30:00, takes quadratic time
+# characters; conversion from base 60, as in 1:30:00, takes quadratic time
+_LONGEST_INTEGER = 1000
 
 
 class NotPlainYaml(ValueError):
@@ -31,7 +33,9 @@ class NotPlainYaml(ValueError):
 class _Loader(_LOADER):  # type: ignore[misc]
     """Loader that reads 1e-3 as a number, as ROS does, and rejects repeated keys."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def construct_mapping(
+        self, node: yaml.MappingNode, deep: bool = False
+    ) -> dict[Any, Any]:
         """Reject a repeated key, then construct the mapping."""
         seen = set()
         for key_node, _ in node.value:
@@ -40,14 +44,18 @@ class _Loader(_LOADER):  # type: ignore[misc]
             key = self.construct_object(key_node, deep=True)
             if isinstance(key, Hashable):
                 if key in seen:
-                    raise NotPlainYaml(f"key {key!r} is defined twice, {_place(key_node.start_mark)}")
+                    raise NotPlainYaml(
+                        f"key {key!r} is defined twice, {_place(key_node.start_mark)}"
+                    )
                 seen.add(key)
         table: dict[Any, Any] = super().construct_mapping(node, deep)
         return table
 
 
 _Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$"), list("-+0123456789.")
+    "tag:yaml.org,2002:float",
+    re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$"),
+    list("-+0123456789."),
 )
 
 
@@ -95,18 +103,33 @@ def load_documents(data: bytes | str, source: str | None = None) -> list[Any]:
             loader.dispose()
     except NotPlainYaml:
         raise
-    except (yaml.YAMLError, ValueError, TypeError, OverflowError, RecursionError) as error:
+    except (
+        yaml.YAMLError,
+        ValueError,
+        TypeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         # ValueError: for example an impossible date. TypeError: a list as a key.
         raise NotPlainYaml(" ".join(str(error).split())) from None
-    except (AttributeError, LookupError):  # raised by PyYAML for a tag such as !!bool on another type
-        raise NotPlainYaml("a value does not have the type of its tag. Leave out tags such as !!bool") from None
+    except (
+        AttributeError,
+        LookupError,
+    ):  # raised by PyYAML for a tag such as !!bool on another type
+        raise NotPlainYaml(
+            "a value does not have the type of its tag. Leave out tags such as !!bool"
+        ) from None
 
 
 def _check_events(events: Iterable[yaml.Event], source: str | None) -> None:
     """Reject deep nesting, which would overflow the stack, and warn of integers in other bases."""
     depth = 0
     for event in events:
-        if source is not None and isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
+        if (
+            source is not None
+            and isinstance(event, yaml.ScalarEvent)
+            and event.implicit[0]
+        ):
             if _OTHER_BASE.fullmatch(event.value):
                 warnings.warn(
                     f"{source}: {event.value}, {_place(event.start_mark)}: YAML 1.1 reads this as a number in base "
@@ -117,7 +140,9 @@ def _check_events(events: Iterable[yaml.Event], source: str | None) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _DEEPEST:
-                raise NotPlainYaml(f"nested deeper than {_DEEPEST} levels, {_place(event.start_mark)}")
+                raise NotPlainYaml(
+                    f"nested deeper than {_DEEPEST} levels, {_place(event.start_mark)}"
+                )
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -128,7 +153,9 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
     if size is None:
         known[id(node)] = 0
         if node.tag == _INTEGER and len(node.value) > _LONGEST_INTEGER:
-            raise NotPlainYaml(f"an integer of {len(node.value)} characters, {_place(node.start_mark)}")
+            raise NotPlainYaml(
+                f"an integer of {len(node.value)} characters, {_place(node.start_mark)}"
+            )
         children = node.value if isinstance(node, yaml.CollectionNode) else []
         if isinstance(node, yaml.MappingNode):
             children = [part for pair in children for part in pair]

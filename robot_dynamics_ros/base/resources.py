@@ -9,7 +9,12 @@ from functools import cache
 from glob import escape, glob
 from pathlib import Path
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, did_you_mean, use_one_of
+from robot_dynamics_ros.base.errors import (
+    RobotDynamicsError,
+    RobotModelError,
+    did_you_mean,
+    use_one_of,
+)
 
 _PACKAGE = "robot_dynamics_ros"
 _DYNAMICS = ".dynamics.yaml"
@@ -35,7 +40,9 @@ def share_directory() -> Path:
         installed = (prefix / "share" / _PACKAGE for prefix in module.parents)
         for directory in (module.parents[2], *installed):
             manifest = directory / "package.xml"
-            if manifest.is_file() and f"<name>{_PACKAGE}</name>" in manifest.read_text(encoding="utf-8"):
+            if manifest.is_file() and f"<name>{_PACKAGE}</name>" in manifest.read_text(
+                encoding="utf-8"
+            ):
                 return directory
     raise RobotDynamicsError(
         f"{_PACKAGE}: no share/{_PACKAGE}/package.xml above {Path(__file__).parent}. "
@@ -74,8 +81,14 @@ def find_resource(kind: str, name: str) -> Path:
 
 def _names(kind: str) -> list[str]:
     if kind not in _SUFFIXES:
-        raise RobotDynamicsError(f"unknown kind of file {kind!r}. Cure: use one of {', '.join(_SUFFIXES)}")
-    return sorted(path.name for path in (share_directory() / kind).glob("*") if path.name.endswith(_SUFFIXES[kind]))
+        raise RobotDynamicsError(
+            f"unknown kind of file {kind!r}. Cure: use one of {', '.join(_SUFFIXES)}"
+        )
+    return sorted(
+        path.name
+        for path in (share_directory() / kind).glob("*")
+        if path.name.endswith(_SUFFIXES[kind])
+    )
 
 
 def robot_names() -> list[str]:
@@ -90,7 +103,9 @@ def robot_urdf(name: str) -> Path:
     """
     robots = robot_names()
     if name not in robots:
-        raise RobotDynamicsError(f"{_PACKAGE} has no robot {name!r}. Cure: {use_one_of(name, robots)}")
+        raise RobotDynamicsError(
+            f"{_PACKAGE} has no robot {name!r}. Cure: {use_one_of(name, robots)}"
+        )
     return share_directory() / "urdf" / f"{name}.urdf"
 
 
@@ -101,7 +116,11 @@ def textbook_arm_names() -> list[str]:
 
 def dynamics_names() -> list[str]:
     """Return the sorted names of the dynamics files that this package installs, such as "panda_coulomb"."""
-    return [name.removesuffix(_DYNAMICS) for name in _names("config") if name.endswith(_DYNAMICS)]
+    return [
+        name.removesuffix(_DYNAMICS)
+        for name in _names("config")
+        if name.endswith(_DYNAMICS)
+    ]
 
 
 def dynamics_file(given: str | Path | None, robot: str = "") -> str | None:
@@ -119,5 +138,7 @@ def dynamics_file(given: str | Path | None, robot: str = "") -> str | None:
     if not os.path.exists(given):  # Path.exists rejects long names
         names, folder = [*dynamics_names(), "none"], escape(os.path.dirname(given))
         near = did_you_mean(str(given), [*names, *glob(os.path.join(folder, "*.yaml"))])
-        raise RobotModelError(f"{given}: no such dynamics file. Cure: use one of {', '.join(names)}, or a path{near}")
+        raise RobotModelError(
+            f"{given}: no such dynamics file. Cure: use one of {', '.join(names)}, or a path{near}"
+        )
     return str(given)

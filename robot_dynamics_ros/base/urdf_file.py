@@ -23,11 +23,15 @@ def read_urdf(path: Path, xacro_arguments: Mapping[str, str]) -> bytes:
     if path.suffix == XACRO:
         return _expanded(path, xacro_arguments)
     if xacro_arguments:
-        raise RobotDynamicsError(f"{path}: it is not a {XACRO} file. Cure: leave out --xacro-arg, or xacro_args")
+        raise RobotDynamicsError(
+            f"{path}: it is not a {XACRO} file. Cure: leave out --xacro-arg, or xacro_args"
+        )
     try:
         return path.read_bytes()
     except OSError as error:
-        raise RobotDynamicsError(f"{path}: {error.strerror}. Cure: check the path") from None
+        raise RobotDynamicsError(
+            f"{path}: {error.strerror}. Cure: check the path"
+        ) from None
 
 
 def _expanded(path: Path, arguments: Mapping[str, str]) -> bytes:
@@ -38,7 +42,11 @@ def _expanded(path: Path, arguments: Mapping[str, str]) -> bytes:
         xacro = None
     try:
         if xacro is not None:
-            return bytes(xacro.process_file(str(path), mappings=dict(arguments)).toxml(encoding="utf-8"))
+            return bytes(
+                xacro.process_file(str(path), mappings=dict(arguments)).toxml(
+                    encoding="utf-8"
+                )
+            )
         if shutil.which("xacro") is None:
             cure = "pip install xacro, or sudo apt install ros-<distro>-xacro"
             raise RobotDynamicsError(f"{path}: xacro is not installed. Cure: {cure}")
@@ -47,7 +55,11 @@ def _expanded(path: Path, arguments: Mapping[str, str]) -> bytes:
     except RobotDynamicsError:
         raise
     except Exception as error:  # xacro, Python expressions in the file, expat, PyYAML and ament raise different types
-        text = error.stderr.decode() if isinstance(error, subprocess.CalledProcessError) else str(error) or repr(error)
+        text = (
+            error.stderr.decode()
+            if isinstance(error, subprocess.CalledProcessError)
+            else str(error) or repr(error)
+        )
         raise RobotDynamicsError(
             f"{path}: xacro: {' '.join(text.split())}. Cure: correct the file, pass its arguments by --xacro-arg "
             "NAME:=VALUE, or source the workspace of the packages that it includes (. install/setup.bash)"

@@ -53,21 +53,28 @@ def one_of(text: str, names: Sequence[str]) -> str:
     Raises argparse.ArgumentTypeError for a misspelt name.
     """
     if text not in names and (near := did_you_mean(text, names)):
-        raise argparse.ArgumentTypeError(f"{text!r} is unknown. Cure: use one of {', '.join(names)}{near}")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is unknown. Cure: use one of {', '.join(names)}{near}"
+        )
     return text
 
 
 def add_bag(parser: argparse.ArgumentParser, **options: Any) -> None:
     """Add the positional argument BAG, a Path in ``arguments.bag``; ``options`` are keywords of ``add_argument``."""
     parser.add_argument(
-        "bag", type=Path, metavar="BAG", help="a bag's folder, or a .mcap or .db3 file of it", **options
+        "bag",
+        type=Path,
+        metavar="BAG",
+        help="a bag's folder, or a .mcap or .db3 file of it",
+        **options,
     )
 
 
 def add_joint_states(parser: argparse.ArgumentParser) -> None:
     """Add --topic, the topic of the joint states, and --rename, for ``read_series`` and ``joint_state_topic``."""
     parser.add_argument(
-        "--topic", help="topic of the joint states (default: the only topic of this type, or joint_states)"
+        "--topic",
+        help="topic of the joint states (default: the only topic of this type, or joint_states)",
     )
     add_rename(parser)
 
@@ -87,7 +94,11 @@ def add_rename(parser: argparse.ArgumentParser) -> None:
 
 def add_no_browser(parser: argparse.ArgumentParser) -> None:
     """Add --no-browser; ``arguments.no_browser`` is True if the page shall not be opened."""
-    parser.add_argument("--no-browser", action="store_true", help="only print the address of the page; do not open it")
+    parser.add_argument(
+        "--no-browser",
+        action="store_true",
+        help="only print the address of the page; do not open it",
+    )
 
 
 def add_cutoff(parser: argparse.ArgumentParser) -> None:
@@ -119,7 +130,9 @@ def add_effort(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def drive_gains(arguments: argparse.Namespace, joint_names: Sequence[str]) -> dict[str, float]:
+def drive_gains(
+    arguments: argparse.Namespace, joint_names: Sequence[str]
+) -> dict[str, float]:
     """Return the gains of --drive-gains (Nm or N per recorded unit of effort) by joint; empty if none is given.
 
     A gain given without a joint applies to all others of ``joint_names``. Gains of unknown joints are returned too.
@@ -140,7 +153,9 @@ def joint_value(text: str) -> tuple[str, float]:
     try:
         return name, float(value)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form JOINT=VALUE") from None
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not of the form JOINT=VALUE"
+        ) from None
 
 
 def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) -> None:
@@ -158,7 +173,9 @@ def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) ->
 
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Add --json; ``arguments.json`` is True if ``print_json`` shall print the result, and nothing else stdout."""
-    parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
+    parser.add_argument(
+        "--json", action="store_true", help="print everything as one JSON object"
+    )
 
 
 def print_json(content: Mapping[str, Any]) -> None:
@@ -176,7 +193,9 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def check_output(arguments: argparse.Namespace, output: Path | None, *, bag: bool = False) -> None:
+def check_output(
+    arguments: argparse.Namespace, output: Path | None, *, bag: bool = False
+) -> None:
     """Check that ``output`` can be written; call this before any work is done.
 
     Raises RobotDynamicsError if it is an input of ``arguments``, inside an input bag or around one, if it exists and
@@ -187,17 +206,26 @@ def check_output(arguments: argparse.Namespace, output: Path | None, *, bag: boo
         return
     place, cure = output.resolve(), f"Cure: name another {'folder' if bag else 'file'}"
     for source in _inputs(arguments):
-        same = output.exists() and source.exists() and output.samefile(source)  # also for hard links
+        # also for hard links
+        same = output.exists() and source.exists() and output.samefile(source)
         if same or source in place.parents or place in source.parents:
-            raise RobotDynamicsError(f"{output}: the output overlaps with the input {source}. {cure}")
+            raise RobotDynamicsError(
+                f"{output}: the output overlaps with the input {source}. {cure}"
+            )
     if not os.path.lexists(output):
         if not bag and not place.parent.is_dir():
-            raise RobotDynamicsError(f"{output}: its folder does not exist. {cure}, or create the folder")
+            raise RobotDynamicsError(
+                f"{output}: its folder does not exist. {cure}, or create the folder"
+            )
     elif not arguments.overwrite:
-        raise RobotDynamicsError(f"{output}: it exists already. {cure}, or add --overwrite")
+        raise RobotDynamicsError(
+            f"{output}: it exists already. {cure}, or add --overwrite"
+        )
     elif not (_is_plain_bag(output) if bag else output.is_file()):
         kind = "bag without other files" if bag else "file"
-        raise RobotDynamicsError(f"{output}: it is not a {kind}, and is not overwritten. {cure}")
+        raise RobotDynamicsError(
+            f"{output}: it is not a {kind}, and is not overwritten. {cure}"
+        )
 
 
 def _inputs(arguments: argparse.Namespace) -> Iterator[Path]:
@@ -205,16 +233,27 @@ def _inputs(arguments: argparse.Namespace) -> Iterator[Path]:
     for name in ("a", "b", "bag", "bags", "robot", "dynamics", "table", "path"):
         value = getattr(arguments, name, None)
         for source in value if isinstance(value, list) else [value]:
-            files = (robot_urdf(source), dynamics_file(None, source)) if source in robot_names() else (source,)
+            files = (
+                (robot_urdf(source), dynamics_file(None, source))
+                if source in robot_names()
+                else (source,)
+            )
             for file in (Path(file) for file in files if file is not None):
-                parts = file.iterdir() if file.is_dir() else (file.with_name("metadata.yaml"),)
+                parts = (
+                    file.iterdir()
+                    if file.is_dir()
+                    else (file.with_name("metadata.yaml"),)
+                )
                 yield from (part.resolve() for part in (file, *parts))
 
 
 def _is_plain_bag(folder: Path) -> bool:
     if folder.is_symlink() or not (folder / "metadata.yaml").is_file():
         return False
-    return all(file.name == "metadata.yaml" or file.suffix == ".mcap" for file in folder.iterdir())
+    return all(
+        file.name == "metadata.yaml" or file.suffix == ".mcap"
+        for file in folder.iterdir()
+    )
 
 
 @contextmanager
@@ -256,17 +295,26 @@ def joint_state_topic(bag: Path, topic: str | None, *, report: bool = False) -> 
     if topic is not None:
         return topic
     with BagReader(bag) as reader:
-        topics = sorted(name for name, kind in reader.topics.items() if kind == JOINT_STATE)
+        topics = sorted(
+            name for name, kind in reader.topics.items() if kind == JOINT_STATE
+        )
     usual = [name for name in topics if name.rsplit("/", 1)[-1] == "joint_states"]
     for choice in (topics, usual):
         if len(choice) == 1:
             if report and len(topics) > 1:
                 others = ", ".join(name for name in topics if name != choice[0])
-                print(f"note: {bag}: joint states from {choice[0]}; --topic can choose {others}", file=sys.stderr)
+                print(
+                    f"note: {bag}: joint states from {choice[0]}; --topic can choose {others}",
+                    file=sys.stderr,
+                )
             return choice[0]
     if not topics:
-        raise BagError(f"{bag}: no topic of type {JOINT_STATE}. Cure: record joint_states")
-    raise BagError(f"{bag}: several topics of type {JOINT_STATE}. Cure: give --topic with one of {', '.join(topics)}")
+        raise BagError(
+            f"{bag}: no topic of type {JOINT_STATE}. Cure: record joint_states"
+        )
+    raise BagError(
+        f"{bag}: several topics of type {JOINT_STATE}. Cure: give --topic with one of {', '.join(topics)}"
+    )
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -287,4 +335,10 @@ def wrapped(text: str) -> str:
 
     Words with hyphens and long words are not broken.
     """
-    return textwrap.fill(text, _LINE_WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(
+        text,
+        _LINE_WIDTH,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

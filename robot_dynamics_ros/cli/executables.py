@@ -15,7 +15,8 @@ def _run(module: str, signal_exit_code: int = 0) -> None:
     """Import a module and run its ``main``; a signal during the import ends the process with ``signal_exit_code``."""
 
     def exit_on_signal(number: int, frame: FrameType | None) -> None:
-        os._exit(signal_exit_code)  # an exception would pass through the imports of other packages
+        # an exception would pass through the imports of other packages
+        os._exit(signal_exit_code)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, exit_on_signal)

@@ -24,28 +24,41 @@ from robot_dynamics_ros.base.parameters.kinds import Parameter, Values, overridd
 from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_names
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
 from robot_dynamics_ros.cli.commands.offline import configuration_of, controller_model
-from robot_dynamics_ros.cli.kernels import EXPERIMENT, step_compiled_beside, with_kernels
+from robot_dynamics_ros.cli.kernels import (
+    EXPERIMENT,
+    step_compiled_beside,
+    with_kernels,
+)
 from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot, note_locked
 from robot_dynamics_ros.control.configuration import parameters as controller
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
-from robot_dynamics_ros.control.configuration.settings import read_settings as controller_settings
+from robot_dynamics_ros.control.configuration.settings import (
+    read_settings as controller_settings,
+)
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.warm_up import warm_up_cycles
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory
-from robot_dynamics_ros.runs.motion import default_motion, default_start, scaled_to_limits
+from robot_dynamics_ros.runs.motion import (
+    default_motion,
+    default_start,
+    scaled_to_limits,
+)
 from robot_dynamics_ros.runs.recorder import COMMANDS, Replay
 from robot_dynamics_ros.runs.simulation import simulate_to_bag
 from robot_dynamics_ros.runs.trajectory_file import read_trajectory_file
 from robot_dynamics_ros.simulation import parameters as simulation
-from robot_dynamics_ros.simulation.parameters import read_settings as simulation_settings
+from robot_dynamics_ros.simulation.parameters import (
+    read_settings as simulation_settings,
+)
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 from robot_dynamics_ros.simulation.steps import step_of
 
 _DEFAULT_KIND = trajectory.KIND.default
 _SETTLING_TIME = 0.5  # s after the motion
-_RK4_STIFFNESS = 0.5  # step size times viscous friction over effective inertia; rk4 is unstable above 2.8
+# step size times viscous friction over effective inertia; rk4 is unstable above 2.8
+_RK4_STIFFNESS = 0.5
 _SHORTEST, _LONGEST = 0.1, 10_000.0  # s of motion
 
 
@@ -83,7 +96,10 @@ class Experiment:
 
     def load(self, law: str) -> tuple[ControllerSettings, SimulatedArm]:
         """Return the settings of the controller with the law named ``law``, and the arm; both have their kernels."""
-        settings, arm = controller_settings(overridden(self.values, {"law": law})), SimulatedArm(self.plant)
+        settings, arm = (
+            controller_settings(overridden(self.values, {"law": law})),
+            SimulatedArm(self.plant),
+        )
 
         def warm_up() -> None:
             warm_up_cycles(self.model, settings)
@@ -101,7 +117,8 @@ class Experiment:
         """
         settings, arm = self.load(law)
         moves = (self.points.positions != self.points.positions[0]).any(axis=1)
-        rest = float(self.points.times[max(int(moves.argmax()) - 1, 0)])  # at the first point
+        # at the first point
+        rest = float(self.points.times[max(int(moves.argmax()) - 1, 0)])
         begin = time.monotonic()
         result = simulate_to_bag(
             bag,
@@ -111,13 +128,17 @@ class Experiment:
             settings,
             self.points,
             rest + self.duration + _SETTLING_TIME,
-            configuration=configuration_of(self.source, overridden(self.values, {"law": law})),
+            configuration=configuration_of(
+                self.source, overridden(self.values, {"law": law})
+            ),
             activation_check=controller.ACTIVATION_CHECK.read(self.values),
         )
         return result, time.monotonic() - begin
 
 
-def prepare(arguments: argparse.Namespace, overrides: Mapping[str, object] | None = None) -> Experiment:
+def prepare(
+    arguments: argparse.Namespace, overrides: Mapping[str, object] | None = None
+) -> Experiment:
     """Return the experiment of the arguments of simulate or demo, whose kernels are loaded.
 
     ``overrides`` are parameters of the controller by name, which replace those of the parameter file. Notes are printed
@@ -126,27 +147,47 @@ def prepare(arguments: argparse.Namespace, overrides: Mapping[str, object] | Non
     """
     source = named_robot(arguments)
     values, plant_values, motion_values = _parameters(arguments)
-    chosen = {JOINTS.name: arguments.joints, LOCKED.name: dict(arguments.locked) or None}
-    source, values, model = controller_model(arguments, source, overridden(values, {**chosen, **(overrides or {})}))
+    chosen = {
+        JOINTS.name: arguments.joints,
+        LOCKED.name: dict(arguments.locked) or None,
+    }
+    source, values, model = controller_model(
+        arguments, source, overridden(values, {**chosen, **(overrides or {})})
+    )
     note_locked(model)
-    if not arguments.law and (law := controller_settings(values).law) not in TRACKING_LAWS:
-        raise RobotDynamicsError(f"law {law} follows no trajectory. Cure: --law with {', '.join(TRACKING_LAWS)}")
+    if (
+        not arguments.law
+        and (law := controller_settings(values).law) not in TRACKING_LAWS
+    ):
+        raise RobotDynamicsError(
+            f"law {law} follows no trajectory. Cure: --law with {', '.join(TRACKING_LAWS)}"
+        )
     model.require_mass()
     laws = arguments.law or [controller_settings(values).law]
 
     def work() -> tuple[TrajectoryPoints, tuple[float, ...]]:
         for law in laws:
-            with suppress(RobotDynamicsError):  # of settings that do not fit; the run reports it
-                warm_up_cycles(model, controller_settings(overridden(values, {"law": law})))
+            # of settings that do not fit; the run reports it
+            with suppress(RobotDynamicsError):
+                warm_up_cycles(
+                    model, controller_settings(overridden(values, {"law": law}))
+                )
         return _motion(arguments, plant_values, motion_values, model)
 
     with step_compiled_beside(model):
         points, start = with_kernels(work, (*EXPERIMENT, step_of(model)))
-    plant = simulation_settings(plant_values, _plant_model(arguments, source, values, model))
-    if plant_values(simulation.INTEGRATOR.name) is simulation.INTEGRATOR.default:  # given nowhere
+    plant = simulation_settings(
+        plant_values, _plant_model(arguments, source, values, model)
+    )
+    # given nowhere
+    if plant_values(simulation.INTEGRATOR.name) is simulation.INTEGRATOR.default:
         plant = _with_stable_integrator(plant, np.array(start))
-    duration = float(points.times[-1]) if arguments.duration is None else arguments.duration
-    return Experiment(source, model, values, replace(plant, initial_positions=start), points, duration)
+    duration = (
+        float(points.times[-1]) if arguments.duration is None else arguments.duration
+    )
+    return Experiment(
+        source, model, values, replace(plant, initial_positions=start), points, duration
+    )
 
 
 def _parameters(arguments: argparse.Namespace) -> tuple[Values, Values, Values]:
@@ -154,7 +195,11 @@ def _parameters(arguments: argparse.Namespace) -> tuple[Values, Values, Values]:
 
     The file is that of --config, else the robot's own.
     """
-    own = find_resource("config", f"{arguments.robot}.yaml") if arguments.robot in robot_names() else None
+    own = (
+        find_resource("config", f"{arguments.robot}.yaml")
+        if arguments.robot in robot_names()
+        else None
+    )
     file = own if arguments.config is None else arguments.config
     step_size = None
     if arguments.rate is not None:
@@ -165,7 +210,9 @@ def _parameters(arguments: argparse.Namespace) -> tuple[Values, Values, Values]:
         simulation.PUBLISH_RATE.name: arguments.rate,
         simulation.STEP_SIZE.name: step_size,
     }
-    controller_values = read_parameter_file(file, COMMANDS.rsplit("/", 1)[0], controller.ALL)
+    controller_values = read_parameter_file(
+        file, COMMANDS.rsplit("/", 1)[0], controller.ALL
+    )
 
     def read(node: str, parameters: Sequence[Parameter[Any]]) -> Values:
         try:
@@ -199,7 +246,12 @@ def _of_duration(motion: Values, duration: float | None) -> dict[str, object]:
     }
 
 
-def _plant_model(arguments: argparse.Namespace, source: RobotSource, values: Values, model: RobotModel) -> RobotModel:
+def _plant_model(
+    arguments: argparse.Namespace,
+    source: RobotSource,
+    values: Values,
+    model: RobotModel,
+) -> RobotModel:
     """Return the controller's ``model``, unless the plant differs: the parameter gravity is the controller's only."""
     dynamics = arguments.plant_dynamics
     if dynamics is not None:
@@ -207,25 +259,39 @@ def _plant_model(arguments: argparse.Namespace, source: RobotSource, values: Val
     elif arguments.gravity or not controller.GRAVITY.read(values):
         return model
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RobotModelWarning)  # the controller's model has caused them already
-        return source.model(joints=model.joint_names, locked=model.locked, gravity=arguments.gravity)
+        # the controller's model has caused them already
+        warnings.simplefilter("ignore", RobotModelWarning)
+        return source.model(
+            joints=model.joint_names, locked=model.locked, gravity=arguments.gravity
+        )
 
 
-def _with_stable_integrator(plant: SimulationSettings, start: Array) -> SimulationSettings:
+def _with_stable_integrator(
+    plant: SimulationSettings, start: Array
+) -> SimulationSettings:
     """Return the settings with the integrator semi_implicit if rk4 might be unstable with the viscous friction."""
     model = plant.model
-    slow, fast = (model.friction_torque(start, np.full(model.n, speed)) for speed in (1.0, 2.0))
-    compliance = np.diag(np.linalg.pinv(model.mass_matrix(start)))  # 1 / effective inertia; M may be singular
+    slow, fast = (
+        model.friction_torque(start, np.full(model.n, speed)) for speed in (1.0, 2.0)
+    )
+    # 1 / effective inertia; M may be singular
+    compliance = np.diag(np.linalg.pinv(model.mass_matrix(start)))
     stiff = plant.step_size * (fast - slow) * compliance > _RK4_STIFFNESS
     if not stiff.any():
         return plant
     name = model.joint_names[int(np.argmax(stiff))]
-    print(f"note: integrator semi_implicit, since the viscous friction of {name} is stiff", file=sys.stderr)
+    print(
+        f"note: integrator semi_implicit, since the viscous friction of {name} is stiff",
+        file=sys.stderr,
+    )
     return replace(plant, integrator="semi_implicit")
 
 
 def _motion(
-    arguments: argparse.Namespace, plant_values: Values, motion_values: Values, model: RobotModel
+    arguments: argparse.Namespace,
+    plant_values: Values,
+    motion_values: Values,
+    model: RobotModel,
 ) -> tuple[TrajectoryPoints, tuple[float, ...]]:
     """Return the trajectory, and the initial positions of the arm (n,)."""
     start = model.limit_rows.within(np.zeros(model.n))
@@ -235,7 +301,11 @@ def _motion(
     kind = trajectory.KIND.read(motion_values)
     if arguments.trajectory is not None or kind == trajectory.FROM_FILE:
         file = arguments.trajectory
-        points = trajectory.trajectory_of_file(motion_values) if file is None else read_trajectory_file(file)
+        points = (
+            trajectory.trajectory_of_file(motion_values)
+            if file is None
+            else read_trajectory_file(file)
+        )
         positions = dict(zip(model.joint_names, start.tolist(), strict=True))
         if points.times[0] == 0.0:
             first = zip(points.joint_names, points.positions[0].tolist(), strict=True)
@@ -244,12 +314,19 @@ def _motion(
     fit = arguments.duration is not None
     names = trajectory.JOINTS.read(motion_values) or model.joint_names
     sine = (trajectory.CENTER, trajectory.AMPLITUDE, trajectory.FREQUENCY)
-    given = any(motion_values(parameter.name) is not parameter.default for parameter in sine)
+    given = any(
+        motion_values(parameter.name) is not parameter.default for parameter in sine
+    )
     if kind == _DEFAULT_KIND and names == model.joint_names and not given:
         start = start if initial else default_start(model)
-        motion_values, fit = overridden(motion_values, default_motion(model, start)), True
+        motion_values, fit = (
+            overridden(motion_values, default_motion(model, start)),
+            True,
+        )
     positions = dict(zip(model.joint_names, start.tolist(), strict=True))
-    begin = trajectory.START.read(motion_values) or [positions.get(name, 0.0) for name in names]
+    begin = trajectory.START.read(motion_values) or [
+        positions.get(name, 0.0) for name in names
+    ]
     points = trajectory.trajectory_from(motion_values, names, begin)
     if fit and kind == _DEFAULT_KIND and not model.loops:
         points, factors = scaled_to_limits(model, points, start)
@@ -259,8 +336,13 @@ def _motion(
 
 def _report_scale(names: Sequence[str], factors: Array) -> None:
     """Print notes for factors (k,) of the motion below 1."""
-    if still := [name for name, factor in zip(names, factors, strict=True) if factor == 0.0]:
-        print(f"note: {', '.join(still)}: not moved, since friction exceeds the effort limit", file=sys.stderr)
+    if still := [
+        name for name, factor in zip(names, factors, strict=True) if factor == 0.0
+    ]:
+        print(
+            f"note: {', '.join(still)}: not moved, since friction exceeds the effort limit",
+            file=sys.stderr,
+        )
     if (smaller := factors[factors > 0.0]).min(initial=1.0) < 1.0:
         text = f"velocity and effort limits reduce the motion, of some joints to {smaller.min():.2g} of its size"
         print(f"note: {text}", file=sys.stderr)

@@ -21,17 +21,31 @@ from tqdm import tqdm
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.progress import BAR
 from robot_dynamics_ros.dynamics.kernels import control_cycle, entries
-from robot_dynamics_ros.dynamics.kernels.compilation import announcement, compilations_reported, will_be_stored
+from robot_dynamics_ros.dynamics.kernels.compilation import (
+    announcement,
+    compilations_reported,
+    will_be_stored,
+)
 from robot_dynamics_ros.dynamics.model import RobotModel
 
 _POLLING_PERIOD = 0.2  # s
 EXPERIMENT = (
     *(control_cycle.check_state, control_cycle.limit_effort, control_cycle.all_within),
-    *(entries.inverse_dynamics, entries.gravity_torque, entries.mass_matrix, entries.friction_torque),
+    *(
+        entries.inverse_dynamics,
+        entries.gravity_torque,
+        entries.mass_matrix,
+        entries.friction_torque,
+    ),
     *(entries.inverse_dynamics_batch, entries.friction_batch, entries.jacobian_batch),
 )
 """Kernels of the controller in simulate and demo."""
-_BESIDE = (entries.gravity_torque, entries.friction_torque, entries.friction_batch, entries.regressor_batch)
+_BESIDE = (
+    entries.gravity_torque,
+    entries.friction_torque,
+    entries.friction_batch,
+    entries.regressor_batch,
+)
 TORQUE = (entries.inverse_dynamics, entries.inverse_dynamics_batch, *_BESIDE)
 """Kernels of torque."""
 IDENTIFY = (*TORQUE, entries.mass_matrix, entries.mass_matrix_batch)
@@ -48,7 +62,10 @@ def with_kernels(work: Callable[[], T], kernels: Sequence[Any]) -> T:
     """
     missing = [kernel for kernel in kernels if will_be_stored(kernel)]
     form = "compiling: {n_fmt} of {total_fmt} kernels, {elapsed}"
-    with compilations_reported(_announce_once()), tqdm(total=len(missing), bar_format=form, **BAR) as bar:
+    with (
+        compilations_reported(_announce_once()),
+        tqdm(total=len(missing), bar_format=form, **BAR) as bar,
+    ):
         future = run_in_background(work)
         while True:
             try:
@@ -95,9 +112,14 @@ def _announce_once() -> Callable[[str], None]:
 @contextmanager
 def step_compiled_beside(model: RobotModel) -> Iterator[None]:
     """Compile the plant's step in another process while the block runs, if it is not in the cache."""
-    from robot_dynamics_ros.simulation.steps import step_of  # deferred: torque and identify do not need it
+    # deferred: torque and identify do not need it
+    from robot_dynamics_ros.simulation.steps import step_of
 
-    with nullcontext() if model.loops else _compiled_beside(_run_step, model, [step_of(model)]):
+    with (
+        nullcontext()
+        if model.loops
+        else _compiled_beside(_run_step, model, [step_of(model)])
+    ):
         yield
 
 
@@ -108,13 +130,21 @@ def _run_step(model: RobotModel) -> None:
 
 
 @contextmanager
-def _compiled_beside(run: Callable[[RobotModel], None], model: RobotModel, kernels: Sequence[Any]) -> Iterator[None]:
+def _compiled_beside(
+    run: Callable[[RobotModel], None], model: RobotModel, kernels: Sequence[Any]
+) -> Iterator[None]:
     """Call ``run(model)`` in another process while the block runs, if one of the ``kernels`` is not in the cache."""
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    processors = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
     if processors == 1 or not any(map(will_be_stored, kernels)):
         yield
         return
-    process = get_context("spawn").Process(target=_in_silence, args=(run, model), daemon=True)
+    process = get_context("spawn").Process(
+        target=_in_silence, args=(run, model), daemon=True
+    )
     process.start()
     try:
         yield
@@ -125,6 +155,7 @@ def _compiled_beside(run: Callable[[RobotModel], None], model: RobotModel, kerne
 
 
 def _in_silence(run: Callable[[RobotModel], None], model: RobotModel) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process handles Ctrl-C and ends this one
+    # the first process handles Ctrl-C and ends this one
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with compilations_reported(lambda kernel: None):
         run(model)

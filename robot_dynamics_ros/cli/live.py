@@ -19,30 +19,50 @@ from tqdm import tqdm
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.progress import BAR
 from robot_dynamics_ros.cli.experiment import Experiment
-from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, node_command, private_graph
+from robot_dynamics_ros.cli.processes import (
+    NodeProcess,
+    ProcessGroup,
+    node_command,
+    private_graph,
+)
 from robot_dynamics_ros.cli.tracking import Tracking, read_tracking
 from robot_dynamics_ros.control.configuration import parameters as controller
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.runs.recorder import COMMANDS, DIAGNOSTICS
 from robot_dynamics_ros.runs.simulation import EFFORTS, STATES, TRAJECTORY
 
-_TIMEOUT = 300.0  # s to start, and to end after the motion; a busy machine needs a minute or more
-_START_DELAY = 2.0  # s, in which the trajectory reaches the controller on a busy machine, too
+# s to start, and to end after the motion; a busy machine needs a minute or more
+_TIMEOUT = 300.0
+# s, in which the trajectory reaches the controller on a busy machine, too
+_START_DELAY = 2.0
 _TOPICS = (STATES, COMMANDS, TRAJECTORY, EFFORTS, DIAGNOSTICS)
 
 
-def node_parameters(experiment: Experiment, law: str, trajectory: Path) -> dict[str, Any]:
+def node_parameters(
+    experiment: Experiment, law: str, trajectory: Path
+) -> dict[str, Any]:
     """Return one table of ROS parameters by name, for plant, controller and the node that sends the trajectory.
 
     ``trajectory`` is the path of the desired motion's file.
     """
     source, plant = experiment.source, experiment.plant
-    given = {p.name: p.read(experiment.values) for p in controller.ALL if experiment.values(p.name) is not p.default}
+    given = {
+        p.name: p.read(experiment.values)
+        for p in controller.ALL
+        if experiment.values(p.name) is not p.default
+    }
     return {
-        **{name: list(value) if isinstance(value, tuple) else value for name, value in given.items()},
+        **{
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in given.items()
+        },
         "law": law,
-        "robot_description": source.text if isinstance(source.text, str) else source.text.decode(),
-        "dynamics_file": "" if source.dynamics is None else str(Path(source.dynamics).resolve()),
+        "robot_description": source.text
+        if isinstance(source.text, str)
+        else source.text.decode(),
+        "dynamics_file": ""
+        if source.dynamics is None
+        else str(Path(source.dynamics).resolve()),
         # Delays of a busy machine are counted, and are no faults.
         "state_timeout": math.inf,
         "position_step_limit": [math.inf],
@@ -50,7 +70,11 @@ def node_parameters(experiment: Experiment, law: str, trajectory: Path) -> dict[
         "step_size": plant.step_size,
         "publish_rate": 1.0 / plant.period,
         "initial_positions": list(plant.initial_positions),
-        "trajectory": {"kind": "file", "file": str(trajectory.resolve()), "start_delay": _START_DELAY},
+        "trajectory": {
+            "kind": "file",
+            "file": str(trajectory.resolve()),
+            "start_delay": _START_DELAY,
+        },
         "listeners": ["computed_torque_node", "recorder"],
         "qos_overrides": {STATES: {"subscription": {"reliability": "reliable"}}},
     }
@@ -61,13 +85,32 @@ def write_trajectory(points: TrajectoryPoints, path: Path) -> None:
 
     An existing file is replaced. Raises OSError if it cannot be written.
     """
-    fields = {"positions": points.positions, "velocities": points.velocities, "accelerations": points.accelerations}
+    fields = {
+        "positions": points.positions,
+        "velocities": points.velocities,
+        "accelerations": points.accelerations,
+    }
     rows = [
-        {name: values[k].tolist() for name, values in fields.items() if values is not None}
-        | {"time_from_start": dict(zip(("sec", "nanosec"), divmod(round(t * 1e9), 1_000_000_000), strict=True))}
+        {
+            name: values[k].tolist()
+            for name, values in fields.items()
+            if values is not None
+        }
+        | {
+            "time_from_start": dict(
+                zip(
+                    ("sec", "nanosec"),
+                    divmod(round(t * 1e9), 1_000_000_000),
+                    strict=True,
+                )
+            )
+        }
         for k, t in enumerate(points.times.tolist())
     ]
-    path.write_text(yaml.safe_dump({"joint_names": list(points.joint_names), "points": rows}), encoding="utf-8")
+    path.write_text(
+        yaml.safe_dump({"joint_names": list(points.joint_names), "points": rows}),
+        encoding="utf-8",
+    )
 
 
 def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
@@ -84,25 +127,46 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
     parameters, trajectory = folder / "parameters.yaml", folder / "trajectory.yaml"
     write_trajectory(experiment.points, trajectory)
     nodes = node_parameters(experiment, law, trajectory)
-    parameters.write_text(yaml.safe_dump({"/**": {"ros__parameters": nodes}}), encoding="utf-8")
+    parameters.write_text(
+        yaml.safe_dump({"/**": {"ros__parameters": nodes}}), encoding="utf-8"
+    )
     rate = 1.0 / experiment.plant.period
     with private_graph() as environment, ProcessGroup() as group:
 
         def start(node: str, *ros_arguments: str, pipe: bool = False) -> NodeProcess:
             return group.add(
                 NodeProcess(
-                    node, folder / f"{node}.log", node_command(node, {}, *ros_arguments), environment, pipe=pipe
+                    node,
+                    folder / f"{node}.log",
+                    node_command(node, {}, *ros_arguments),
+                    environment,
+                    pipe=pipe,
                 )
             )
 
         common = ("--params-file", str(parameters))
         for node in ("simulation_node", "computed_torque_node"):
             start(node, *common)
-        recorder = start("recorder_node", "-p", f"output:={bag}", "-p", f"topics:={list(_TOPICS)}", pipe=True)
-        sender = start("trajectory_node", *common, "-r", f"joint_trajectory:={TRAJECTORY}")
+        recorder = start(
+            "recorder_node",
+            "-p",
+            f"output:={bag}",
+            "-p",
+            f"topics:={list(_TOPICS)}",
+            pipe=True,
+        )
+        sender = start(
+            "trajectory_node", *common, "-r", f"joint_trajectory:={TRAJECTORY}"
+        )
         counts = _counts(recorder, group)
         topics = STATES, COMMANDS, TRAJECTORY
-        begin = _await(counts, lambda now: all(now[topic] > 0 for topic in topics), "begun", _TIMEOUT, group)
+        begin = _await(
+            counts,
+            lambda now: all(now[topic] > 0 for topic in topics),
+            "begun",
+            _TIMEOUT,
+            group,
+        )
         # Half a second longer than the motion: the trajectory may have been received at the end of a report period.
         total = experiment.duration + _START_DELAY + 0.5
         layout = "{desc:<18}{percentage:3.0f}% |{bar:30}| {n:4.1f} of {total:.1f} s"
@@ -141,4 +205,6 @@ def _await(
         if time.monotonic() > deadline:
             break
     logs = "\n".join(f"{member.name}: {member.tail()}" for member in group.members)
-    raise RobotDynamicsError(f"the motion has not {event} within {timeout:.0f} s. End of the nodes' logs:\n{logs}")
+    raise RobotDynamicsError(
+        f"the motion has not {event} within {timeout:.0f} s. End of the nodes' logs:\n{logs}"
+    )

@@ -25,14 +25,38 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             "print a robot's model: joints, limits, masses, friction, equations",
             "planar_2r --state 0 0.5",
         ),
-        "view": ("bags", "show a robot in a browser: a pose, recordings, or live", "panda my_bag"),
-        "simulate": ("simulate", "simulate controller and arm in one process, without ROS", "panda --law pd -o my_bag"),
+        "view": (
+            "bags",
+            "show a robot in a browser: a pose, recordings, or live",
+            "panda my_bag",
+        ),
+        "simulate": (
+            "simulate",
+            "simulate controller and arm in one process, without ROS",
+            "panda --law pd -o my_bag",
+        ),
     },
     "bags": {
-        "replay": ("offline", "replay a recording to the controller, without ROS", "my_bag -o replayed --robot panda"),
-        "compare": ("bags", "compare two bags, message by message", "my_bag replayed --common"),
-        "report": ("bags", "write a bag as an HTML page: tracking, torque, timing, faults", "my_bag -o report.html"),
-        "play": ("bags", "publish the messages of a bag with their recorded timing", "my_bag --rate 2"),
+        "replay": (
+            "offline",
+            "replay a recording to the controller, without ROS",
+            "my_bag -o replayed --robot panda",
+        ),
+        "compare": (
+            "bags",
+            "compare two bags, message by message",
+            "my_bag replayed --common",
+        ),
+        "report": (
+            "bags",
+            "write a bag as an HTML page: tracking, torque, timing, faults",
+            "my_bag -o report.html",
+        ),
+        "play": (
+            "bags",
+            "publish the messages of a bag with their recorded timing",
+            "my_bag --rate 2",
+        ),
         "record": (
             "bags",
             "record topics to an MCAP bag",
@@ -40,8 +64,16 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
     },
     "model and measurement": {
-        "torque": ("torque", "compare a bag's measured effort with the model", "my_bag --robot panda"),
-        "identify": ("identification", "identify inertias and friction from bags", "my_bag -o my_robot.dynamics.yaml"),
+        "torque": (
+            "torque",
+            "compare a bag's measured effort with the model",
+            "my_bag --robot panda",
+        ),
+        "identify": (
+            "identification",
+            "identify inertias and friction from bags",
+            "my_bag -o my_robot.dynamics.yaml",
+        ),
         "payload": (
             "payload",
             "identify a payload, or the drive gains, from bags without and with it",
@@ -52,16 +84,28 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             "compute an exciting trajectory for identification",
             "--robot panda -o excite.yaml",
         ),
-        "from-dh": ("conversion", "write a URDF from a table of Denavit-Hartenberg parameters", "craig_rp -o arm.urdf"),
+        "from-dh": (
+            "conversion",
+            "write a URDF from a table of Denavit-Hartenberg parameters",
+            "craig_rp -o arm.urdf",
+        ),
         "to-joints": (
             "conversion",
             "convert a path of the end effector to a joint trajectory",
             "ur5e path.yaml -o q.yaml",
         ),
-        "export": ("export", "write a robot's dynamics as C, with a C++ header and a self-test", "panda -o panda_c"),
+        "export": (
+            "export",
+            "write a robot's dynamics as C, with a C++ header and a self-test",
+            "panda -o panda_c",
+        ),
     },
     "installation": {
-        "warm-up": ("warm_up", "compile the dynamics kernels before the first start", "panda"),
+        "warm-up": (
+            "warm_up",
+            "compile the dynamics kernels before the first start",
+            "panda",
+        ),
     },
 }
 """Module, summary and example of each subcommand, by the heading of its group and its name.
@@ -69,7 +113,9 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
 The module defines add_<command> and run_<command>.
 """
 
-COMMANDS = {name: command for group in GROUPS.values() for name, command in group.items()}
+COMMANDS = {
+    name: command for group in GROUPS.values() for name, command in group.items()
+}
 """The subcommands of all groups."""
 
 
@@ -82,9 +128,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "_ARGCOMPLETE" in os.environ:  # a shell asks for the words that can follow
         import argcomplete
 
-        argcomplete.autocomplete(command_parser(_command(os.environ["COMP_LINE"].split())))
+        argcomplete.autocomplete(
+            command_parser(_command(os.environ["COMP_LINE"].split()))
+        )
     line = sys.argv[1:] if argv is None else argv
-    with redirect_stdout(cast(TextIO, _Terminal(sys.stdout))), redirect_stderr(cast(TextIO, _Terminal(sys.stderr))):
+    with (
+        redirect_stdout(cast(TextIO, _Terminal(sys.stdout))),
+        redirect_stderr(cast(TextIO, _Terminal(sys.stderr))),
+    ):
         return _run(line)
 
 
@@ -114,13 +165,15 @@ def _run(line: Sequence[str]) -> int:
     _print_warning.cache_clear()
     warnings.showwarning = lambda message, *_, **__: _print_warning(str(message))
     # SIGTERM raises KeyboardInterrupt too, so that child processes are ended.
-    for number in (signal.SIGINT, signal.SIGTERM):  # background jobs of shells start with SIGINT ignored
+    # background jobs of shells start with SIGINT ignored
+    for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     try:
         return arguments.run(arguments) or 0
     except KeyboardInterrupt:
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)  # until the process has ended, which takes the interpreter a while
+            # until the process has ended, which takes the interpreter a while
+            signal.signal(number, signal.SIG_IGN)
         print("\ninterrupted", file=sys.stderr)
         exit_process(128 + signal.SIGINT)
     except RobotDynamicsError as error:
@@ -128,7 +181,10 @@ def _run(line: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader of a pipe, such as head, has ended
         exit_process(128 + signal.SIGPIPE)
     except OSError as error:  # of an output; errors of inputs are RobotDynamicsError
-        print(f"robot_dynamics: {error.filename}: {error.strerror}. Cure: name another file or folder", file=sys.stderr)
+        print(
+            f"robot_dynamics: {error.filename}: {error.strerror}. Cure: name another file or folder",
+            file=sys.stderr,
+        )
     return 1
 
 
@@ -146,7 +202,9 @@ class _Parser(argparse.ArgumentParser):
         if "Cure: " not in message:
             message += ". Cure: correct it"
             if any(action.nargs in ("+", "*") for action in self._actions):
-                message += ", and write other arguments before options with several values"
+                message += (
+                    ", and write other arguments before options with several values"
+                )
             message += f"; see {self.prog} --help"
         super().error(message)
 
@@ -167,19 +225,33 @@ def command_parser(chosen: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="COMMAND", prog="robot_dynamics", help=argparse.SUPPRESS
+        dest="command",
+        required=True,
+        metavar="COMMAND",
+        prog="robot_dynamics",
+        help=argparse.SUPPRESS,
     )
     for name, (module_name, _, example) in COMMANDS.items():
-        command = commands.add_parser(name, epilog=f"Example: robot_dynamics {name} {example}")
+        command = commands.add_parser(
+            name, epilog=f"Example: robot_dynamics {name} {example}"
+        )
         if name == chosen:
-            module, suffix = import_module(f"robot_dynamics_ros.cli.commands.{module_name}"), name.replace("-", "_")
+            module, suffix = (
+                import_module(f"robot_dynamics_ros.cli.commands.{module_name}"),
+                name.replace("-", "_"),
+            )
             getattr(module, f"add_{suffix}")(command)
             command.set_defaults(run=getattr(module, f"run_{suffix}"))
     return parser
 
 
 def _listed(heading: str, group: Mapping[str, tuple[str, str, str]]) -> str:
-    return "\n".join([f"{heading}:", *(f"  {name:<11}  {summary}" for name, (_, summary, _) in group.items())])
+    return "\n".join(
+        [
+            f"{heading}:",
+            *(f"  {name:<11}  {summary}" for name, (_, summary, _) in group.items()),
+        ]
+    )
 
 
 def _command(words: Sequence[str]) -> str:

@@ -10,7 +10,10 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotModelWarning
 from robot_dynamics_ros.cli.robot_source import RobotSource
-from robot_dynamics_ros.dynamics.description.dynamics_file import DynamicsFile, read_dynamics_file
+from robot_dynamics_ros.dynamics.description.dynamics_file import (
+    DynamicsFile,
+    read_dynamics_file,
+)
 from robot_dynamics_ros.dynamics.description.inertia_errors import implausible_links
 from robot_dynamics_ros.dynamics.description.urdf import Description, parse_urdf
 from robot_dynamics_ros.dynamics.kernels import layout
@@ -38,14 +41,19 @@ RATE_LIMITS = ("acceleration", "deceleration", "jerk")
 
 _SAMPLES = 2000
 _SEED = 0
-_UNLIMITED = (np.pi, 1.0)  # half range of revolute (rad) and prismatic (m) joints without position limits
-_GRID = 73  # steps of 5 degrees in a whole turn, which resolve the maximum of a cosine to 0.1 %
+# half range of revolute (rad) and prismatic (m) joints without position limits
+_UNLIMITED = (np.pi, 1.0)
+# steps of 5 degrees in a whole turn, which resolve the maximum of a cosine to 0.1 %
+_GRID = 73
 _SWEEPS = 2
 _SINGULAR = 1e15
-_ROUNDING = 1e-12  # relative to the largest element of a vector or matrix; smaller ones are rounding errors
+# relative to the largest element of a vector or matrix; smaller ones are rounding errors
+_ROUNDING = 1e-12
 
 
-def model_facts(source: RobotSource, model: RobotModel, q: Array, messages: list[str]) -> Facts:
+def model_facts(
+    source: RobotSource, model: RobotModel, q: Array, messages: list[str]
+) -> Facts:
     """Return the properties of a model of ``source`` at positions q (n,).
 
     ``messages`` are the warnings of the model.
@@ -53,14 +61,25 @@ def model_facts(source: RobotSource, model: RobotModel, q: Array, messages: list
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)
         description = parse_urdf(source.text, source.name)
-    dynamics = DynamicsFile() if source.dynamics is None else read_dynamics_file(source.dynamics)
+    dynamics = (
+        DynamicsFile()
+        if source.dynamics is None
+        else read_dynamics_file(source.dynamics)
+    )
     payload = 0.0 if dynamics.payload is None else dynamics.payload[1].mass
-    mass = sum(link.mass for link in {**description.links, **dynamics.links}.values()) + payload
+    mass = (
+        sum(link.mass for link in {**description.links, **dynamics.links}.values())
+        + payload
+    )
     tree, minimal = LinkTree.of(model), minimal_parameters(model)
     coefficients = model.friction_parameters[:, list(FRICTION_TERMS.values())].tolist()
     friction = dict(zip(model.moving_joints, coefficients, strict=True))
     frictionless = [name for name, values in friction.items() if not any(values)]
-    matrix, torque, extremes = model.mass_matrix(q), model.gravity_torque(q), _over_range(model)
+    matrix, torque, extremes = (
+        model.mass_matrix(q),
+        model.gravity_torque(q),
+        _over_range(model),
+    )
     pose = {
         "position": q.tolist(),
         "gravity": torque.tolist(),
@@ -69,14 +88,25 @@ def model_facts(source: RobotSource, model: RobotModel, q: Array, messages: list
         "condition": _or_none(_condition(matrix)),
     }
     notes = [(message.removeprefix("URDF: "), "") for message in messages]
-    published = {name: link for name, link in description.links.items() if name not in dynamics.links}
+    published = {
+        name: link
+        for name, link in description.links.items()
+        if name not in dynamics.links
+    }
     for message in implausible_links(description.robot, published):
-        notes.append((message, "correct mass (kg), position (m) and inertia (kg m^2, about the centre of mass)"))
+        notes.append(
+            (
+                message,
+                "correct mass (kg), position (m) and inertia (kg m^2, about the centre of mass)",
+            )
+        )
     if frictionless:
         every = len(frictionless) == len(friction)
         notes.append(
             (
-                "no joint has friction" if every else f"{', '.join(frictionless)}: no friction",
+                "no joint has friction"
+                if every
+                else f"{', '.join(frictionless)}: no friction",
                 "identify it from a recording with robot_dynamics identify, or define it in a dynamics file "
                 "(docs/dynamics_file.md)",
             )
@@ -92,7 +122,8 @@ def model_facts(source: RobotSource, model: RobotModel, q: Array, messages: list
         "locked": model.locked,
         "bodies": list(_bodies(model, tree)),
         "friction": [
-            {"joint": name, **dict(zip(FRICTION_TERMS, values, strict=True))} for name, values in friction.items()
+            {"joint": name, **dict(zip(FRICTION_TERMS, values, strict=True))}
+            for name, values in friction.items()
         ],
         "joints_without_friction": frictionless,
         "rotors": list(_rotors(model, tree)),
@@ -101,7 +132,9 @@ def model_facts(source: RobotSource, model: RobotModel, q: Array, messages: list
             for name, row in zip(model.moving_joints, tree.couplings, strict=True)
             if name not in model.joint_names
         ],
-        "loops": [{"link_a": loop.link_a, "link_b": loop.link_b} for loop in model.loops],
+        "loops": [
+            {"link_a": loop.link_a, "link_b": loop.link_b} for loop in model.loops
+        ],
         "parameters": {
             "inertial": len(model.parameter_names),
             "effective": len(model.parameter_names) - len(minimal.without_effect),
@@ -109,26 +142,47 @@ def model_facts(source: RobotSource, model: RobotModel, q: Array, messages: list
         },
         "pose": pose,
         "range": extremes,
-        "notes": [{"message": message, "cure": cure or None} for message, cure in notes],
+        "notes": [
+            {"message": message, "cure": cure or None} for message, cure in notes
+        ],
     }
 
 
 def _joints(model: RobotModel, description: Description) -> Iterator[Facts]:
     kinds = {joint.name: joint.kind for joint in description.joints}
-    limits = (model.position_lower, model.position_upper, model.velocity_limits, model.effort_limits)
-    rates = zip(*(getattr(model, f"{rate}_limits") for rate in RATE_LIMITS), strict=True)
+    limits = (
+        model.position_lower,
+        model.position_upper,
+        model.velocity_limits,
+        model.effort_limits,
+    )
+    rates = zip(
+        *(getattr(model, f"{rate}_limits") for rate in RATE_LIMITS), strict=True
+    )
     for name, given, *values in zip(model.joint_names, rates, *limits, strict=True):
         lower, upper, velocity, effort = map(_or_none, values)
         kind = kinds.get(name, "coordinate")
-        extended = {rate: float(limit) for rate, limit in zip(RATE_LIMITS, given, strict=True) if np.isfinite(limit)}
-        own = {"name": name, "kind": kind, "lower": lower, "upper": upper, "velocity": velocity, "effort": effort}
+        extended = {
+            rate: float(limit)
+            for rate, limit in zip(RATE_LIMITS, given, strict=True)
+            if np.isfinite(limit)
+        }
+        own = {
+            "name": name,
+            "kind": kind,
+            "lower": lower,
+            "upper": upper,
+            "velocity": velocity,
+            "effort": effort,
+        }
         yield own | extended
 
 
 def _bodies(model: RobotModel, tree: LinkTree) -> Iterator[Facts]:
     for name, link in zip(model.moving_links, tree.links, strict=True):
         rotation = model.link_frames[name].rotation
-        com, inertia = rotation.T @ link.com, rotation.T @ link.inertia @ rotation  # of the joint's frame in link axes
+        # of the joint's frame in link axes
+        com, inertia = rotation.T @ link.com, rotation.T @ link.inertia @ rotation
         yield {
             "link": name,
             "joint": link.joint,
@@ -139,10 +193,14 @@ def _bodies(model: RobotModel, tree: LinkTree) -> Iterator[Facts]:
 
 
 def _rotors(model: RobotModel, tree: LinkTree) -> Iterator[Facts]:
-    for name, rotor, ratios in zip(model.rotor_names, tree.rotors, tree.rotor_couplings, strict=True):
+    for name, rotor, ratios in zip(
+        model.rotor_names, tree.rotors, tree.rotor_couplings, strict=True
+    ):
         yield {
             "name": name,
-            "carrier": None if rotor.carrier == BASE else model.moving_links[rotor.carrier],
+            "carrier": None
+            if rotor.carrier == BASE
+            else model.moving_links[rotor.carrier],
             "inertia": rotor.inertia,
             "reflected_inertia": rotor.inertia * float(ratios @ ratios),
             "ratio": _named(model, ratios),
@@ -150,24 +208,39 @@ def _rotors(model: RobotModel, tree: LinkTree) -> Iterator[Facts]:
 
 
 def _named(model: RobotModel, row: Array) -> dict[str, float]:
-    return {name: x for name, x in zip(model.joint_names, row.tolist(), strict=True) if x != 0.0}
+    return {
+        name: x
+        for name, x in zip(model.joint_names, row.tolist(), strict=True)
+        if x != 0.0
+    }
 
 
 def _over_range(model: RobotModel) -> Facts:
     """Return extremes of gravity torque and condition number over random states, uniform within the limits."""
-    reach = np.array([_UNLIMITED[name in model.prismatic_joints] for name in model.joint_names])
+    reach = np.array(
+        [_UNLIMITED[name in model.prismatic_joints] for name in model.joint_names]
+    )
     lower = np.where(np.isfinite(model.position_lower), model.position_lower, -reach)
     upper = np.where(np.isfinite(model.position_upper), model.position_upper, reach)
     q = np.random.default_rng(_SEED).uniform(lower, upper, (_SAMPLES, model.n))
     condition = _condition(model.mass_matrix(q))
-    columns = (model.joint_names, *_largest_gravity(model, lower, upper, q), model.effort_limits)
+    columns = (
+        model.joint_names,
+        *_largest_gravity(model, lower, upper, q),
+        model.effort_limits,
+    )
     return {
         "samples": _SAMPLES,
         "seed": _SEED,
         "lower": lower.tolist(),
         "upper": upper.tolist(),
         "gravity": [
-            {"joint": name, "torque": float(torque), "percent": _share(torque, limit), "position": position.tolist()}
+            {
+                "joint": name,
+                "torque": float(torque),
+                "percent": _share(torque, limit),
+                "position": position.tolist(),
+            }
             for name, position, torque, limit in zip(*columns, strict=True)
         ],
         "condition": {
@@ -179,7 +252,9 @@ def _over_range(model: RobotModel) -> Facts:
     }
 
 
-def _largest_gravity(model: RobotModel, lower: Array, upper: Array, q: Array) -> tuple[Array, Array]:
+def _largest_gravity(
+    model: RobotModel, lower: Array, upper: Array, q: Array
+) -> tuple[Array, Array]:
     """Return for each joint the positions at its largest gravity torque, rows of (n, n), and this torque (n,).
 
     Coordinate search from the best of the samples q (samples, n), because in many dimensions no sample is near the
@@ -202,7 +277,9 @@ def _largest_gravity(model: RobotModel, lower: Array, upper: Array, q: Array) ->
 
 def without_rounding(values: Array) -> Array:
     """Return ``values`` with zeros in place of rounding errors relative to the largest one."""
-    return np.where(np.abs(values) > _ROUNDING * np.abs(values).max(initial=0.0), values, 0.0)
+    return np.where(
+        np.abs(values) > _ROUNDING * np.abs(values).max(initial=0.0), values, 0.0
+    )
 
 
 def _condition(matrix: Array) -> Array:
@@ -219,18 +296,34 @@ def _or_none(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _load_notes(model: RobotModel, pose: Facts, extremes: Facts) -> Iterator[tuple[str, str]]:
+def _load_notes(
+    model: RobotModel, pose: Facts, extremes: Facts
+) -> Iterator[tuple[str, str]]:
     """Yield message and cure for zero gravity, a state outside the limits, and gravity above the effort limits."""
     if not model.gravity.any():
-        yield "gravity is zero", "unless that is meant, give --gravity 0 0 -9.81, or correct the dynamics file"
-    outside = (pose["position"] < model.position_lower) | (pose["position"] > model.position_upper)
+        yield (
+            "gravity is zero",
+            "unless that is meant, give --gravity 0 0 -9.81, or correct the dynamics file",
+        )
+    outside = (pose["position"] < model.position_lower) | (
+        pose["position"] > model.position_upper
+    )
     if outside.any():
-        names = [name for name, out in zip(model.joint_names, outside, strict=True) if out]
-        yield f"{', '.join(names)}: the state is outside the position limits", "give another --state"
+        names = [
+            name for name, out in zip(model.joint_names, outside, strict=True) if out
+        ]
+        yield (
+            f"{', '.join(names)}: the state is outside the position limits",
+            "give another --state",
+        )
     shares = zip(model.joint_names, pose["gravity_percent"], strict=True)
     here = {name: share for name, share in shares if (share or 0.0) > 100.0}
     gravity = {entry["joint"]: entry["percent"] for entry in extremes["gravity"]}
-    worst = {name: share for name, share in gravity.items() if (share or 0.0) > 100.0 and name not in here}
+    worst = {
+        name: share
+        for name, share in gravity.items()
+        if (share or 0.0) > 100.0 and name not in here
+    }
     for heavy, where in ((here, "at this state"), (worst, "somewhere in the range")):
         if heavy:
             yield (

@@ -23,7 +23,8 @@ from typing import NoReturn
 from robot_dynamics_ros.base.background import SUCCESS
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 
-_RESEND_PERIOD = 1.0  # s; a background job of a shell ignores SIGINT until the node has installed its handler
+# s; a background job of a shell ignores SIGINT until the node has installed its handler
+_RESEND_PERIOD = 1.0
 _STOP_TIMEOUT = 10.0  # s
 _DOMAINS = 101  # domain IDs that are safe with the default ephemeral ports of Linux
 _HUMBLE = os.environ.get("ROS_DISTRO") == "humble"
@@ -38,15 +39,29 @@ def require_ros() -> None:
         )
 
 
-def node_command(node: str, parameters: Mapping[str, object], *ros_arguments: str) -> list[str]:
+def node_command(
+    node: str, parameters: Mapping[str, object], *ros_arguments: str
+) -> list[str]:
     """Return program and arguments that start a node with ``parameters``, followed by ``ros_arguments``.
 
     The values must be representable in JSON, in which they are passed. ``ros_arguments`` are words after --ros-args,
     such as "-r", "a:=b".
     """
-    assignments = [part for name, value in parameters.items() for part in ("-p", f"{name}:={json.dumps(value)}")]
+    assignments = [
+        part
+        for name, value in parameters.items()
+        for part in ("-p", f"{name}:={json.dumps(value)}")
+    ]
     module = "robot_dynamics_ros.cli.executables"
-    return [sys.executable, "-m", module, node, "--ros-args", *assignments, *ros_arguments]
+    return [
+        sys.executable,
+        "-m",
+        module,
+        node,
+        "--ros-args",
+        *assignments,
+        *ros_arguments,
+    ]
 
 
 def become_node(node: str, parameters: Mapping[str, object]) -> NoReturn:
@@ -79,7 +94,9 @@ def private_domain() -> Iterator[int]:
                 continue
             yield domain
             return
-    raise RobotDynamicsError(f"all ROS domains from 1 to {_DOMAINS} are in use. Cure: stop other demos and tests")
+    raise RobotDynamicsError(
+        f"all ROS domains from 1 to {_DOMAINS} are in use. Cure: stop other demos and tests"
+    )
 
 
 @contextmanager
@@ -89,7 +106,11 @@ def private_graph() -> Iterator[dict[str, str]]:
     It has a ROS domain ID that is reserved until the context ends. Raises RobotDynamicsError if none is free.
     """
     # Later distributions warn about Humble's variable.
-    variable, value = ("ROS_LOCALHOST_ONLY", "1") if _HUMBLE else ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    variable, value = (
+        ("ROS_LOCALHOST_ONLY", "1")
+        if _HUMBLE
+        else ("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    )
     with private_domain() as domain:
         yield {**os.environ, "ROS_DOMAIN_ID": str(domain), variable: value}
 
@@ -104,7 +125,13 @@ class NodeProcess:
     """
 
     def __init__(
-        self, name: str, log: Path, command: Sequence[str], environment: Mapping[str, str] | None, *, pipe: bool = False
+        self,
+        name: str,
+        log: Path,
+        command: Sequence[str],
+        environment: Mapping[str, str] | None,
+        *,
+        pipe: bool = False,
     ) -> None:
         self.name, self.log = name, log
         with log.open("w", encoding="utf-8") as file:
@@ -123,11 +150,15 @@ class NodeProcess:
         """Raise RobotDynamicsError, with the end of the log, if the process has failed; ``SUCCESS`` is no failure."""
         code = self.process.poll()
         if code is not None and code not in SUCCESS:
-            raise RobotDynamicsError(f"{self.name} ended with exit code {code}. End of {self.log}:\n{self.tail()}")
+            raise RobotDynamicsError(
+                f"{self.name} ended with exit code {code}. End of {self.log}:\n{self.tail()}"
+            )
 
     def tail(self) -> str:
         """Return the last eight lines of the log, joined by newlines."""
-        return "\n".join(self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-8:])
+        return "\n".join(
+            self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-8:]
+        )
 
     def stop(self) -> None:
         """Send SIGINT, as Ctrl-C does, and return at once; no effect on a process that has ended."""
@@ -141,7 +172,9 @@ class NodeProcess:
         """
         while self.process.poll() is None and time.monotonic() < deadline:
             try:
-                self.process.wait(timeout=min(_RESEND_PERIOD, max(0.0, deadline - time.monotonic())))
+                self.process.wait(
+                    timeout=min(_RESEND_PERIOD, max(0.0, deadline - time.monotonic()))
+                )
             except subprocess.TimeoutExpired:
                 self.stop()
         if self.process.poll() is None:
@@ -176,7 +209,10 @@ class ProcessGroup:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         # A second Ctrl-C would leave processes running; the wait is bounded.
-        before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {
+            number: signal.signal(number, signal.SIG_IGN)
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
         try:
             # Reverse order: first the recorder, then the controller, last the plant.
             for member in reversed(self.members):

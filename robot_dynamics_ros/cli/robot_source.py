@@ -20,7 +20,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, RobotModelWarning, did_you_mean
+from robot_dynamics_ros.base.errors import (
+    RobotDynamicsError,
+    RobotModelError,
+    RobotModelWarning,
+    did_you_mean,
+)
 from robot_dynamics_ros.base.files import read_bytes
 from robot_dynamics_ros.base.resources import (
     dynamics_file,
@@ -34,9 +39,16 @@ from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.cli.command_line import joint_state_topic, joint_value, pair
 from robot_dynamics_ros.control.configuration.parameters import GRAVITY
 from robot_dynamics_ros.dynamics.description.dh_file import textbook_arm
-from robot_dynamics_ros.dynamics.description.dynamics_file import DynamicsFile, parse_dynamics_file
+from robot_dynamics_ros.dynamics.description.dynamics_file import (
+    DynamicsFile,
+    parse_dynamics_file,
+)
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.recordings.bags import read_configuration, read_description, read_joint_names
+from robot_dynamics_ros.recordings.bags import (
+    read_configuration,
+    read_description,
+    read_joint_names,
+)
 from robot_dynamics_ros.recordings.messages.joint_state import renaming
 
 _ROBOTS = (
@@ -86,9 +98,14 @@ class RobotSource:
         """
         dynamics: str | DynamicsFile | None = self.dynamics
         if dynamics is None and self.dynamics_text:
-            dynamics = parse_dynamics_file(self.dynamics_text, f"{self.name}: dynamics_file")
+            dynamics = parse_dynamics_file(
+                self.dynamics_text, f"{self.name}: dynamics_file"
+            )
         with warnings.catch_warnings():
-            if Path(self.name).parent == share_directory() / "urdf" or self.name in textbook_arm_names():
+            if (
+                Path(self.name).parent == share_directory() / "urdf"
+                or self.name in textbook_arm_names()
+            ):
                 warnings.filterwarnings("ignore", _UNNAMED, RobotModelWarning)
             try:
                 return RobotModel.from_urdf(self.text, dynamics=dynamics, **keywords)
@@ -96,7 +113,9 @@ class RobotSource:
                 message = str(error)
                 if not message.startswith(_OF_URDF):
                     raise
-                raise RobotModelError(f"{self.name}: {message.removeprefix(_UNNAMED)}") from None
+                raise RobotModelError(
+                    f"{self.name}: {message.removeprefix(_UNNAMED)}"
+                ) from None
 
     def joint_names(self) -> tuple[str, ...]:
         """Return the names of all movable joints of the model, without warnings; RobotModelError for invalid files."""
@@ -110,7 +129,13 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
 
     --robot is None by default, for the robot of the bag.
     """
-    _add(parser, "--robot", _robot_completions, metavar="NAME|URDF", help=f"{_ROBOTS} (default: the robot in the bag)")
+    _add(
+        parser,
+        "--robot",
+        _robot_completions,
+        metavar="NAME|URDF",
+        help=f"{_ROBOTS} (default: the robot in the bag)",
+    )
     _add_robot_files(parser)
 
 
@@ -119,18 +144,32 @@ def add_named_robot(parser: argparse.ArgumentParser, **options: Any) -> None:
 
     ``options`` are keywords of ``add_argument`` for ROBOT.
     """
-    _add(parser, "robot", _robot_completions, metavar="ROBOT|URDF", help=_ROBOTS, **options)
+    _add(
+        parser,
+        "robot",
+        _robot_completions,
+        metavar="ROBOT|URDF",
+        help=_ROBOTS,
+        **options,
+    )
     _add_robot_files(parser)
 
 
-def add_dynamics(parser: argparse.ArgumentParser, option: str, description: str) -> None:
+def add_dynamics(
+    parser: argparse.ArgumentParser, option: str, description: str
+) -> None:
     """Add an ``option`` for a dynamics file, whose ``description`` is the help, for ``dynamics_file``."""
     _add(parser, option, _dynamics_completions, metavar="FILE", help=description)
 
 
 def add_joints(parser: argparse.ArgumentParser) -> None:
     """Add --joints and --locked to ``parser``, as keywords of ``RobotSource.model``."""
-    parser.add_argument("--joints", nargs="+", metavar="NAME", help="joints of the model (default: all movable joints)")
+    parser.add_argument(
+        "--joints",
+        nargs="+",
+        metavar="NAME",
+        help="joints of the model (default: all movable joints)",
+    )
     parser.add_argument(
         "--locked",
         type=joint_value,
@@ -145,11 +184,18 @@ def add_joints(parser: argparse.ArgumentParser) -> None:
 def note_locked(model: RobotModel, reason: str = "") -> None:
     """Print a note to stderr with the locked joints of ``model``, if there are any; ``reason`` precedes "locked"."""
     if model.locked:
-        joints = ", ".join(f"{name} at {position:g}" for name, position in model.locked.items())
+        joints = ", ".join(
+            f"{name} at {position:g}" for name, position in model.locked.items()
+        )
         print(f"note: {reason}locked: {joints}", file=sys.stderr)
 
 
-def _add(parser: argparse.ArgumentParser, name: str, completer: Callable[..., list[str]], **options: Any) -> None:
+def _add(
+    parser: argparse.ArgumentParser,
+    name: str,
+    completer: Callable[..., list[str]],
+    **options: Any,
+) -> None:
     action = parser.add_argument(name, **options)
     action.completer = completer  # type: ignore[attr-defined]  # argcomplete asks it
 
@@ -157,14 +203,28 @@ def _add(parser: argparse.ArgumentParser, name: str, completer: Callable[..., li
 def _dynamics_completions(prefix: str, **_: Any) -> list[str]:
     """Return the names and files that complete the argument for a dynamics file in a shell."""
     files = import_module("argcomplete").FilesCompleter(["yaml"])(prefix)
-    return [*(name for name in (*dynamics_names(), "none") if name.startswith(prefix)), *files]
+    return [
+        *(name for name in (*dynamics_names(), "none") if name.startswith(prefix)),
+        *files,
+    ]
 
 
 def _robot_completions(prefix: str, **_: Any) -> list[str]:
     """Return the names and files that complete a robot argument in a shell."""
     files = import_module("argcomplete").FilesCompleter()(prefix)
-    known = [*(name for name in (*robot_names(), *textbook_arm_names()) if name.startswith(prefix)), *files]
-    return known or [name for name, has_urdf in _described().items() if has_urdf and name.startswith(prefix)]
+    known = [
+        *(
+            name
+            for name in (*robot_names(), *textbook_arm_names())
+            if name.startswith(prefix)
+        ),
+        *files,
+    ]
+    return known or [
+        name
+        for name, has_urdf in _described().items()
+        if has_urdf and name.startswith(prefix)
+    ]
 
 
 def command_text(
@@ -179,10 +239,23 @@ def command_text(
     """
     words = ["robot_dynamics", command, *map(str, positional)]
     for option in options:
-        value, separator = getattr(arguments, option), ":=" if option == "xacro_arg" else "="
+        value, separator = (
+            getattr(arguments, option),
+            ":=" if option == "xacro_arg" else "=",
+        )
         values = value if isinstance(value, list) else [] if value is None else [value]
-        texts = [separator.join(map(str, pair)) if isinstance(pair, tuple) else str(pair) for pair in values]
-        words += [f"--{option.replace('_', '-')}", *(text.removeprefix("=") for text in texts)] if texts else []
+        texts = [
+            separator.join(map(str, pair)) if isinstance(pair, tuple) else str(pair)
+            for pair in values
+        ]
+        words += (
+            [
+                f"--{option.replace('_', '-')}",
+                *(text.removeprefix("=") for text in texts),
+            ]
+            if texts
+            else []
+        )
     return shlex.join(words)
 
 
@@ -220,11 +293,17 @@ def named_robot(arguments: argparse.Namespace) -> RobotSource:
     name = arguments.robot
     if name in textbook_arm_names():
         text, own = textbook_arm(name, dict(arguments.xacro_arg))
-        return RobotSource(name, text, dynamics_file(arguments.dynamics), "" if arguments.dynamics else own)
+        return RobotSource(
+            name,
+            text,
+            dynamics_file(arguments.dynamics),
+            "" if arguments.dynamics else own,
+        )
     if name in robot_names():
         path, dynamics = robot_urdf(name), dynamics_file(arguments.dynamics, name)
     else:
-        path = Path(name) if os.path.exists(name) else _described_urdf(name)  # Path.exists rejects long names
+        # Path.exists rejects long names
+        path = Path(name) if os.path.exists(name) else _described_urdf(name)
         dynamics = dynamics_file(arguments.dynamics)
     return RobotSource(str(path), read_urdf(path, dict(arguments.xacro_arg)), dynamics)
 
@@ -246,17 +325,23 @@ def _described_urdf(name: str) -> Path:
     described = _described()
     if not described.get(name):
         raise RobotDynamicsError(_unknown(name, described))
-    print(f"note: {name} is from robot_descriptions, which downloads it at the first use", file=sys.stderr)
+    print(
+        f"note: {name} is from robot_descriptions, which downloads it at the first use",
+        file=sys.stderr,
+    )
     output = io.StringIO()
     try:
         with redirect_stdout(output), redirect_stderr(output):
             import_module("robot_descriptions.__main__").main(["pull", name])
-    except Exception as error:  # the errors of git, xacro, the network and the file system
+    except (
+        Exception
+    ) as error:  # the errors of git, xacro, the network and the file system
         raise RobotDynamicsError(
             f"{name}: robot_descriptions: {' '.join(str(error).split())}. Cure: connect to the network for the first "
             f"use, and see python -m robot_descriptions pull {name}"
         ) from None
-    return Path(output.getvalue().splitlines()[-1])  # earlier lines are the progress of the download
+    # earlier lines are the progress of the download
+    return Path(output.getvalue().splitlines()[-1])
 
 
 def _unknown(name: str, described: Mapping[str, bool]) -> str:
@@ -267,14 +352,20 @@ def _unknown(name: str, described: Mapping[str, bool]) -> str:
         return f"{name}: no such file. Cure: correct the path" + did_you_mean(
             name, map(str, path.parent.glob(f"*{path.suffix}"))
         )
-    problem = "robot_descriptions has no URDF of it" if name in described else "neither a known robot nor a file"
+    problem = (
+        "robot_descriptions has no URDF of it"
+        if name in described
+        else "neither a known robot nor a file"
+    )
     cure = f"give {_ROBOTS}"
     if name.endswith("_description") and not described:
         cure += ", which is not installed: pip install 'robot_dynamics_ros[robots]'"
     return f"{name}: {problem}. Cure: {cure}{did_you_mean(name, known)}"
 
 
-def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = None) -> RobotSource:
+def recorded_robot(
+    arguments: argparse.Namespace, bag: Path, near: str | None = None
+) -> RobotSource:
     """Return the robot of --robot if given, else that of ``bag``.
 
     The bag's robot is that of ~/configuration of a controller in the namespace of the topic ``near`` (None: of the
@@ -292,7 +383,9 @@ def recorded_robot(arguments: argparse.Namespace, bag: Path, near: str | None = 
         topic, configuration = recorded
         text = configuration.dynamics_file if arguments.dynamics is None else ""
         gravity = GRAVITY.read(configuration.values)
-        return RobotSource(f"{bag}: {topic}", configuration.robot_description, dynamics, text, gravity)
+        return RobotSource(
+            f"{bag}: {topic}", configuration.robot_description, dynamics, text, gravity
+        )
     description = read_description(bag)
     if description is None:
         raise RobotDynamicsError(
@@ -315,12 +408,16 @@ def _fitting_rename(names: Sequence[str], joints: Sequence[str]) -> str:
     return "OLD=NEW"
 
 
-def recorded_joints(arguments: argparse.Namespace, bag: Path, source: RobotSource) -> list[str]:
+def recorded_joints(
+    arguments: argparse.Namespace, bag: Path, source: RobotSource
+) -> list[str]:
     """Return the joints of the robot ``source`` that the bag's joint states contain, after --rename.
 
     Raises RobotDynamicsError if the robot is invalid or none of its joints is recorded, and if the bag cannot be read.
     """
-    names = read_joint_names(bag, joint_state_topic(bag, arguments.topic), dict(arguments.rename))
+    names = read_joint_names(
+        bag, joint_state_topic(bag, arguments.topic), dict(arguments.rename)
+    )
     joints = source.joint_names()
     recorded = [name for name in joints if name in names]
     if not recorded:
@@ -331,7 +428,9 @@ def recorded_joints(arguments: argparse.Namespace, bag: Path, source: RobotSourc
     return recorded
 
 
-def load_robot(arguments: argparse.Namespace, bag: Path, source: RobotSource | None = None) -> RobotModel:
+def load_robot(
+    arguments: argparse.Namespace, bag: Path, source: RobotSource | None = None
+) -> RobotModel:
     """Return the model of those joints of a robot that the bag's joint states contain, after --rename.
 
     The robot is ``source``; None for that of --robot, else that of the bag. Other joints are locked at 0. These, and

@@ -17,10 +17,17 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 from robot_dynamics_ros.textbooks.lagrange import named_coefficients
 from robot_dynamics_ros.textbooks.link_tree import with_end_effector
-from robot_dynamics_ros.textbooks.newton_euler import NewtonEulerTrace, newton_euler_trace
+from robot_dynamics_ros.textbooks.newton_euler import (
+    NewtonEulerTrace,
+    newton_euler_trace,
+)
 from robot_dynamics_ros.textbooks.symbolic.closed_form import closed_form
 from robot_dynamics_ros.textbooks.symbolic.derived_terms import KINDS, equation_terms
-from robot_dynamics_ros.textbooks.symbolic.formula_text import LANGUAGES, formula_lines, vector_line
+from robot_dynamics_ros.textbooks.symbolic.formula_text import (
+    LANGUAGES,
+    formula_lines,
+    vector_line,
+)
 from robot_dynamics_ros.textbooks.symbolic.symbolic_arm import SymbolicArm, symbolic_arm
 
 _LEGENDS = {
@@ -59,8 +66,17 @@ def add_textbook_forms(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=FORMULA",
         help="formulas with m1, l1, lc1, Izz1 and so on instead of numbers; lc1=l1/2 replaces one",
     )
-    parser.add_argument("--language", choices=LANGUAGES, default="text", help="of the formulas (default: text)")
-    parser.add_argument("--end-effector", metavar="LINK", help="link of jacobian, cartesian, --trace and --force")
+    parser.add_argument(
+        "--language",
+        choices=LANGUAGES,
+        default="text",
+        help="of the formulas (default: text)",
+    )
+    parser.add_argument(
+        "--end-effector",
+        metavar="LINK",
+        help="link of jacobian, cartesian, --trace and --force",
+    )
     parser.add_argument(
         "--force",
         type=float,
@@ -75,17 +91,25 @@ def textbook_facts(model: RobotModel, arguments: argparse.Namespace) -> Facts:
 
     Raises RobotDynamicsError for options that do not fit the model or each other, and without SymPy for formulas.
     """
-    at_end = arguments.force is not None or {"jacobian", "cartesian"} & set(arguments.equations or [])
+    at_end = arguments.force is not None or {"jacobian", "cartesian"} & set(
+        arguments.equations or []
+    )
     if at_end and arguments.end_effector is None:
-        raise RobotDynamicsError("--force, jacobian and cartesian need a link. Cure: add --end-effector LINK")
+        raise RobotDynamicsError(
+            "--force, jacobian and cartesian need a link. Cure: add --end-effector LINK"
+        )
     parameters = None if arguments.symbols is None else dict(arguments.symbols)
     equations = trace = None
     if arguments.equations is not None:
         form = closed_form(model, parameters, arguments.end_effector)
         terms = equation_terms(form, arguments.equations or ["M", "V", "G"])
-        equations = _formula_facts(model, form.arm, terms, formula_lines(terms, form.arm.q, arguments.language))
+        equations = _formula_facts(
+            model, form.arm, terms, formula_lines(terms, form.arm.q, arguments.language)
+        )
     if arguments.trace:
-        trace = _number_trace(model, arguments.trace, arguments.end_effector, arguments.force)
+        trace = _number_trace(
+            model, arguments.trace, arguments.end_effector, arguments.force
+        )
     elif arguments.trace is not None:
         arm = symbolic_arm(model, parameters, arguments.end_effector)
         trace = _formula_trace(model, arm, arguments.force, arguments.language)
@@ -96,7 +120,11 @@ def textbook_sections(facts: Facts, arguments: argparse.Namespace) -> Iterator[s
     """Yield the ``textbook_facts`` of ``arguments`` as text."""
     equations, trace, language = facts["equations"], facts["trace"], arguments.language
     if equations is not None:
-        legends = [text for kind, text in _LEGENDS.items() if kind in (arguments.equations or ["M"])]
+        legends = [
+            text
+            for kind, text in _LEGENDS.items()
+            if kind in (arguments.equations or ["M"])
+        ]
         yield from _formula_sections("; ".join(legends), equations, language)
         if facts["loops"]:
             yield "loops are cut open in these equations"
@@ -112,22 +140,42 @@ def textbook_sections(facts: Facts, arguments: argparse.Namespace) -> Iterator[s
             yield _coefficient_text(trace["coefficients"])
 
 
-def _formula_facts(model: RobotModel, arm: SymbolicArm, terms: Mapping[str, Any], lines: Iterable[str]) -> Facts:
-    symbols = {str(symbol): name for symbol, name in zip(arm.q, arm.joint_names, strict=True)}
+def _formula_facts(
+    model: RobotModel, arm: SymbolicArm, terms: Mapping[str, Any], lines: Iterable[str]
+) -> Facts:
+    symbols = {
+        str(symbol): name for symbol, name in zip(arm.q, arm.joint_names, strict=True)
+    }
     used = set().union(*(formula.free_symbols for formula in terms.values()))
-    parameters = {str(symbol): value for symbol, value in arm.values.items() if symbol in used}
+    parameters = {
+        str(symbol): value for symbol, value in arm.values.items() if symbol in used
+    }
     links = list(model.moving_links)
-    return {"symbols": symbols, "links": links, "parameters": parameters, "lines": list(lines)}
+    return {
+        "symbols": symbols,
+        "links": links,
+        "parameters": parameters,
+        "lines": list(lines),
+    }
 
 
 def _formula_sections(title: str, formulas: Facts, language: str) -> Iterator[str]:
-    names = [f"{x} = {name} ({'m' if x.startswith('d') else 'rad'})" for x, name in formulas["symbols"].items()]
+    names = [
+        f"{x} = {name} ({'m' if x.startswith('d') else 'rad'})"
+        for x, name in formulas["symbols"].items()
+    ]
     yield wrapped(f"{title}, with {', '.join(names)}, c1 = cos(q1), s12 = sin(q1 + q2)")
     if formulas["parameters"]:
-        links = " ".join(f"{k} {name}," for k, name in enumerate(formulas["links"], start=1))
-        values = ", ".join(f"{name} = {x:.6g}" for name, x in formulas["parameters"].items())
+        links = " ".join(
+            f"{k} {name}," for k, name in enumerate(formulas["links"], start=1)
+        )
+        values = ", ".join(
+            f"{name} = {x:.6g}" for name, x in formulas["parameters"].items()
+        )
         yield wrapped(f"links {links} SI units: {values}")
-    yield "\n".join(map(wrapped, formulas["lines"]) if language == "text" else formulas["lines"])
+    yield "\n".join(
+        map(wrapped, formulas["lines"]) if language == "text" else formulas["lines"]
+    )
 
 
 def _loads(tree: LinkTree, force: Sequence[float] | None) -> Array | None:
@@ -137,9 +185,15 @@ def _loads(tree: LinkTree, force: Sequence[float] | None) -> Array | None:
     return np.vstack([np.zeros((len(tree.links) - 1, 6)), force])
 
 
-def _formula_trace(model: RobotModel, arm: SymbolicArm, force: Sequence[float] | None, language: str) -> Facts:
+def _formula_trace(
+    model: RobotModel, arm: SymbolicArm, force: Sequence[float] | None, language: str
+) -> Facts:
     trace = newton_euler_trace(arm.tree, *arm.motion, _loads(arm.tree, force))
-    vectors = {f"{step}{i + 1}": arm.formulas(getattr(trace, step)[i]) for i in range(len(trace.w)) for step in _STEPS}
+    vectors = {
+        f"{step}{i + 1}": arm.formulas(getattr(trace, step)[i])
+        for i in range(len(trace.w))
+        for step in _STEPS
+    }
     terms = vectors | {"tau": arm.formulas(trace.tau)}
     if language == "text":
         lines = [vector_line(name, vector, arm.q) for name, vector in terms.items()]
@@ -149,7 +203,10 @@ def _formula_trace(model: RobotModel, arm: SymbolicArm, force: Sequence[float] |
 
 
 def _number_trace(
-    model: RobotModel, numbers: Sequence[float], link: str | None, force: Sequence[float] | None
+    model: RobotModel,
+    numbers: Sequence[float],
+    link: str | None,
+    force: Sequence[float] | None,
 ) -> Facts:
     if len(numbers) != 3 * model.n or not np.isfinite(numbers).all():
         raise RobotDynamicsError(
@@ -160,12 +217,17 @@ def _number_trace(
     tree = LinkTree.of(model) if link is None else with_end_effector(model, link)
     trace = newton_euler_trace(tree, q, qd, qdd, _loads(tree, force))
     names = [*model.moving_links, *([] if link is None else [link])]
-    steps = [{step: getattr(trace, step)[i].tolist() for step in _STEPS} for i in range(len(names))]
+    steps = [
+        {step: getattr(trace, step)[i].tolist() for step in _STEPS}
+        for i in range(len(names))
+    ]
     return {
         "q": q.tolist(),
         "qd": qd.tolist(),
         "qdd": qdd.tolist(),
-        "links": [{"link": name, **step} for name, step in zip(names, steps, strict=True)],
+        "links": [
+            {"link": name, **step} for name, step in zip(names, steps, strict=True)
+        ],
         "tau": dict(zip(model.joint_names, trace.tau.tolist(), strict=True)),
         "coefficients": named_coefficients(model, q),
     }
@@ -176,15 +238,27 @@ def _trace_table(trace: Facts) -> str:
     for link in trace["links"]:
         for step in _STEPS:
             vector = np.round(link[step], 12) + 0.0
-            rows.append([link["link"] if step == _STEPS[0] else "", step, *(f"{x:.6g}" for x in vector)])
+            rows.append(
+                [
+                    link["link"] if step == _STEPS[0] else "",
+                    step,
+                    *(f"{x:.6g}" for x in vector),
+                ]
+            )
     torques = ", ".join(f"{name} {torque:.6g}" for name, torque in trace["tau"].items())
     return f"{table(['link', '', 'x', 'y', 'z'], rows)}\ntau: {torques}"
 
 
 def _coefficient_text(coefficients: Facts) -> str:
     """Return the coefficients that are not zero, and the reasons for the others."""
-    lines = ["tau_i = D_ik qk'' + h_ikm qk' qm' + c_i, Milicevic (2.5); h_ikm = h_imk, D_ik = D_ki"]
-    lines += [f"{name} = {value:.6g}" for name, (value, reason) in coefficients.items() if not reason]
+    lines = [
+        "tau_i = D_ik qk'' + h_ikm qk' qm' + c_i, Milicevic (2.5); h_ikm = h_imk, D_ik = D_ki"
+    ]
+    lines += [
+        f"{name} = {value:.6g}"
+        for name, (value, reason) in coefficients.items()
+        if not reason
+    ]
     for given in dict.fromkeys(reason for _, reason in coefficients.values() if reason):
         names = [name for name, (_, reason) in coefficients.items() if reason == given]
         lines.append(wrapped(f"zero: {' '.join(names)}: {given}"))

@@ -61,7 +61,9 @@ class Tracking:
     def unmoved(self) -> list[str]:
         """Names of the joints whose range of motion is less than 1 % of the desired one."""
         still = np.ptp(self.actual, axis=0) < 0.01 * np.ptp(self.desired, axis=0)
-        return [name for name, rests in zip(self.joint_names, still, strict=True) if rests]
+        return [
+            name for name, rests in zip(self.joint_names, still, strict=True) if rests
+        ]
 
 
 def read_tracking(bag: Path, law: str, duration: float) -> Tracking:
@@ -76,19 +78,30 @@ def read_tracking(bag: Path, law: str, duration: float) -> Tracking:
     command = series[COMMANDS].in_order(state.joint_names)
     moved = np.flatnonzero((command.position != command.position[0]).any(axis=1))
     if len(moved) == 0:
-        raise BagError(f"{bag}: the desired position never changes. Cure: see the logs in the folder of the bag")
+        raise BagError(
+            f"{bag}: the desired position never changes. Cure: see the logs in the folder of the bag"
+        )
     first = command.stamps[moved[0]]
     last = first + round(duration * 1e9)
     if command.stamps[-1] < last:
         recorded = (command.stamps[-1] - first) * 1e-9
-        raise BagError(f"{bag}: it contains {recorded:.1f} s of {duration:.1f} s of motion. Cure: record it to the end")
+        raise BagError(
+            f"{bag}: it contains {recorded:.1f} s of {duration:.1f} s of motion. Cure: record it to the end"
+        )
     state = state.between(first, last)
     pairs = answers(state, command)
     if not len(pairs.states):
-        raise BagError(f"{bag}: no command has the stamp of a state. Cure: record with update_rate 0")
-    time, effort = (state.stamps[pairs.states] - first) * 1e-9, command.effort[pairs.commands]
+        raise BagError(
+            f"{bag}: no command has the stamp of a state. Cure: record with update_rate 0"
+        )
+    time, effort = (
+        (state.stamps[pairs.states] - first) * 1e-9,
+        command.effort[pairs.commands],
+    )
     desired, actual = command.position[pairs.commands], state.position[pairs.states]
-    return Tracking(law, state.joint_names, time, desired, actual, effort, pairs.late, pairs.lost)
+    return Tracking(
+        law, state.joint_names, time, desired, actual, effort, pairs.late, pairs.lost
+    )
 
 
 def error_units(model: RobotModel, joint_names: Sequence[str]) -> list[str]:
@@ -101,7 +114,10 @@ def joint_groups(units: Sequence[str]) -> dict[str, list[int]]:
     kinds = ["prismatic" if unit == "mm" else "revolute" for unit in units]
     if len(set(kinds)) == 1:
         return {"all": list(range(len(units)))}
-    return {kind: [j for j, other in enumerate(kinds) if other == kind] for kind in ("revolute", "prismatic")}
+    return {
+        kind: [j for j, other in enumerate(kinds) if other == kind]
+        for kind in ("revolute", "prismatic")
+    }
 
 
 def root_mean_square(values: Array) -> float:
@@ -116,21 +132,45 @@ def tracking_table(runs: list[Tracking], units: list[str]) -> str:
     """
     rows = [("tracking error: RMS / largest", "", [run.law for run in runs])]
     for j, (name, unit) in enumerate(zip(runs[0].joint_names, units, strict=True)):
-        rows.append((name, unit, [f"{1e3 * run.rms[j]:.3f} / {1e3 * run.worst[j]:.3f}" for run in runs]))
+        rows.append(
+            (
+                name,
+                unit,
+                [f"{1e3 * run.rms[j]:.3f} / {1e3 * run.worst[j]:.3f}" for run in runs],
+            )
+        )
     groups = joint_groups(units)
     for joints, columns in groups.items():
         rms = [root_mean_square(run.error[:, columns]) for run in runs]
-        rows.append((f"error, RMS of {joints} joints", units[columns[0]], [f"{1e3 * value:.3f}" for value in rms]))
+        rows.append(
+            (
+                f"error, RMS of {joints} joints",
+                units[columns[0]],
+                [f"{1e3 * value:.3f}" for value in rms],
+            )
+        )
     for joints, columns in groups.items():
-        unit, efforts = "Nm" if units[columns[0]] == "mrad" else "N", [run.effort[:, columns] for run in runs]
+        unit, efforts = (
+            "Nm" if units[columns[0]] == "mrad" else "N",
+            [run.effort[:, columns] for run in runs],
+        )
         rms = [root_mean_square(effort) for effort in efforts]
-        rows.append((f"effort, RMS of {joints} joints", unit, [f"{value:.2f}" for value in rms]))
-        rows.append(("effort, largest", unit, [f"{np.abs(effort).max():.1f}" for effort in efforts]))
+        rows.append(
+            (f"effort, RMS of {joints} joints", unit, [f"{value:.2f}" for value in rms])
+        )
+        rows.append(
+            (
+                "effort, largest",
+                unit,
+                [f"{np.abs(effort).max():.1f}" for effort in efforts],
+            )
+        )
     rows.append(("cycles", "", [str(len(run.time)) for run in runs]))
     label_width = max(len(label) for label, _, _ in rows) + 2
     column = max(len(cell) for _, _, cells in rows for cell in cells) + 3
     lines = [
-        f"{label:<{label_width}}{unit:<6}" + "".join(f"{cell:>{column}}" for cell in cells)
+        f"{label:<{label_width}}{unit:<6}"
+        + "".join(f"{cell:>{column}}" for cell in cells)
         for label, unit, cells in rows
     ]
     lines.insert(1 + len(units), "-" * len(lines[0]))
@@ -145,7 +185,9 @@ def require_plotter() -> None:
         )
 
 
-def plot_tracking(runs: list[Tracking], robot: str, units: list[str], path: Path) -> None:
+def plot_tracking(
+    runs: list[Tracking], robot: str, units: list[str], path: Path
+) -> None:
     """Plot motion, error (logarithmic) and effort of each joint, one curve for each run, to a PNG file ``path``.
 
     All ``runs`` must have the same joints; at most seven are drawn. ``robot`` is the name in the title. An existing
@@ -158,26 +200,46 @@ def plot_tracking(runs: list[Tracking], robot: str, units: list[str], path: Path
     from matplotlib import pyplot as plt
 
     names, size = runs[0].joint_names, (15, 1.2 + 1.75 * len(units))
-    figure, axes = plt.subplots(len(names), 3, figsize=size, sharex=True, squeeze=False, layout="constrained")
-    for j, (name, unit, (motion, error, effort)) in enumerate(zip(names, units, axes, strict=True)):
+    figure, axes = plt.subplots(
+        len(names), 3, figsize=size, sharex=True, squeeze=False, layout="constrained"
+    )
+    for j, (name, unit, (motion, error, effort)) in enumerate(
+        zip(names, units, axes, strict=True)
+    ):
         for run, colour in zip(runs, _COLOURS, strict=False):
             motion.plot(run.time, run.actual[:, j], color=colour, lw=1.6)
             magnitude = np.maximum(1e3 * np.abs(run.error[:, j]), 1e-4)
-            error.semilogy(run.time, magnitude, color=colour, lw=0.9, label=None if j else run.law)
+            error.semilogy(
+                run.time, magnitude, color=colour, lw=0.9, label=None if j else run.law
+            )
             effort.plot(run.time, run.effort[:, j], color=colour, lw=0.8)
         desired = runs[0].desired[:, j]
-        motion.plot(runs[0].time, desired, color="black", lw=1.1, ls=(0, (4, 3)), label=None if j else "desired")
+        motion.plot(
+            runs[0].time,
+            desired,
+            color="black",
+            lw=1.1,
+            ls=(0, (4, 3)),
+            label=None if j else "desired",
+        )
         motion.set_ylabel(f"{name}\n{'m' if unit == 'mm' else 'rad'}")
         error.set_ylabel(unit)
         effort.set_ylabel("N" if unit == "mm" else "Nm")
     for axis in axes.flat:
         axis.grid(True, alpha=0.25)
         axis.margins(x=0.0)
-    for axis, title in zip(axes[0], ("position", "tracking error, magnitude", "commanded effort"), strict=True):
+    for axis, title in zip(
+        axes[0],
+        ("position", "tracking error, magnitude", "commanded effort"),
+        strict=True,
+    ):
         axis.set_title(title, fontweight="bold")
     for axis in axes[-1]:
         axis.set_xlabel("time, s")
-    figure.suptitle(f"{robot}: one trajectory, {len(runs)} control law{'s' * (len(runs) > 1)}", fontsize=14)
+    figure.suptitle(
+        f"{robot}: one trajectory, {len(runs)} control law{'s' * (len(runs) > 1)}",
+        fontsize=14,
+    )
     figure.legend(loc="outside lower center", ncols=len(runs) + 1, frameon=False)
     figure.savefig(path, dpi=110)
     plt.close(figure)

@@ -10,4 +10,10 @@ from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 
-__all__ = ["LAWS", "Controller", "ControllerSession", "ControllerSettings", "Trajectory"]
+__all__ = [
+    "LAWS",
+    "Controller",
+    "ControllerSession",
+    "ControllerSettings",
+    "Trajectory",
+]

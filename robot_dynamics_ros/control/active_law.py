@@ -10,8 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics_ros.control.configuration.tuning import Tuning
-from robot_dynamics_ros.control.end_effector.end_effector_targets import EndEffectorTargets
-from robot_dynamics_ros.control.end_effector.task_space import TaskTorque, task_space_computed_torque
+from robot_dynamics_ros.control.end_effector.end_effector_targets import (
+    EndEffectorTargets,
+)
+from robot_dynamics_ros.control.end_effector.task_space import (
+    TaskTorque,
+    task_space_computed_torque,
+)
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.limits import ErrorIntegral, VelocityBound
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
@@ -43,7 +48,10 @@ class ActiveLaw:
     def __init__(self, model: RobotModel, tuning: Tuning, plan: MotionPlan) -> None:
         """Create the law of ``tuning``; ``plan`` has the desired joint motion, ``model`` the joint limits."""
         self.tuning = tuning
-        self.gains, self.hold_gains = tuning.gains(np.ones(model.n)), tuning.hold_gains(np.ones(model.n))
+        self.gains, self.hold_gains = (
+            tuning.gains(np.ones(model.n)),
+            tuning.hold_gains(np.ones(model.n)),
+        )
         self.integral = ErrorIntegral(model.n)
         self.targets = EndEffectorTargets()
         self.targets.timeout = tuning.settings.task_space.target_timeout
@@ -56,7 +64,10 @@ class ActiveLaw:
     def begin(self, q: Array, inertia: Array) -> None:
         """Start at ``q``, where the end effector is held; ``inertia`` (n,), kg m^2 or kg, is the diagonal of M(q)."""
         self._start_position = q.copy()
-        self.gains, self.hold_gains = self.tuning.gains(inertia), self.tuning.hold_gains(inertia)
+        self.gains, self.hold_gains = (
+            self.tuning.gains(inertia),
+            self.tuning.hold_gains(inertia),
+        )
 
     def tune(self, tuning: Tuning, inertia: Array | None) -> None:
         """Apply new settings; ``inertia`` (n,), kg m^2 or kg, is the diagonal of M(q) passed to ``begin``.
@@ -85,7 +96,9 @@ class ActiveLaw:
         self._bound.reset()
         self.drop_targets()
 
-    def effort(self, model: RobotModel, q: Array, qd: Array, time: float, period: float) -> Array:
+    def effort(
+        self, model: RobotModel, q: Array, qd: Array, time: float, period: float
+    ) -> Array:
         """Return the torque (n,) for the measured state ``q``, ``qd`` at ``time`` (s) of the controller.
 
         ``period`` (s) of the cycles limits the gain of braking before joint limits; 0 if unknown. The torque includes
@@ -94,7 +107,9 @@ class ActiveLaw:
         law, desired = self.tuning.law, self._desired
         if law.torque is not None:
             effort = law.torque(model, self.gains, desired, q, qd, self.integral.value)
-            effort = self._with_friction(model, effort, desired.q, desired.qd, desired.qdd)
+            effort = self._with_friction(
+                model, effort, desired.q, desired.qd, desired.qdd
+            )
             if law.follows:
                 return effort + self._plan.effort
         # Braking: ten times the bandwidth of the law, within half the stability limit of sampling.
@@ -104,9 +119,13 @@ class ActiveLaw:
         if law.torque is None:
             effort = self._task_space_effort(model, q, qd, time, allowed)
         over = self._bound.excess(qd, allowed)
-        return effort - model.mass_matrix(q) @ (bandwidth * over) if over.any() else effort
+        return (
+            effort - model.mass_matrix(q) @ (bandwidth * over) if over.any() else effort
+        )
 
-    def effort_at_rest(self, model: RobotModel, q: Array, desired: Array, otherwise: Array) -> Array:
+    def effort_at_rest(
+        self, model: RobotModel, q: Array, desired: Array, otherwise: Array
+    ) -> Array:
         """Return the law's torque (n,) without friction at rest at ``q`` with the ``desired`` position (n,) at rest.
 
         For task-space laws it is ``otherwise`` (n,).
@@ -114,7 +133,14 @@ class ActiveLaw:
         law, still = self.tuning.law, np.zeros(len(q))
         if law.torque is None:
             return otherwise
-        return law.torque(model, self.gains, Motion(desired, still, still), q, still, self.integral.value)
+        return law.torque(
+            model,
+            self.gains,
+            Motion(desired, still, still),
+            q,
+            still,
+            self.integral.value,
+        )
 
     def start_duration(self, model: RobotModel, q: Array, load: Array) -> float:
         """Return the duration (s) of the transition of the effort at the start, at ``q``.
@@ -129,7 +155,9 @@ class ActiveLaw:
             seconds = max(seconds, float(np.abs(load / kp).max()) / _SAG_VELOCITY)
         return seconds
 
-    def _task_space_effort(self, model: RobotModel, q: Array, qd: Array, time: float, allowed: Array) -> Array:
+    def _task_space_effort(
+        self, model: RobotModel, q: Array, qd: Array, time: float, allowed: Array
+    ) -> Array:
         """Return the torque (n,) towards the targets, with the desired motion of the plan as posture.
 
         Friction compensation is for the velocity of the target, not of the approach: that would be feedback with the
@@ -138,13 +166,32 @@ class ActiveLaw:
         tool, targets = self.tuning.end_effector, self.targets
         assert tool is not None
         if targets.none_has_begun:
-            targets.hold(model.link_pose(q if self._start_position is None else self._start_position, tool.link))
+            targets.hold(
+                model.link_pose(
+                    q if self._start_position is None else self._start_position,
+                    tool.link,
+                )
+            )
         solution = self.end_effector = task_space_computed_torque(
-            model, tool.gains, tool.link, targets.at(time), q, qd, tool.rows, self._desired, allowed
+            model,
+            tool.gains,
+            tool.link,
+            targets.at(time),
+            q,
+            qd,
+            tool.rows,
+            self._desired,
+            allowed,
         )
-        return self._with_friction(model, solution.torque, q, solution.joint_velocities, None)
+        return self._with_friction(
+            model, solution.torque, q, solution.joint_velocities, None
+        )
 
-    def _with_friction(self, model: RobotModel, effort: Array, q: Array, qd: Array, qdd: Array | None) -> Array:
+    def _with_friction(
+        self, model: RobotModel, effort: Array, q: Array, qd: Array, qdd: Array | None
+    ) -> Array:
         if not self.tuning.adds_friction:
             return effort
-        return effort + model.friction_torque(q, qd, self.tuning.settings.friction_smoothing_velocity, qdd=qdd)
+        return effort + model.friction_torque(
+            q, qd, self.tuning.settings.friction_smoothing_velocity, qdd=qdd
+        )

@@ -21,7 +21,9 @@ class ControlledArm:
         Model for laws, hold, observer and feedforward effort: without gravity if the robot compensates for it.
     """
 
-    def __init__(self, robot: RobotModel, robot_compensates_gravity: bool = False) -> None:
+    def __init__(
+        self, robot: RobotModel, robot_compensates_gravity: bool = False
+    ) -> None:
         self._compensated = robot_compensates_gravity
         self._set(robot)
 

@@ -11,8 +11,14 @@ from robot_dynamics_ros.control.checks.all_checks import Checks, not_finite
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controlled_arm import ControlledArm, check_holds
-from robot_dynamics_ros.control.end_effector.end_effector_targets import EndEffectorTargets
-from robot_dynamics_ros.control.estimation.clock import MOST_PERIODS, CycleClock, Instant
+from robot_dynamics_ros.control.end_effector.end_effector_targets import (
+    EndEffectorTargets,
+)
+from robot_dynamics_ros.control.estimation.clock import (
+    MOST_PERIODS,
+    CycleClock,
+    Instant,
+)
 from robot_dynamics_ros.control.estimation.estimate import Estimate
 from robot_dynamics_ros.control.estimation.estimator import Estimator
 from robot_dynamics_ros.control.hold import Hold
@@ -29,8 +35,10 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 CHANGE_TIME = 0.2
 """Duration (s) of the transition to another law, payload or gain, and to the law after a fault."""
 
-_QUICK_STOP, _SLOW_STOP = 0.1, 0.5  # s: longest duration of a stop after a fault, and of a requested one
-_STOP_WAIT = 0.01  # s without a command, after which ``watch`` executes a requested stop
+# s: longest duration of a stop after a fault, and of a requested one
+_QUICK_STOP, _SLOW_STOP = 0.1, 0.5
+# s without a command, after which ``watch`` executes a requested stop
+_STOP_WAIT = 0.01
 _UNKNOWN_FRICTION = 0.2  # share of the effort limits
 _STOPPED_VELOCITY = 0.02  # rad/s or m/s
 
@@ -59,7 +67,11 @@ class Controller:
     """
 
     def __init__(
-        self, arm: ControlledArm, settings: ControllerSettings, safety: Safety, held: Array | None = None
+        self,
+        arm: ControlledArm,
+        settings: ControllerSettings,
+        safety: Safety,
+        held: Array | None = None,
     ) -> None:
         """Create a controller of n joints; RobotDynamicsError, naming setting and cure, for invalid settings.
 
@@ -71,14 +83,19 @@ class Controller:
         safety.begin(settings.safety)
         self.clock = CycleClock(settings.update_rate)
         self.estimator = Estimator(
-            robot.joint_names, settings.velocity_filter_cutoff, settings.safety.state_timeout, robot.continuous
+            robot.joint_names,
+            settings.velocity_filter_cutoff,
+            settings.safety.state_timeout,
+            robot.continuous,
         )
         self.plan = MotionPlan(robot.joint_names)
         self.law = ActiveLaw(robot, tuning, self.plan)
         self.limiter = EffortLimiter(tuning.effort_limits, tuning.effort_rates)
         self.checks = Checks(robot, tuning, self.limiter)
         self.estimator.set_plausible(tuning.position_step, tuning.largest_velocity)
-        self._hold = Hold(self.law, self.plan, robot.limit_rows, tuning.largest_velocity)
+        self._hold = Hold(
+            self.law, self.plan, robot.limit_rows, tuning.largest_velocity
+        )
         self._desired = Motion(self.plan.q, self.plan.qd, self.plan.qdd)
         self._start_position = held
         self._inertia: Array | None = None
@@ -107,14 +124,21 @@ class Controller:
         ``stamp`` (s) is the time of measurement, ``steady`` that of arrival, ``q`` (n,) the position (rad or m), ``qd``
         (n,) the velocity, or None if it is not measured.
         """
-        effort, desired = None if self.command is None else self.command.effort, self._desired.q
+        effort, desired = (
+            None if self.command is None else self.command.effort,
+            self._desired.q,
+        )
         braked, follows = self.brakes_engaged, self.tuning.law.follows
         law_effort = effort if self.mode is Mode.ACTIVE and not braked else None
-        valid = self.estimator.measure(stamp, steady, q, qd, law_effort, desired if follows else None, braked)
+        valid = self.estimator.measure(
+            stamp, steady, q, qd, law_effort, desired if follows else None, braked
+        )
         if braked:
             self.checks.external.reset()  # the torque of the brakes is no contact
         elif valid and effort is not None:
-            self.checks.external.observe(self.arm.model, self.estimator.estimate, effort)
+            self.checks.external.observe(
+                self.arm.model, self.estimator.estimate, effort
+            )
         return valid
 
     def update(self, time: float, steady: float) -> Command | None:
@@ -123,11 +147,16 @@ class Controller:
         A time that jumps back, or ahead of the steady clock by more than ``state_timeout``, is a fault.
         """
         known = self.estimator.estimate.known
-        if not known and (self.tuning.law.needs_state or (self.safety.stop is not None and self.plan.empty)):
+        if not known and (
+            self.tuning.law.needs_state
+            or (self.safety.stop is not None and self.plan.empty)
+        ):
             self.clock.time = time
             return None
         estimate = self.estimator.cycle(steady)
-        instant = self.clock.advance(time, steady, estimate, self.estimator.state_timeout)
+        instant = self.clock.advance(
+            time, steady, estimate, self.estimator.state_timeout
+        )
         if self._inertia is None:
             self._begin(estimate, time)
         return self._cycle(estimate, instant)
@@ -146,14 +175,18 @@ class Controller:
         stalled = self.clock.missed(steady, stamp) > self.estimator.state_timeout
         if not (stalled or late or self.estimator.missing(steady)):
             return None
-        return self._cycle(self.estimator.cycle(steady), self.clock.stand_still(steady, stamp))
+        return self._cycle(
+            self.estimator.cycle(steady), self.clock.stand_still(steady, stamp)
+        )
 
     def finish(self, steady: float) -> Command | None:
         """Return the command of the exit: the last one if the arm ``stopped``, else gravity or zero by ``on_fault``."""
         if self.command is None or self.stopped:
             return self.command
         estimate = self.estimator.cycle(steady)
-        return self._cycle(estimate, self.clock.stand_still(steady, estimate.stamp), is_last=True)
+        return self._cycle(
+            estimate, self.clock.stand_still(steady, estimate.stamp), is_last=True
+        )
 
     @property
     def stopped(self) -> bool:
@@ -163,8 +196,16 @@ class Controller:
         if self.mode is Mode.ZERO:
             return not self.command.effort.any()
         estimate = self.estimator.estimate
-        rests = estimate.valid and float(np.abs(estimate.state[1]).max()) < _STOPPED_VELOCITY
-        return self.mode is not Mode.ACTIVE and not self.plan.busy and rests and not self.limiter.slowed
+        rests = (
+            estimate.valid
+            and float(np.abs(estimate.state[1]).max()) < _STOPPED_VELOCITY
+        )
+        return (
+            self.mode is not Mode.ACTIVE
+            and not self.plan.busy
+            and rests
+            and not self.limiter.slowed
+        )
 
     def _begin(self, estimate: Estimate, time: float) -> None:
         """Initialise law and checks in the first cycle, and hold its position."""
@@ -175,18 +216,28 @@ class Controller:
         self.law.begin(q, self._inertia)
         self.checks.limits.accept(q)
         friction = 2.0 * holding_friction(self.arm.model, q)
-        self.estimator.set_friction(friction, _UNKNOWN_FRICTION * self.tuning.effort_limits)
+        self.estimator.set_friction(
+            friction, _UNKNOWN_FRICTION * self.tuning.effort_limits
+        )
         if self.plan.empty:
             self.plan.hold(time, q)
 
-    def _cycle(self, estimate: Estimate, instant: Instant, is_last: bool = False) -> Command | None:
+    def _cycle(
+        self, estimate: Estimate, instant: Instant, is_last: bool = False
+    ) -> Command | None:
         """Return the command of a cycle by a state, timer, watchdog or exit; None without a desired motion."""
-        faults = self.checks.faults(estimate, instant, None if self.brakes_engaged else self.command)
-        mode = self.safety.step(faults, instant.time, instant.steady, not estimate.valid)
+        faults = self.checks.faults(
+            estimate, instant, None if self.brakes_engaged else self.command
+        )
+        mode = self.safety.step(
+            faults, instant.time, instant.steady, not estimate.valid
+        )
         command: Command | None = None
         if is_last:
             zero = mode is Mode.ZERO or self.settings.safety.on_fault == "zero"
-            effort = np.zeros(self.arm.model.n) if zero else self._gravity_effort(estimate)
+            effort = (
+                np.zeros(self.arm.model.n) if zero else self._gravity_effort(estimate)
+            )
             effort = self.limiter.limit(effort, instant.limit_dt, instant.ramp_dt)
             command = Command(mode, self._desired, effort, ())
         elif mode is Mode.ACTIVE:
@@ -215,7 +266,9 @@ class Controller:
             self.safety.step([fault], instant.time, instant.steady)
             return None
         effort = self._limited(requested, estimate, instant)
-        saturated = limiter.over(model.joint_names, requested) if limiter.clamped else ()
+        saturated = (
+            limiter.over(model.joint_names, requested) if limiter.clamped else ()
+        )
         if self.law.gains.has_integral_gain and not self.brakes_engaged:
             self.law.integral.add(desired.q - q, instant.dt, requested - effort)
         self.clamped_cycles += limiter.clamped
@@ -227,18 +280,29 @@ class Controller:
         safety, model = self.safety, self.arm.model
         if self.command is not None and self.command.mode is Mode.ACTIVE:
             assert safety.fault is not None
-            self._hold.begin(model, estimate, instant, safety.fault, self.command.effort)
-        self._hold.advance(estimate, instant.dt, _QUICK_STOP if safety.stop is None else _SLOW_STOP)
+            self._hold.begin(
+                model, estimate, instant, safety.fault, self.command.effort
+            )
+        self._hold.advance(
+            estimate, instant.dt, _QUICK_STOP if safety.stop is None else _SLOW_STOP
+        )
         if not estimate.valid:
             self.checks.external.reset()
         if safety.holds:
             requested = self._hold.effort(model, estimate)
             fault = not_finite(model.joint_names, requested)
             if fault is None:
-                return Command(safety.mode, self._desired, self._limited(requested, estimate, instant), ())
+                return Command(
+                    safety.mode,
+                    self._desired,
+                    self._limited(requested, estimate, instant),
+                    (),
+                )
             safety.force_zero(fault, instant.time)
         self._hold.release()
-        emergency = safety.stop is not None and safety.stop.cause is Cause.EMERGENCY_STOP
+        emergency = (
+            safety.stop is not None and safety.stop.cause is Cause.EMERGENCY_STOP
+        )
         if emergency and self.settings.safety.emergency_stop_effect == "zero":
             effort = self.limiter.zero()
         else:
@@ -254,15 +318,23 @@ class Controller:
         if limiter.effort is None:
             gravity = self._gravity_effort(estimate)
             start = gravity if self.start_effort is None else self.start_effort
-            limiter.start(start, gravity, self.law.start_duration(model, estimate.state[0], start - gravity))
+            limiter.start(
+                start,
+                gravity,
+                self.law.start_duration(model, estimate.state[0], start - gravity),
+            )
         elif self._law_changed or model is not self._model:
             limiter.start(limiter.effort, requested, CHANGE_TIME)
         self._law_changed, self._model = False, model
-        return limiter.limit(requested, instant.limit_dt, instant.ramp_dt, self.safety.holds)
+        return limiter.limit(
+            requested, instant.limit_dt, instant.ramp_dt, self.safety.holds
+        )
 
     def _gravity_effort(self, estimate: Estimate) -> Array:
         """Return the gravity torque (n,) at the last known position; zeros if it is not finite."""
-        effort = self.arm.model.gravity_torque(estimate.state[0] if estimate.known else self.plan.q)
+        effort = self.arm.model.gravity_torque(
+            estimate.state[0] if estimate.known else self.plan.q
+        )
         return effort if np.isfinite(effort).all() else np.zeros(len(effort))
 
     # Requests
@@ -272,15 +344,26 @@ class Controller:
 
         Raises RobotDynamicsError, naming setting and cure, for invalid settings; the old ones stay in effect.
         """
-        before, tuning, estimate = self.tuning, Tuning(self.arm.robot, settings), self.estimator.estimate
+        before, tuning, estimate = (
+            self.tuning,
+            Tuning(self.arm.robot, settings),
+            self.estimator.estimate,
+        )
         before.check_change(tuning)
-        if estimate.known and not np.array_equal(before.effort_limits, tuning.effort_limits):
+        if estimate.known and not np.array_equal(
+            before.effort_limits, tuning.effort_limits
+        ):
             check_holds(self.arm.model, estimate.state[0], tuning.effort_limits)
         changed = before.law_settings != tuning.law_settings
         if changed:
             tuning.check_sampling(self.clock.period, self._inertia)
-        if before.law is not tuning.law and not before.law.follows and not self.plan.empty:
-            self.plan.hold(self.clock.time, estimate.state[0])  # the previous law did not follow the plan
+        if (
+            before.law is not tuning.law
+            and not before.law.follows
+            and not self.plan.empty
+        ):
+            # the previous law did not follow the plan
+            self.plan.hold(self.clock.time, estimate.state[0])
         self.law.tune(tuning, self._inertia)
         self.tuning = tuning
         self._law_changed |= changed
@@ -310,7 +393,9 @@ class Controller:
             self.plan.hold(self.clock.time, estimate.state[0])
         self._law_changed = True
 
-    def follow(self, points: TrajectoryPoints, start_time: float | None, now: float) -> Trajectory:
+    def follow(
+        self, points: TrajectoryPoints, start_time: float | None, now: float
+    ) -> Trajectory:
         """Follow a trajectory, which replaces the previous one, and return it in trajectory time.
 
         The times of the points count from ``start_time`` (s), or from ``now`` (s) if it is None. Raises TrajectoryError
@@ -319,11 +404,18 @@ class Controller:
         """
         law, estimate = self.tuning.law, self.estimator.estimate
         if not (law.follows or law.task_space):
-            raise TrajectoryError(f"the law {self.settings.law} does not follow trajectories. Cure: set another law")
+            raise TrajectoryError(
+                f"the law {self.settings.law} does not follow trajectories. Cure: set another law"
+            )
         self._require_active(TrajectoryError)
         measured = (estimate.state[0], estimate.state[1]) if estimate.known else None
         trajectory = self.plan.follow(
-            points, start_time, now, self.settings.trajectories, measured, self.tuning.trajectory_limits
+            points,
+            start_time,
+            now,
+            self.settings.trajectories,
+            measured,
+            self.tuning.trajectory_limits,
         )
         self.trajectories += 1
         return trajectory
@@ -345,19 +437,32 @@ class Controller:
         if self.mode is not Mode.ACTIVE:
             assert self.safety.fault is not None
             reason = f"{self.mode.value} ({self.safety.fault.message})"
-            raise error(f"the controller is in {reason}. Cure: remove the cause, then call ~/clear_fault")
+            raise error(
+                f"the controller is in {reason}. Cure: remove the cause, then call ~/clear_fault"
+            )
         if self.brakes_engaged:
-            raise error("the brakes are engaged. Cure: release them (false on ~/brakes_engaged)")
+            raise error(
+                "the brakes are engaged. Cure: release them (false on ~/brakes_engaged)"
+            )
         if self.tuning.law.needs_state and not self.estimator.estimate.known:
-            raise error("the state of the joints is unknown. Cure: wait for joint_states")
+            raise error(
+                "the state of the joints is unknown. Cure: wait for joint_states"
+            )
 
     def cancel(self) -> None:
         """Drop trajectories and targets; the joints decelerate, or stop at once without ``decelerate_on_cancel``."""
         self.law.drop_targets()
         if self.mode is Mode.ACTIVE and not self.plan.empty:
-            rows, plan, deceleration = self.arm.robot.limit_rows, self.plan, self.tuning.deceleration
+            rows, plan, deceleration = (
+                self.arm.robot.limit_rows,
+                self.plan,
+                self.tuning.deceleration,
+            )
             deceleration = stopping_deceleration(rows, plan.q, plan.qd, deceleration)
-            plan.cancel(self.clock.time, deceleration if self.settings.decelerate_on_cancel else None)
+            plan.cancel(
+                self.clock.time,
+                deceleration if self.settings.decelerate_on_cancel else None,
+            )
 
     def clear_fault(self, steady: float) -> None:
         """Return to the mode ``active``; without a fault nothing changes.
@@ -374,4 +479,8 @@ class Controller:
 
 def make_controller(robot: RobotModel, settings: ControllerSettings) -> Controller:
     """Return a controller with an arm and a safety of its own, for use without a session; errors as ``Controller``."""
-    return Controller(ControlledArm(robot, settings.robot_compensates_gravity), settings, Safety(settings.safety))
+    return Controller(
+        ControlledArm(robot, settings.robot_compensates_gravity),
+        settings,
+        Safety(settings.safety),
+    )

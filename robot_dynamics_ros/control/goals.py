@@ -30,7 +30,8 @@ from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
-_NEAR = float(np.finfo(np.float32).eps)  # tolerance of -1, as in joint_trajectory_controller (JTC)
+# tolerance of -1, as in joint_trajectory_controller (JTC)
+_NEAR = float(np.finfo(np.float32).eps)
 _EARLY = 0.1  # share of a period by which a cycle may be early
 _QUANTITY = ("position", "velocity")
 _UNIT = ("rad or m", "rad/s or m/s")
@@ -73,7 +74,12 @@ class Tolerances:
     goal: Array
     goal_time: float
 
-    def requested(self, path: Iterable[ToleranceRow], goal: Iterable[ToleranceRow], goal_time: float) -> Tolerances:
+    def requested(
+        self,
+        path: Iterable[ToleranceRow],
+        goal: Iterable[ToleranceRow],
+        goal_time: float,
+    ) -> Tolerances:
         """Return these tolerances with those of a goal for its ``path`` and its end, ``goal``; ``goal_time`` is in s.
 
         In all of them 0 keeps the present value, and -1 disables the check. Acceleration tolerances are validated, but
@@ -88,7 +94,9 @@ class Tolerances:
             _resolved(self.goal_time, goal_time, "goal_time_tolerance"),
         )
 
-    def check(self, late: float, error: Array | None, is_first: bool) -> tuple[Code, str] | None:
+    def check(
+        self, late: float, error: Array | None, is_first: bool
+    ) -> tuple[Code, str] | None:
         """Return code and message of the result of a goal, or None while it runs.
 
         ``late`` (s) is the trajectory time since the end of the trajectory. ``error`` (2, n) is desired minus measured
@@ -106,7 +114,10 @@ class Tolerances:
         if not off:
             return Code.SUCCESSFUL, "goal reached"
         if late > self.goal_time:
-            return Code.GOAL_TOLERANCE_VIOLATED, f"{late:.3f} s after the end of the trajectory, {off}"
+            return (
+                Code.GOAL_TOLERANCE_VIOLATED,
+                f"{late:.3f} s after the end of the trajectory, {off}",
+            )
         return None
 
     def _off(self, error: Array, tolerance: Array, name: str) -> str:
@@ -115,7 +126,10 @@ class Tolerances:
         outside = ~(size <= tolerance)  # True for NaN
         if not outside.any():
             return ""
-        row, j = divmod(int(np.argmax(np.where(outside, size / tolerance, 0.0))), len(self.joint_names))
+        row, j = divmod(
+            int(np.argmax(np.where(outside, size / tolerance, 0.0))),
+            len(self.joint_names),
+        )
         return (
             f'joint "{self.joint_names[j]}": {_QUANTITY[row]} error {error[row, j]:.4g} exceeds the {name} '
             f"{tolerance[row, j]:.4g} {_UNIT[row]}"
@@ -138,7 +152,12 @@ def read_tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
     return Tolerances(joint_names, path, goal, GOAL_TIME.read(values) or math.inf)
 
 
-def _requested(default: Array, field: str, requested: Iterable[ToleranceRow], joint_names: Sequence[str]) -> Array:
+def _requested(
+    default: Array,
+    field: str,
+    requested: Iterable[ToleranceRow],
+    joint_names: Sequence[str],
+) -> Array:
     tolerances = default.copy()
     for name, position, velocity, acceleration in requested:
         if name not in joint_names:
@@ -216,7 +235,8 @@ class Deadline:
         It is reached at the first call, and from a tenth of a period before the deadline on.
         """
         wait = self._next - time
-        if _EARLY * self._period < wait < 2.0 * self._period:  # a longer wait means that the clock jumped back
+        # a longer wait means that the clock jumped back
+        if _EARLY * self._period < wait < 2.0 * self._period:
             return False
         kept = abs(wait) < self._period
         self._next = (self._next if kept else time) + self._period
@@ -227,7 +247,11 @@ class GoalExecution:
     """Execution of one goal by a controller, with progress at ``progress_rate`` (Hz) of the controller's time."""
 
     def __init__(
-        self, controller: Controller, progress_rate: float, trajectory: Trajectory, tolerances: Tolerances
+        self,
+        controller: Controller,
+        progress_rate: float,
+        trajectory: Trajectory,
+        tolerances: Tolerances,
     ) -> None:
         """Monitor the goal's ``trajectory``, which the controller has already accepted, by ``tolerances``."""
         self._controller = controller
@@ -254,10 +278,16 @@ class GoalExecution:
         if self._canceled:
             return GoalEvent(None, Ending.CANCELED, message="canceled by its client")
         if controller.mode is not Mode.ACTIVE:
-            cause = "" if controller.safety.fault is None else f": {controller.safety.fault.message}"
+            cause = (
+                ""
+                if controller.safety.fault is None
+                else f": {controller.safety.fault.message}"
+            )
             return aborted(f"the controller changed to {controller.mode.value}{cause}")
         if not controller.tuning.law.follows:
-            return aborted(f"the law was changed to {controller.settings.law}, which does not follow trajectories")
+            return aborted(
+                f"the law was changed to {controller.settings.law}, which does not follow trajectories"
+            )
         if controller.plan.drops != self._drops:
             reason = ": the brakes are engaged" if controller.brakes_engaged else ""
             return aborted(f"the trajectory was dropped{reason}")
@@ -278,12 +308,17 @@ class GoalExecution:
 
     def _progress(self, desired: Motion, steady: float) -> Progress:
         controller = self._controller
-        seconds, estimator = controller.plan.trajectory_time - self._trajectory.start_time, controller.estimator
+        seconds, estimator = (
+            controller.plan.trajectory_time - self._trajectory.start_time,
+            controller.estimator,
+        )
         known = estimator.estimate.known and not estimator.stale(steady)
         if not (controller.tuning.law.needs_state or known):
             return Progress(seconds, desired, None, None)
         state = q, qd = estimator.estimate.state
-        return Progress(seconds, desired, state, np.array([desired.q - q, desired.qd - qd]))
+        return Progress(
+            seconds, desired, state, np.array([desired.q - q, desired.qd - qd])
+        )
 
 
 def aborted(reason: str) -> GoalEvent:
@@ -293,7 +328,10 @@ def aborted(reason: str) -> GoalEvent:
 
 def refused(error: RobotDynamicsError) -> GoalEvent:
     """Return the event of a goal that is aborted at once with ``error``, whose type selects the code."""
-    codes: dict[type, Code] = {JointNamesError: Code.INVALID_JOINTS, TrajectoryOverError: Code.OLD_HEADER_TIMESTAMP}
+    codes: dict[type, Code] = {
+        JointNamesError: Code.INVALID_JOINTS,
+        TrajectoryOverError: Code.OLD_HEADER_TIMESTAMP,
+    }
     return aborted(str(error))._replace(code=codes.get(type(error), Code.INVALID_GOAL))
 
 

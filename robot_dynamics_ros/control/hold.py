@@ -22,7 +22,8 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
 
 _MOVES = 0.05  # rad/s or m/s
-_RUNAWAY, _RUNAWAY_TIME = 1.5, 0.02  # times the speed limit or the speed at the fault, s
+# times the speed limit or the speed at the fault, s
+_RUNAWAY, _RUNAWAY_TIME = 1.5, 0.02
 _NEAR = 0.05  # rad or m
 _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
     Cause.STATE_INVALID,
@@ -73,7 +74,9 @@ class DampingCheck:
         self._too_fast_at = time
         self._forth, self._back = self._forth | forth, self._back | back
         runs_away = time - self._runs_since > _RUNAWAY_TIME
-        self.unstable = self.unstable or runs_away or bool((self._forth & self._back).any())
+        self.unstable = (
+            self.unstable or runs_away or bool((self._forth & self._back).any())
+        )
 
 
 class Hold:
@@ -84,7 +87,9 @@ class Hold:
     that held the arm at rest or, if it moved, that the integral of the position error produced.
     """
 
-    def __init__(self, law: ActiveLaw, plan: MotionPlan, rows: LimitRows, largest_velocity: Array) -> None:
+    def __init__(
+        self, law: ActiveLaw, plan: MotionPlan, rows: LimitRows, largest_velocity: Array
+    ) -> None:
         """Create the fall-back of ``law``; larger velocities (n,) than ``largest_velocity`` indicate wrong damping.
 
         ``rows`` has the position limits before which a joint stops.
@@ -99,7 +104,14 @@ class Hold:
         """Set the velocities (n,), rad/s or m/s, of the detection of wrong damping, and restart it."""
         self._damping = DampingCheck(largest_velocity)
 
-    def begin(self, model: RobotModel, estimate: Estimate, instant: Instant, fault: Fault, effort: Array) -> None:
+    def begin(
+        self,
+        model: RobotModel,
+        estimate: Estimate,
+        instant: Instant,
+        fault: Fault,
+        effort: Array,
+    ) -> None:
         """Start before ``advance`` after ``fault``; ``effort`` (n,) is the last one that the law commanded.
 
         The load is the law's torque at rest, or ``effort`` of a task-space law, less g(q). It is zero instead if it
@@ -112,15 +124,22 @@ class Hold:
         self._time = instant.time - instant.dt
         q = estimate.state[0]
         keeps = fault.cause in _KEEPS_LOAD
-        if fault.cause is Cause.CLOCK_JUMPED_BACK:  # false after the reset of a simulation
+        # false after the reset of a simulation
+        if fault.cause is Cause.CLOCK_JUMPED_BACK:
             keeps = bool((np.abs(self._plan.q - q) < _NEAR).all())
         if estimate.known and law.compensates_gravity and keeps:
             gravity = model.gravity_torque(q)
-            moves = (np.abs(np.array((estimate.state[1], self._plan.qd))) > _MOVES).any()
+            moves = (
+                np.abs(np.array((estimate.state[1], self._plan.qd))) > _MOVES
+            ).any()
             load = self._law.effort_at_rest(model, q, self._plan.q, effort) - gravity
             if ((np.abs(load) <= margin) & np.isfinite(margin)).all():
                 self._load = load
-                self._blind_load = self._law.effort_at_rest(model, q, q, gravity) - gravity if moves else load
+                self._blind_load = (
+                    self._law.effort_at_rest(model, q, q, gravity) - gravity
+                    if moves
+                    else load
+                )
                 if law.follows:
                     self._offset = self._plan.q - q
                 return
@@ -145,8 +164,12 @@ class Hold:
         self._damping.update(qd, time)
         if not self._resting or (was_blind and (np.abs(plan.q - q) > _NEAR).any()):
             qd = np.clip(qd, -self._damping.limits, self._damping.limits)
-            deceleration = np.maximum(self._law.tuning.deceleration, np.abs(qd) / longest)
-            plan.rest_from(time, q, qd, stopping_deceleration(self._rows, q, qd, deceleration))
+            deceleration = np.maximum(
+                self._law.tuning.deceleration, np.abs(qd) / longest
+            )
+            plan.rest_from(
+                time, q, qd, stopping_deceleration(self._rows, q, qd, deceleration)
+            )
             self._resting = True
         plan.advance(time)
 
@@ -169,7 +192,9 @@ class Hold:
             inertia = model.mass_matrix(q)
             if tuning.law.gains_are_accelerations:
                 spring, damping = inertia @ spring, inertia @ damping
-            position: Array = np.clip(self._load + spring, -tuning.hold_margin, tuning.hold_margin)
+            position: Array = np.clip(
+                self._load + spring, -tuning.hold_margin, tuning.hold_margin
+            )
             if not plan.busy and (np.abs(qd) < _MOVES).all():
                 self._blind_load = position
             return model.gravity_torque(q) + inertia @ plan.qdd + position + damping

@@ -35,11 +35,20 @@ class Sample(NamedTuple):
 
     def is_overtaken(self, last: Sample | None) -> bool:
         """Return True for a state that was overtaken by the ``last`` one."""
-        return last is not None and self.stamp != 0 and 0 < last.stamp - self.stamp <= _OVERTAKEN
+        return (
+            last is not None
+            and self.stamp != 0
+            and 0 < last.stamp - self.stamp <= _OVERTAKEN
+        )
 
     def is_repeated(self, last: Sample | None) -> bool:
         """Return True for a state that was received before; its age grows then."""
-        if last is None or self.stamp == 0 or self.stamp != last.stamp or not np.array_equal(self.q, last.q):
+        if (
+            last is None
+            or self.stamp == 0
+            or self.stamp != last.stamp
+            or not np.array_equal(self.q, last.q)
+        ):
             return False
         if self.qd is None or last.qd is None:
             return self.qd is last.qd

@@ -43,7 +43,14 @@ class Motion:
     qdd: Array
 
 
-def feedforward(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
+def feedforward(
+    model: RobotModel,
+    gains: Gains,
+    desired: Motion,
+    q: Array,
+    qd: Array,
+    integral: Array,
+) -> Array:
     """Return ID(q_d, qd_d, qdd_d), the open-loop inverse dynamics of the desired motion.
 
     Craig, Introduction to Robotics, (6.45)-(6.53), along the desired path as in 10.5.
@@ -51,7 +58,14 @@ def feedforward(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: 
     return model.inverse_dynamics(desired.q, desired.qd, desired.qdd)
 
 
-def computed_torque(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
+def computed_torque(
+    model: RobotModel,
+    gains: Gains,
+    desired: Motion,
+    q: Array,
+    qd: Array,
+    integral: Array,
+) -> Array:
     """Return ID(q, qd, qdd_d + Kd e' + Kp e + Ki int e), the inverse dynamics at the measured state.
 
     The closed-loop error dynamics are e'' + Kd e' + Kp e + Ki int e = 0. Craig 10.4; Luh, Walker and Paul 1980
@@ -63,16 +77,32 @@ def computed_torque(model: RobotModel, gains: Gains, desired: Motion, q: Array, 
     return model.inverse_dynamics(q, qd, acceleration)
 
 
-def pd_feedforward(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
+def pd_feedforward(
+    model: RobotModel,
+    gains: Gains,
+    desired: Motion,
+    q: Array,
+    qd: Array,
+    integral: Array,
+) -> Array:
     """Return ID(q_d, qd_d, qdd_d) + Kp e + Kd e', inverse dynamics feedforward with independent joint feedback.
 
     Craig 10.5, "feedforward nonlinear control"; Kelly, Santibanez and Loria, Control of Robot Manipulators in Joint
     Space (2005), chapter 12.
     """
-    return model.inverse_dynamics(desired.q, desired.qd, desired.qdd) + pd(model, gains, desired, q, qd, integral)
+    return model.inverse_dynamics(desired.q, desired.qd, desired.qdd) + pd(
+        model, gains, desired, q, qd, integral
+    )
 
 
-def pd_plus(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
+def pd_plus(
+    model: RobotModel,
+    gains: Gains,
+    desired: Motion,
+    q: Array,
+    qd: Array,
+    integral: Array,
+) -> Array:
     """Return M(q) qdd_d + C(q, qd) qd_d + g(q) + Kp e + Kd e', with C by Christoffel symbols.
 
     Globally asymptotically stable tracking: 1/2 e'^T M e' + 1/2 e^T Kp e decreases at the rate e'^T Kd e', because
@@ -81,22 +111,46 @@ def pd_plus(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Arra
     """
     inertial = model.mass_matrix(q) @ desired.qdd
     velocity = model.coriolis_matrix(q, qd) @ desired.qd
-    torque: Array = inertial + velocity + model.gravity_torque(q) + pd(model, gains, desired, q, qd, integral)
+    torque: Array = (
+        inertial
+        + velocity
+        + model.gravity_torque(q)
+        + pd(model, gains, desired, q, qd, integral)
+    )
     return torque
 
 
-def pd_gravity(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
+def pd_gravity(
+    model: RobotModel,
+    gains: Gains,
+    desired: Motion,
+    q: Array,
+    qd: Array,
+    integral: Array,
+) -> Array:
     """Return g(q) + Kp e + Kd e', PD control with gravity compensation. Takegaki and Arimoto 1981."""
     return model.gravity_torque(q) + pd(model, gains, desired, q, qd, integral)
 
 
-def pd(model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array) -> Array:
+def pd(
+    model: RobotModel,
+    gains: Gains,
+    desired: Motion,
+    q: Array,
+    qd: Array,
+    integral: Array,
+) -> Array:
     """Return Kp e + Kd e', independent joint PD control. Craig 10.6."""
     return gains.kp * (desired.q - q) + gains.kd * (desired.qd - qd)
 
 
 def gravity_compensation(
-    model: RobotModel, gains: Gains, desired: Motion, q: Array, qd: Array, integral: Array
+    model: RobotModel,
+    gains: Gains,
+    desired: Motion,
+    q: Array,
+    qd: Array,
+    integral: Array,
 ) -> Array:
     """Return g(q), gravity compensation without feedback, for manual guidance. G of Craig (6.59)."""
     return model.gravity_torque(q)
@@ -128,7 +182,9 @@ class Law:
         True if the law uses the integral of the position error.
     """
 
-    torque: Callable[[RobotModel, Gains, Motion, Array, Array, Array], Array] | None = None
+    torque: Callable[[RobotModel, Gains, Motion, Array, Array, Array], Array] | None = (
+        None
+    )
     needs_state: bool = True
     gains_are_accelerations: bool = False
     compensates_gravity: bool = True
@@ -143,14 +199,26 @@ class Law:
 
 
 LAWS: dict[str, Law] = {
-    "feedforward": Law(torque=feedforward, needs_state=False, gains_are_accelerations=True, compensates_friction=True),
+    "feedforward": Law(
+        torque=feedforward,
+        needs_state=False,
+        gains_are_accelerations=True,
+        compensates_friction=True,
+    ),
     "computed_torque": Law(
-        torque=computed_torque, gains_are_accelerations=True, compensates_friction=True, integrates=True
+        torque=computed_torque,
+        gains_are_accelerations=True,
+        compensates_friction=True,
+        integrates=True,
     ),
     "pd_feedforward": Law(torque=pd_feedforward, compensates_friction=True),
     "pd_plus": Law(torque=pd_plus, compensates_friction=True),
     "pd_gravity": Law(torque=pd_gravity),
     "pd": Law(torque=pd, compensates_gravity=False),
-    "gravity_compensation": Law(torque=gravity_compensation, gains_are_accelerations=True, follows=False),
-    "task_space_computed_torque": Law(gains_are_accelerations=True, compensates_friction=True, follows=False),
+    "gravity_compensation": Law(
+        torque=gravity_compensation, gains_are_accelerations=True, follows=False
+    ),
+    "task_space_computed_torque": Law(
+        gains_are_accelerations=True, compensates_friction=True, follows=False
+    ),
 }

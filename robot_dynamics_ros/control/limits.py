@@ -11,33 +11,55 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dynamics_ros.control.trajectory.points import LARGEST
-from robot_dynamics_ros.dynamics.kernels.control_cycle import CLAMPED, SLOWED, limit_effort
+from robot_dynamics_ros.dynamics.kernels.control_cycle import (
+    CLAMPED,
+    SLOWED,
+    limit_effort,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY, LimitRows
+from robot_dynamics_ros.dynamics.model.joint_limits import (
+    SOFT_LOWER,
+    SOFT_UPPER,
+    VELOCITY,
+    LimitRows,
+)
 
 _BRAKING_PASSES = 10  # bounds the time of a cycle
 _SHORTEST_STOP = 0.02  # s
 _HOLD_RISE = 0.05  # s, in which the effort of hold may change by its limit
 
 
-def stopping_deceleration(rows: LimitRows, q: Array, qd: Array, deceleration: Array) -> Array:
+def stopping_deceleration(
+    rows: LimitRows, q: Array, qd: Array, deceleration: Array
+) -> Array:
     """Return the ``deceleration`` (n,), increased where a joint at ``q``, ``qd`` would not stop before its limit.
 
     That is qd^2 / (2 d) at the distance d from the soft position limit ahead, but at most for a stop within 0.02 s.
     """
     n = len(q)
-    room = np.where(qd > 0.0, rows.limits[SOFT_UPPER, :n] - q, q - rows.limits[SOFT_LOWER, :n])
+    room = np.where(
+        qd > 0.0, rows.limits[SOFT_UPPER, :n] - q, q - rows.limits[SOFT_LOWER, :n]
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = np.where(room > 0.0, 0.5 * qd * qd / room, np.inf)
         if rows.has_sums:
             # The coordinates that move such a joint towards its limit share the distance; each stops in the same time.
             motion, at = rows.factors * qd, rows.positions(q)[n:]
-            ahead = [(motion, rows.limits[SOFT_UPPER, n:] - at), (-motion, at - rows.limits[SOFT_LOWER, n:])]
+            ahead = [
+                (motion, rows.limits[SOFT_UPPER, n:] - at),
+                (-motion, at - rows.limits[SOFT_LOWER, n:]),
+            ]
             for towards, distance in ahead:
                 rate = np.maximum(towards, 0.0)
-                share = 0.5 * rate.sum(axis=1) / np.maximum(distance, 0.0)  # 1 / time of the stop
-                needed = np.maximum(needed, np.where(rate > 0.0, np.abs(qd) * share[:, None], 0.0).max(axis=0))
-    decelerations: Array = np.maximum(deceleration, np.minimum(needed, np.abs(qd) / _SHORTEST_STOP))
+                # 1 / time of the stop
+                share = 0.5 * rate.sum(axis=1) / np.maximum(distance, 0.0)
+                needed = np.maximum(
+                    needed,
+                    np.where(rate > 0.0, np.abs(qd) * share[:, None], 0.0).max(axis=0),
+                )
+    decelerations: Array = np.maximum(
+        deceleration, np.minimum(needed, np.abs(qd) / _SHORTEST_STOP)
+    )
     return decelerations
 
 
@@ -114,7 +136,9 @@ class EffortLimiter:
         self._difference = self.effort - requested
         self._fade_time = self.ramp_left = seconds
 
-    def limit(self, requested: Array, dt: float, ramp_dt: float, holds: bool = False) -> Array:
+    def limit(
+        self, requested: Array, dt: float, ramp_dt: float, holds: bool = False
+    ) -> Array:
         """Return the limited effort (n,) for a finite ``requested`` effort (n,).
 
         ``dt`` and ``ramp_dt`` (s) are the time steps of rate limits and ramp since the last effort. The rate limit
@@ -128,7 +152,14 @@ class EffortLimiter:
         self.effort = np.empty(len(requested))
         if last is None:
             last, dt = requested, math.inf
-        result = limit_effort(requested, last, self.limits, self._hold_rates if holds else self._rates, dt, self.effort)
+        result = limit_effort(
+            requested,
+            last,
+            self.limits,
+            self._hold_rates if holds else self._rates,
+            dt,
+            self.effort,
+        )
         self.clamped, self.slowed = result & CLAMPED != 0, result & SLOWED != 0
         return self.effort
 
@@ -141,7 +172,11 @@ class EffortLimiter:
 
     def over(self, names: Sequence[str], requested: Array) -> tuple[str, ...]:
         """Return those of the joints' ``names`` (n) whose ``requested`` effort (n,) exceeds the limit in magnitude."""
-        return tuple(name for name, cut in zip(names, np.abs(requested) > self.limits, strict=True) if cut)
+        return tuple(
+            name
+            for name, cut in zip(names, np.abs(requested) > self.limits, strict=True)
+            if cut
+        )
 
 
 class VelocityBound:
@@ -174,14 +209,22 @@ class VelocityBound:
         rows = self._rows
         if rows.has_sums:
             # The coordinates share in braking by their factors, within their own deceleration.
-            least = [np.where(rows.factors != 0.0, x, np.inf).min(axis=1) for x in (deceleration, bandwidth)]
-            deceleration = np.append(deceleration, least[0] * np.linalg.norm(rows.factors, axis=1))
+            least = [
+                np.where(rows.factors != 0.0, x, np.inf).min(axis=1)
+                for x in (deceleration, bandwidth)
+            ]
+            deceleration = np.append(
+                deceleration, least[0] * np.linalg.norm(rows.factors, axis=1)
+            )
             bandwidth, q = np.append(bandwidth, least[1]), rows.positions(q)
         at = np.array([-q, q])
         self._open = np.maximum(self._bounds, np.minimum(self._open, at))
         room = self._open - at
         size = np.minimum(np.abs(room), LARGEST)
-        speed = np.minimum(np.sqrt(np.minimum(2.0 * deceleration, LARGEST) * size), 0.25 * bandwidth * size)
+        speed = np.minimum(
+            np.sqrt(np.minimum(2.0 * deceleration, LARGEST) * size),
+            0.25 * bandwidth * size,
+        )
         down, up = np.copysign(np.minimum(speed, self._speed), room)
         return np.array([-down, up])
 

@@ -93,7 +93,10 @@ class Transition:
     fault: Fault
 
 
-_DEACTIVATED = Fault(Cause.DEACTIVATED, "the controller stops the arm for deactivation. Cure: activate it again")
+_DEACTIVATED = Fault(
+    Cause.DEACTIVATED,
+    "the controller stops the arm for deactivation. Cure: activate it again",
+)
 
 
 class Safety:
@@ -119,7 +122,8 @@ class Safety:
     """
 
     def __init__(self, settings: SafetySettings) -> None:
-        self._sources: dict[str, bool] = {}  # of emergency stops not yet cleared: True while engaged
+        # of emergency stops not yet cleared: True while engaged
+        self._sources: dict[str, bool] = {}
         self.begin(settings)
 
     def begin(self, settings: SafetySettings) -> None:
@@ -137,7 +141,9 @@ class Safety:
     @property
     def holds(self) -> bool:
         """True if the arm is held: in HOLD, and in FAULT if ``on_fault`` is hold."""
-        return self.mode is Mode.HOLD or (self.mode is Mode.FAULT and self.settings.on_fault == "hold")
+        return self.mode is Mode.HOLD or (
+            self.mode is Mode.FAULT and self.settings.on_fault == "hold"
+        )
 
     # Stops
 
@@ -176,7 +182,9 @@ class Safety:
         engaged = [source for source, still in self._sources.items() if still]
         reasons = [fault.message for fault in faults]
         if engaged:
-            reasons = [f"true on {', '.join(engaged)}. Cure: publish false there, then clear the fault"]
+            reasons = [
+                f"true on {', '.join(engaged)}. Cure: publish false there, then clear the fault"
+            ]
         elif self._ends:
             reasons = [_DEACTIVATED.message]
         elif self.mode is Mode.ACTIVE and self._sources:
@@ -195,7 +203,9 @@ class Safety:
 
     # Modes
 
-    def step(self, faults: Sequence[Fault], time: float, steady: float, blind: bool = False) -> Mode:
+    def step(
+        self, faults: Sequence[Fault], time: float, steady: float, blind: bool = False
+    ) -> Mode:
         """Return the mode after a cycle whose checks failed with ``faults``, in their order; empty if all pass.
 
         A stop comes before them; the first one decides. ``time`` (s) is that of the controller, ``steady`` (s) that of
@@ -228,8 +238,15 @@ class Safety:
         fall_back = Mode(self.settings.on_fault)
         if fault.cause is Cause.EMERGENCY_STOP:
             held = self.mode is Mode.ACTIVE or self.holds  # zero effort stays zero
-            fall_back = Mode.HOLD if held and self.settings.emergency_stop_effect == "stop" else Mode.ZERO
-        if self._blind_since is not None and steady - self._blind_since >= self.settings.stale_hold_time:
+            fall_back = (
+                Mode.HOLD
+                if held and self.settings.emergency_stop_effect == "stop"
+                else Mode.ZERO
+            )
+        if (
+            self._blind_since is not None
+            and steady - self._blind_since >= self.settings.stale_hold_time
+        ):
             fall_back = Mode.ZERO
         self._go(fall_back, fault, time)
 

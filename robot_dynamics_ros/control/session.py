@@ -17,9 +17,21 @@ from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.end_effector.end_effector_targets import EndEffectorTarget
+from robot_dynamics_ros.control.end_effector.end_effector_targets import (
+    EndEffectorTarget,
+)
 from robot_dynamics_ros.control.estimation.clock import StampClock
-from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Followed, Note, Now, Output, Sample, UnusableSample
+from robot_dynamics_ros.control.interface import (
+    ERROR,
+    OK,
+    WARN,
+    Followed,
+    Note,
+    Now,
+    Output,
+    Sample,
+    UnusableSample,
+)
 from robot_dynamics_ros.control.safety import Mode, Safety
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.time_scaling import checked_speed
@@ -58,7 +70,11 @@ class ControllerSession:
     """
 
     def __init__(
-        self, robot: RobotModel, settings: ControllerSettings, use_sim_time: bool = False, safety: Safety | None = None
+        self,
+        robot: RobotModel,
+        settings: ControllerSettings,
+        use_sim_time: bool = False,
+        safety: Safety | None = None,
     ) -> None:
         """Create an inactive session; RobotDynamicsError, naming setting and cure, for invalid settings.
 
@@ -91,7 +107,9 @@ class ControllerSession:
 
     # Activation and deactivation
 
-    def activate(self, compare_effort: bool, held: Array | None = None, now: Now | None = None) -> Output:
+    def activate(
+        self, compare_effort: bool, held: Array | None = None, now: Now | None = None
+    ) -> Output:
         """Activate the controller; the arm holds its position, or ``held`` (n,), rad or m, until a trajectory arrives.
 
         Raises RobotDynamicsError if the arm moves, the gains are unstable, an effort limit is below the gravity torque
@@ -132,7 +150,9 @@ class ControllerSession:
         if self.controller is not None:
             self.controller.tune(settings)
         else:
-            Tuning(self.arm.robot, self.settings).check_change(Tuning(self.arm.robot, settings))
+            Tuning(self.arm.robot, self.settings).check_change(
+                Tuning(self.arm.robot, settings)
+            )
         self.settings = settings
 
     # Cycles
@@ -150,18 +170,22 @@ class ControllerSession:
             return Output()
         estimator, stamp = controller.estimator, sample.stamp
         if estimator.stale(now.steady):
-            controller.watch(now.steady)  # its timer did not run while the process was stopped (SIGSTOP)
+            # its timer did not run while the process was stopped (SIGSTOP)
+            controller.watch(now.steady)
         if isinstance(sample, UnusableSample):
             if sample.incomplete:
                 estimator.note_incomplete(sample.reason)
                 return self._output()
-            return self._refuse(controller, stamp or self.state_stamp, now, sample.reason)
+            return self._refuse(
+                controller, stamp or self.state_stamp, now, sample.reason
+            )
         # A clock that has been set back is no late message: its stamps stay behind.
         self._overtaken = self._overtaken + 1 if sample.is_overtaken(self._last) else 0
         if sample.is_repeated(self._last) or 0 < self._overtaken <= _MOST_OVERTAKEN:
             if self._simulated_time:
                 if now.stamp == self._repeated_at:
-                    estimator.repeat(now.steady)  # while simulated time stands still, it is as good as new
+                    # while simulated time stands still, it is as good as new
+                    estimator.repeat(now.steady)
                 self._repeated_at = now.stamp
             return self._output(self._answer) if self._answers_states else Output()
         if stamp == 0:
@@ -183,12 +207,18 @@ class ControllerSession:
             self._notes += self._first_states.check(controller, self._compares_effort)
             self._to_check = False
         self.state_stamp = self._answered = stamp
-        output = self._cycle(controller, time, now, stamp) if self._answers_states else self._output()
+        output = (
+            self._cycle(controller, time, now, stamp)
+            if self._answers_states
+            else self._output()
+        )
         if not self._answers_states or output.command is not None:
             self._last = sample
         return output
 
-    def _refuse(self, controller: Controller, stamp: int, now: Now, reason: str = "") -> Output:
+    def _refuse(
+        self, controller: Controller, stamp: int, now: Now, reason: str = ""
+    ) -> Output:
         """Return the output for an invalid message of this ``stamp`` (ns); ``reason`` is its defect.
 
         While a fault lasts, only a new stamp is answered. Time does not advance to a stamp that is not plausible.
@@ -199,11 +229,20 @@ class ControllerSession:
             return self._output()
         if not controller.tuning.law.needs_state:
             self.state_stamp = stamp
-        elif controller.command is None or (stamp <= self._answered and controller.mode is not Mode.ACTIVE):
+        elif controller.command is None or (
+            stamp <= self._answered and controller.mode is not Mode.ACTIVE
+        ):
             self._notes += self.waiting()
             return self._output()
-        self._answered, time, last = stamp, self._clock.seconds(stamp), controller.clock.time
-        if controller.command is not None and not last < time <= last + self.settings.safety.state_timeout:
+        self._answered, time, last = (
+            stamp,
+            self._clock.seconds(stamp),
+            controller.clock.time,
+        )
+        if (
+            controller.command is not None
+            and not last < time <= last + self.settings.safety.state_timeout
+        ):
             time = last
         return self._cycle(controller, time, now, stamp)
 
@@ -211,7 +250,9 @@ class ControllerSession:
         """Run a cycle; to be called at the update rate, if that is not 0. While inactive, the output is empty."""
         if self.controller is None:
             return Output()
-        return self._cycle(self.controller, self._clock.seconds(now.stamp), now, self.state_stamp)
+        return self._cycle(
+            self.controller, self._clock.seconds(now.stamp), now, self.state_stamp
+        )
 
     def watch(self, now: Now) -> Output:
         """Check for missing states and cycles; the output has a command if they are missing, and is empty otherwise.
@@ -221,15 +262,21 @@ class ControllerSession:
         """
         self.watch_period, controller = WATCH_PERIOD, self.controller
         command = None if controller is None else controller.watch(now.steady)
-        if controller is not None and (command is not None or controller.limiter.slowed):
-            self.watch_period = min(WATCH_PERIOD, controller.clock.period or WATCH_PERIOD)
+        if controller is not None and (
+            command is not None or controller.limiter.slowed
+        ):
+            self.watch_period = min(
+                WATCH_PERIOD, controller.clock.period or WATCH_PERIOD
+            )
         if command is None:
             return Output()
         if self._answer.command is not None:
             self._answer = self._answer._replace(command=command)
         return self._output(Output(command))
 
-    def _cycle(self, controller: Controller, time: float, now: Now, answered: int) -> Output:
+    def _cycle(
+        self, controller: Controller, time: float, now: Now, answered: int
+    ) -> Output:
         """Run a cycle at ``time`` (s) for the state of stamp ``answered`` (ns)."""
         command, output = controller.update(time, now.steady), Output()
         if command is None:
@@ -240,7 +287,13 @@ class ControllerSession:
             if external_torque is not None:
                 output = output._replace(external_torque=external_torque)
             if command.saturated:
-                self._notes.append(Note(WARN, f"effort limit reached: {', '.join(command.saturated)}", 1.0))
+                self._notes.append(
+                    Note(
+                        WARN,
+                        f"effort limit reached: {', '.join(command.saturated)}",
+                        1.0,
+                    )
+                )
             state = controller.law.end_effector
             if state is not None and state.damped:
                 self._notes.append(Note(WARN, state.singularity(), 1.0))
@@ -261,7 +314,13 @@ class ControllerSession:
         """Return a log message with the reason if the session is active but has no command yet, else ()."""
         if self.controller is None or self.controller.command is not None:
             return ()
-        return (Note(WARN, f"nothing is commanded yet: {self.controller.estimator.trouble}", 5.0),)
+        return (
+            Note(
+                WARN,
+                f"nothing is commanded yet: {self.controller.estimator.trouble}",
+                5.0,
+            ),
+        )
 
     # Requests
 
@@ -275,11 +334,15 @@ class ControllerSession:
             return Output(notes=(Note(WARN, f"trajectory ignored: {_INACTIVE}"),))
         if self._time(now) is None:
             self._pending = points, start
-            self._notes.append(Note(OK, "trajectory received, waiting for the first joint_states"))
+            self._notes.append(
+                Note(OK, "trajectory received, waiting for the first joint_states")
+            )
             return self._output()
         return self._output(Output(followed=self._follow_or_note(points, start, now)))
 
-    def _follow_or_note(self, points: TrajectoryPoints, start: int, now: Now) -> Followed | None:
+    def _follow_or_note(
+        self, points: TrajectoryPoints, start: int, now: Now
+    ) -> Followed | None:
         try:
             return self.follow(points, start, now)
         except RobotDynamicsError as error:
@@ -307,7 +370,11 @@ class ControllerSession:
         """Return the time (s) at which a message with stamp 0 takes effect; None before the first state."""
         if not self._answers_states:
             return self._clock.seconds(now.stamp)
-        return None if self.controller is None or self._clock.origin is None else self.controller.clock.time
+        return (
+            None
+            if self.controller is None or self._clock.origin is None
+            else self.controller.clock.time
+        )
 
     def on_target(self, target: EndEffectorTarget, now: Now) -> Output:
         """Process a ``target`` of the end effector: pose, twist or acceleration; log a message if it is rejected."""
@@ -320,7 +387,9 @@ class ControllerSession:
             if targets.receive(target, self.arm.robot.link_names[0], begin, time):
                 self._notes.append(Note(OK, "the end effector follows ~/target_pose"))
         except RobotDynamicsError as error:
-            self._notes.append(Note(ERROR, f"~/target_{target.quantity} refused: {error}", 1.0))
+            self._notes.append(
+                Note(ERROR, f"~/target_{target.quantity} refused: {error}", 1.0)
+            )
         return self._output()
 
     def on_speed(self, factor: float) -> Output:
@@ -328,7 +397,9 @@ class ControllerSession:
         try:
             self._speed = checked_speed(factor)
         except RobotDynamicsError as error:
-            return Output(notes=(Note(ERROR, f"~/speed_scaling_factor refused: {error}", 1.0),))
+            return Output(
+                notes=(Note(ERROR, f"~/speed_scaling_factor refused: {error}", 1.0),)
+            )
         if self.controller is not None:
             self.controller.plan.set_speed(self._speed)
         return Output()
@@ -336,13 +407,22 @@ class ControllerSession:
     def on_brakes(self, engaged: bool) -> Output:
         """Set the state of the robot's brakes, as ``Controller.set_brakes`` does; log a message for a change."""
         if engaged is not self._brakes_engaged:
-            self._notes.append(Note(OK, "brakes engaged: no motion" if engaged else "brakes released: the arm is held"))
+            self._notes.append(
+                Note(
+                    OK,
+                    "brakes engaged: no motion"
+                    if engaged
+                    else "brakes released: the arm is held",
+                )
+            )
         self._brakes_engaged = engaged
         if self.controller is not None:
             self.controller.set_brakes(engaged)
         return self._output()
 
-    def on_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> Output:
+    def on_payload(
+        self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike
+    ) -> Output:
         """Set the payload: ``mass`` (kg) on ``link`` with the centre of mass ``com`` (3,), m, in the link's frame.
 
         ``inertia`` about it in the link's axes is (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2. Invalid ones are logged.
@@ -351,7 +431,10 @@ class ControllerSession:
             if self.controller is None or not self.controller.estimator.estimate.known:
                 self.arm.set_payload(link, mass, com, inertia)
             else:
-                q, limits = self.controller.estimator.estimate.state[0], self.controller.tuning.effort_limits
+                q, limits = (
+                    self.controller.estimator.estimate.state[0],
+                    self.controller.tuning.effort_limits,
+                )
                 self.arm.set_payload(link, mass, com, inertia, q, limits)
         except RobotDynamicsError as error:
             return Output(notes=(Note(ERROR, f"~/payload refused: {error}"),))

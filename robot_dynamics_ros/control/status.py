@@ -31,23 +31,51 @@ class StatusReport:
 
     def report(self, controller: Controller, steady: float) -> None:
         """Start a new interval of rates at ``steady`` (s); to be called after a ``status`` was published."""
-        self._cycles, self._clamped, self._since = controller.cycles, controller.clamped_cycles, steady
+        self._cycles, self._clamped, self._since = (
+            controller.cycles,
+            controller.clamped_cycles,
+            steady,
+        )
 
-    def status(self, controller: Controller, steady: float, stamp_age: float, transition: Transition | None) -> Status:
+    def status(
+        self,
+        controller: Controller,
+        steady: float,
+        stamp_age: float,
+        transition: Transition | None,
+    ) -> Status:
         """Return the status at ``steady`` (s), with mode and fault of the ``transition`` unless it is None.
 
         ``stamp_age`` (s) is the age of the last state by its stamp and the ROS clock.
         """
-        safety, plan, clock, estimator = controller.safety, controller.plan, controller.clock, controller.estimator
-        mode, fault = (safety.mode, safety.fault) if transition is None else (transition.after, transition.fault)
+        safety, plan, clock, estimator = (
+            controller.safety,
+            controller.plan,
+            controller.clock,
+            controller.estimator,
+        )
+        mode, fault = (
+            (safety.mode, safety.fault)
+            if transition is None
+            else (transition.after, transition.fault)
+        )
         if mode is Mode.ACTIVE and transition is None:
             fault = None
         error, limit = 0.0, float(controller.tuning.following_error.min())
-        if controller.tuning.law.follows and controller.command is not None and estimator.estimate.known:
-            error = float(np.abs(controller.command.desired.q - estimator.estimate.state[0]).max())
+        if (
+            controller.tuning.law.follows
+            and controller.command is not None
+            and estimator.estimate.known
+        ):
+            error = float(
+                np.abs(controller.command.desired.q - estimator.estimate.state[0]).max()
+            )
         level, message = OK, mode.value
         if mode is not Mode.ACTIVE:
-            level, message = ERROR, mode.value if fault is None else f"{mode.value}: {fault.message}"
+            level, message = (
+                ERROR,
+                mode.value if fault is None else f"{mode.value}: {fault.message}",
+            )
         elif controller.cycles == 0:
             level, message = WARN, f"waiting: {estimator.trouble}"
         elif controller.brakes_engaged:
@@ -67,7 +95,8 @@ class StatusReport:
             "value": "" if fault is None else fault.value,
             "faults": safety.fault_count,
             "cycles": controller.cycles,
-            "rate": (controller.cycles - self._cycles) / max(steady - self._since, 1e-3),
+            "rate": (controller.cycles - self._cycles)
+            / max(steady - self._since, 1e-3),
             "late cycles": clock.rate.late,
             "clamped cycles": controller.clamped_cycles,
             "rate limited cycles": controller.slowed_cycles,
@@ -81,8 +110,12 @@ class StatusReport:
         }
         if (end_effector := controller.law.end_effector) is not None:
             values |= {
-                "end effector position error": float(np.linalg.norm(end_effector.error[:3])),
-                "end effector rotation error": float(np.linalg.norm(end_effector.error[3:])),
+                "end effector position error": float(
+                    np.linalg.norm(end_effector.error[:3])
+                ),
+                "end effector rotation error": float(
+                    np.linalg.norm(end_effector.error[3:])
+                ),
                 "smallest singular value": end_effector.smallest_singular_value,
                 "damped directions": end_effector.damped,
             }

@@ -27,11 +27,17 @@ def warm_up_controller(model: RobotModel, settings: ControllerSettings) -> None:
 def warm_up_cycles(model: RobotModel, settings: ControllerSettings) -> None:
     """Compile and load the kernels that cycles with these settings use."""
     still = np.zeros(model.n)
-    points = TrajectoryPoints(model.joint_names, np.array([0.1, 0.2]), np.zeros((2, model.n)))
+    points = TrajectoryPoints(
+        model.joint_names, np.array([0.1, 0.2]), np.zeros((2, model.n))
+    )
     controller = make_controller(model, settings)
     for step in range(3):
         controller.measure(0.1 * step, 0.1 * step, still, still)
         controller.update(0.1 * step, 0.1 * step)
     if LAWS[settings.law].follows and controller.mode is Mode.ACTIVE:
         followed = controller.follow(points, None, 0.2)
-        list(trajectory_effort(model, followed, points.joint_names, settings.trajectory_effort_period))
+        list(
+            trajectory_effort(
+                model, followed, points.joint_names, settings.trajectory_effort_period
+            )
+        )

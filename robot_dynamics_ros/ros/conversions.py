@@ -24,7 +24,8 @@ def message_class(kind: str) -> Any:
     """Return the class of a message type such as ``sensor_msgs/msg/JointState``; BagError if it is not installed."""
     package, _, name = kind.partition("/msg/")
     try:
-        if not (package.isidentifier() and name.isidentifier()):  # a bag may contain any text
+        # a bag may contain any text
+        if not (package.isidentifier() and name.isidentifier()):
             raise ImportError(kind)
         return getattr(import_module(f"{package}.msg"), name)
     except (ImportError, AttributeError):
@@ -47,16 +48,22 @@ def to_array(values: Array) -> array[float]:
     return array("d", values.tobytes())
 
 
-def trajectory_point(motion: Iterable[Array | None], seconds: float = 0.0) -> JointTrajectoryPoint:
+def trajectory_point(
+    motion: Iterable[Array | None], seconds: float = 0.0
+) -> JointTrajectoryPoint:
     """Return a trajectory point from position, velocity, acceleration and effort, each (n,), in this order.
 
     ``motion`` may end early, and fields that are None stay empty; ``seconds`` is time_from_start.
     """
     point = JointTrajectoryPoint()
-    for field, values in zip(("positions", "velocities", "accelerations", "effort"), motion, strict=False):
+    for field, values in zip(
+        ("positions", "velocities", "accelerations", "effort"), motion, strict=False
+    ):
         if values is not None:
             setattr(point, field, to_array(values))
-    point.time_from_start.sec, point.time_from_start.nanosec = divmod(round(seconds * 1e9), 1_000_000_000)
+    point.time_from_start.sec, point.time_from_start.nanosec = divmod(
+        round(seconds * 1e9), 1_000_000_000
+    )
     return point
 
 
@@ -66,23 +73,33 @@ def trajectory_message(points: TrajectoryPoints) -> JointTrajectory:
     message = JointTrajectory()
     message.joint_names = list(points.joint_names)
     message.points = [
-        trajectory_point((None if table is None else table[i] for table in tables), float(seconds))
+        trajectory_point(
+            (None if table is None else table[i] for table in tables), float(seconds)
+        )
         for i, seconds in enumerate(points.times)
     ]
     return message
 
 
-def diagnostics_message(at: Time, name: str, hardware_id: str, status: Status) -> DiagnosticArray:
+def diagnostics_message(
+    at: Time, name: str, hardware_id: str, status: Status
+) -> DiagnosticArray:
     """Return a status as a message with the stamp ``at``; its values become text.
 
     ``name`` is "<node name>: <component>" and ``hardware_id`` the robot's name, as REP 107 and diagnostic_updater do.
     """
     message = DiagnosticArray()
     message.header.stamp = at
-    pairs = [KeyValue(key=key, value=plain(value)) for key, value in status.values.items()]
+    pairs = [
+        KeyValue(key=key, value=plain(value)) for key, value in status.values.items()
+    ]
     message.status = [
         DiagnosticStatus(
-            level=bytes([status.level]), name=name, message=status.message, hardware_id=hardware_id, values=pairs
+            level=bytes([status.level]),
+            name=name,
+            message=status.message,
+            hardware_id=hardware_id,
+            values=pairs,
         )
     ]
     return message

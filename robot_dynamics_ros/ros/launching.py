@@ -27,7 +27,12 @@ from robot_dynamics_ros.base.background import SUCCESS
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters.file import parameter_tables
 from robot_dynamics_ros.base.parameters.kinds import ANY, Bounds
-from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_names, robot_urdf
+from robot_dynamics_ros.base.resources import (
+    dynamics_file,
+    find_resource,
+    robot_names,
+    robot_urdf,
+)
 from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.control.configuration.parameters import EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.control.laws import LAWS
@@ -36,10 +41,19 @@ from robot_dynamics_ros.recordings.bags.reader import companions
 
 PACKAGE = "robot_dynamics_ros"
 
-_FLAG = ["true", "false", "True", "False"]  # Python and the conditions of launch write True and False
+# Python and the conditions of launch write True and False
+_FLAG = ["true", "false", "True", "False"]
 _SHARED: dict[str, tuple[str, list[str] | None, str]] = {
-    "robot": ("panda", robot_names(), "Shipped robot: urdf/<robot>.urdf with config/<robot>.yaml."),
-    "urdf": ("", None, "Path of the URDF or .xacro file of your own robot; replaces robot."),
+    "robot": (
+        "panda",
+        robot_names(),
+        "Shipped robot: urdf/<robot>.urdf with config/<robot>.yaml.",
+    ),
+    "urdf": (
+        "",
+        None,
+        "Path of the URDF or .xacro file of your own robot; replaces robot.",
+    ),
     "xacro_args": ("", None, "Arguments of a .xacro file: 'name:=value name:=value'."),
     "dynamics_file": (
         "",
@@ -47,14 +61,26 @@ _SHARED: dict[str, tuple[str, list[str] | None, str]] = {
         "Path of the dynamics file (friction, rotors, payload). Empty: config/<robot>.dynamics.yaml, if it exists. "
         "none: no dynamics file.",
     ),
-    "joints": ("", None, "Joints to control, 'joint1 joint2'; others are locked. Empty: all movable joints."),
+    "joints": (
+        "",
+        None,
+        "Joints to control, 'joint1 joint2'; others are locked. Empty: all movable joints.",
+    ),
     "locked": (
         "",
         None,
         "Positions of locked joints, 'finger=0.02 tool=0'. Others: where joint_states has them first, in simulation 0.",
     ),
-    "params_file": ("", None, "Path of a parameter file for the nodes. Its values override all others."),
-    "law": ("computed_torque", list(LAWS), "The control law. gravity_compensation follows no trajectory."),
+    "params_file": (
+        "",
+        None,
+        "Path of a parameter file for the nodes. Its values override all others.",
+    ),
+    "law": (
+        "computed_torque",
+        list(LAWS),
+        "The control law. gravity_compensation follows no trajectory.",
+    ),
     "namespace": ("", None, "Namespace of all nodes and topics. Empty: the root."),
     "joint_states": ("joint_states", None, "Name of the topic of the robot's states."),
     "effort_commands": (
@@ -76,7 +102,15 @@ _SHARED: dict[str, tuple[str, list[str] | None, str]] = {
 }
 """Default, choices and description of the arguments that several launch files declare."""
 
-ROBOT = ("robot", "urdf", "xacro_args", "dynamics_file", "joints", "locked", "params_file")
+ROBOT = (
+    "robot",
+    "urdf",
+    "xacro_args",
+    "dynamics_file",
+    "joints",
+    "locked",
+    "params_file",
+)
 VIEWING = ("robot_state_publisher", "rviz")
 TOPICS = ("joint_states", "effort_commands")
 TOPIC_NAMES = [(name, LaunchConfiguration(name)) for name in TOPICS]
@@ -99,13 +133,19 @@ def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
                 [default, *choices],
                 f"{description} Empty: the robot of the topic robot_description.",
             )
-        declared.append(DeclareLaunchArgument(name, default_value=default, choices=choices, description=description))
+        declared.append(
+            DeclareLaunchArgument(
+                name, default_value=default, choices=choices, description=description
+            )
+        )
     return declared
 
 
 def flag(name: str, default: str, description: str) -> DeclareLaunchArgument:
     """Return the declaration of an argument that is true or false; ``default`` is "true" or "false"."""
-    return DeclareLaunchArgument(name, default_value=default, choices=_FLAG, description=description)
+    return DeclareLaunchArgument(
+        name, default_value=default, choices=_FLAG, description=description
+    )
 
 
 def value_of(context: LaunchContext, name: str) -> str:
@@ -129,7 +169,9 @@ def number(context: LaunchContext, name: str, within: Bounds = ANY) -> float:
     except ValueError:
         value = math.nan
     if value not in within:
-        raise RobotDynamicsError(f"{name}:={text} is not allowed. Cure: give {within.phrase('a number')}")
+        raise RobotDynamicsError(
+            f"{name}:={text} is not allowed. Cure: give {within.phrase('a number')}"
+        )
     return value
 
 
@@ -161,12 +203,21 @@ class LaunchedRobot:
 
 def chosen_robot(context: LaunchContext) -> LaunchedRobot:
     """Return the robot of the launch arguments; RobotDynamicsError as from ``find_robot``."""
-    robot = find_robot(*(value_of(context, name) for name in ("robot", "urdf", "dynamics_file", "xacro_args")))
-    joints, locked = (tuple(value_of(context, name).split()) for name in ("joints", "locked"))
+    robot = find_robot(
+        *(
+            value_of(context, name)
+            for name in ("robot", "urdf", "dynamics_file", "xacro_args")
+        )
+    )
+    joints, locked = (
+        tuple(value_of(context, name).split()) for name in ("joints", "locked")
+    )
     return replace(robot, joints=joints, locked=locked)
 
 
-def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = "") -> LaunchedRobot:
+def find_robot(
+    name: str, urdf: str = "", dynamics: str = "", xacro_args: str = ""
+) -> LaunchedRobot:
     """Return the robot of the values of the launch arguments robot, urdf, dynamics_file and xacro_args.
 
     ``name`` is that of a shipped robot, or empty for the robot of the topic robot_description. ``urdf`` is the path of
@@ -185,7 +236,11 @@ def find_robot(name: str, urdf: str = "", dynamics: str = "", xacro_args: str = 
     text = read_urdf(source, {key: value for key, _, value in words}).decode("utf-8")
     robot = UrdfDocument(text, str(source)).robot
     children = {child.get("link") for child in robot.findall("joint/child")}
-    roots = (str(link.get("name")) for link in robot.findall("link") if link.get("name") not in children)
+    roots = (
+        str(link.get("name"))
+        for link in robot.findall("link")
+        if link.get("name") not in children
+    )
     settings = () if urdf else (str(find_resource("config", f"{name}.yaml")),)
     return LaunchedRobot(text, next(roots, ""), path, settings)
 
@@ -197,7 +252,9 @@ def existing_file(argument: str, value: str) -> Path:
     """
     path = Path(value).resolve()
     if not path.is_file():
-        raise RobotDynamicsError(f"{argument}:={value}: the file {path} does not exist. Cure: correct the path")
+        raise RobotDynamicsError(
+            f"{argument}:={value}: the file {path} does not exist. Cure: correct the path"
+        )
     return path
 
 
@@ -210,13 +267,21 @@ def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
         "robot_description": ParameterValue(robot.urdf, value_type=str),
         "dynamics_file": ParameterValue(robot.dynamics_file, value_type=str),
         **joint_parameter(robot),
-        **({"locked": ParameterValue(list(robot.locked), value_type=list[str])} if robot.locked else {}),
+        **(
+            {"locked": ParameterValue(list(robot.locked), value_type=list[str])}
+            if robot.locked
+            else {}
+        ),
     }
 
 
 def joint_parameter(robot: LaunchedRobot) -> dict[str, ParameterValue]:
     """Return the parameter joints of ``robot``; an empty dictionary if the argument of that name is empty."""
-    return {"joints": ParameterValue(list(robot.joints), value_type=list[str])} if robot.joints else {}
+    return (
+        {"joints": ParameterValue(list(robot.joints), value_type=list[str])}
+        if robot.joints
+        else {}
+    )
 
 
 def own_parameters(context: LaunchContext) -> list[str]:
@@ -237,15 +302,29 @@ def absolute(context: LaunchContext, *topics: str) -> list[str]:
 
     This launch file's is the argument namespace. Names that begin with a slash are not changed.
     """
-    name = prefix_namespace(context.launch_configurations.get("ros_namespace"), value_of(context, "namespace"))
+    name = prefix_namespace(
+        context.launch_configurations.get("ros_namespace"),
+        value_of(context, "namespace"),
+    )
     namespace = str(make_namespace_absolute(name)).rstrip("/")
-    return [topic if topic.startswith("/") else f"{namespace}/{topic}" for topic in topics]
+    return [
+        topic if topic.startswith("/") else f"{namespace}/{topic}" for topic in topics
+    ]
 
 
 def package_prefix(package: str) -> Path | None:
     """Return the installation prefix of a ROS 2 package by AMENT_PREFIX_PATH; None if it is not installed."""
-    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)):
-        if (Path(prefix) / "share" / "ament_index" / "resource_index" / "packages" / package).is_file():
+    for prefix in filter(
+        None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    ):
+        if (
+            Path(prefix)
+            / "share"
+            / "ament_index"
+            / "resource_index"
+            / "packages"
+            / package
+        ).is_file():
             return Path(prefix)
     return None
 
@@ -263,11 +342,19 @@ def program(name: str) -> dict[str, Any]:
     prefix = package_prefix(PACKAGE)
     if prefix is not None and (prefix / "lib" / PACKAGE / name).is_file():
         return {"package": PACKAGE, "executable": name}
-    return {"executable": sys.executable, "arguments": ["-m", f"{PACKAGE}.cli.executables", name], "exec_name": name}
+    return {
+        "executable": sys.executable,
+        "arguments": ["-m", f"{PACKAGE}.cli.executables", name],
+        "exec_name": name,
+    }
 
 
 def view(
-    context: LaunchContext, robot: LaunchedRobot, *, joint_states: str = "joint_states", use_sim_time: str = "false"
+    context: LaunchContext,
+    robot: LaunchedRobot,
+    *,
+    joint_states: str = "joint_states",
+    use_sim_time: str = "false",
 ) -> list[Any]:
     """Return actions that start robot_state_publisher and RViz, if the arguments of these names are true.
 
@@ -279,7 +366,11 @@ def view(
         "namespace": LaunchConfiguration("namespace"),
         "parameters": [{"use_sim_time": use_sim_time.lower() == "true"}],
         # Transforms are in the namespace, too, so that two arms with the same frame names do not conflict.
-        "remappings": [("/tf", "tf"), ("/tf_static", "tf_static"), ("joint_states", joint_states)],
+        "remappings": [
+            ("/tf", "tf"),
+            ("/tf_static", "tf_static"),
+            ("joint_states", joint_states),
+        ],
     }
     actions: list[Any] = []
     if is_true(context, "robot_state_publisher") and robot.urdf:
@@ -289,7 +380,9 @@ def view(
     return actions
 
 
-def robot_state_publisher(robot: LaunchedRobot, *, parameters: list[dict[str, Any]], **node: Any) -> list[Any]:
+def robot_state_publisher(
+    robot: LaunchedRobot, *, parameters: list[dict[str, Any]], **node: Any
+) -> list[Any]:
     """Return one action in a list: to start robot_state_publisher, or a log message if it is not installed.
 
     ``parameters`` and ``node`` are keyword arguments of Node; the URDF of ``robot`` is added to the parameters.
@@ -311,14 +404,18 @@ def rviz(file: str, fixed_frame: str, **node: Any) -> list[Any]:
     """
     arguments = ["--display-config", str(find_resource("rviz", file))]
     frame = ["--fixed-frame", fixed_frame] if fixed_frame else []
-    return _node_of("rviz2", "RViz is not started", arguments=[*arguments, *frame], **node)
+    return _node_of(
+        "rviz2", "RViz is not started", arguments=[*arguments, *frame], **node
+    )
 
 
 def _node_of(package: str, consequence: str, **node: Any) -> list[Any]:
     """Return a Node of a package whose executable has the same name, or a log message if it is not installed."""
     if is_installed(package):
         return [Node(package=package, executable=package, output="screen", **node)]
-    name = f"ros-{os.environ.get('ROS_DISTRO', '$ROS_DISTRO')}-{package.replace('_', '-')}"
+    name = (
+        f"ros-{os.environ.get('ROS_DISTRO', '$ROS_DISTRO')}-{package.replace('_', '-')}"
+    )
     missing = f"the ROS 2 package {package} is not installed: {consequence}. Cure: sudo apt install {name}"
     return [LogInfo(msg=missing)]
 
@@ -332,8 +429,16 @@ def record(context: LaunchContext, *topics: str) -> list[Any]:
     folder = bag_folder(context)
     if not folder:
         return []
-    tables = [table for path in own_parameters(context) for table in parameter_tables(path).values()]
-    stops = [name for table in tables for name in EMERGENCY_STOP_TOPICS.check(table.get(EMERGENCY_STOP_TOPICS.name))]
+    tables = [
+        table
+        for path in own_parameters(context)
+        for table in parameter_tables(path).values()
+    ]
+    stops = [
+        name
+        for table in tables
+        for name in EMERGENCY_STOP_TOPICS.check(table.get(EMERGENCY_STOP_TOPICS.name))
+    ]
     return [bag_recorder(folder, absolute(context, *topics), stops)]
 
 
@@ -355,7 +460,13 @@ def bag_folder(context: LaunchContext) -> str:
     argument = value_of(context, "record")
     if argument.lower() in ("", "false"):
         return ""
-    return str(Path(time.strftime("recording_%Y%m%d_%H%M%S") if argument.lower() == "true" else argument).resolve())
+    return str(
+        Path(
+            time.strftime("recording_%Y%m%d_%H%M%S")
+            if argument.lower() == "true"
+            else argument
+        ).resolve()
+    )
 
 
 def bag_recorder(folder: str, topics: list[str], stops: Iterable[str] = ()) -> Any:
@@ -366,16 +477,26 @@ def bag_recorder(folder: str, topics: list[str], stops: Iterable[str] = ()) -> A
     published. ros2 bag is used if it is installed, else recorder_node. Raises RobotDynamicsError if the folder exists.
     """
     if Path(folder).exists():
-        raise RobotDynamicsError(f"{folder}: it exists already. Cure: give another folder for the bag")
+        raise RobotDynamicsError(
+            f"{folder}: it exists already. Cure: give another folder for the bag"
+        )
     if is_installed("ros2bag"):
         # --regex works in all distributions; Humble has positional topics, later ones --topics.
         pattern = f"^({'|'.join([*topics, *companions(topics), *stops])})$"
         line = ["ros2", "bag", "record", "--output", folder, "--regex", pattern]
-        return ExecuteProcess(cmd=line, output="screen", name="recorder", on_exit=end_on_failure)
+        return ExecuteProcess(
+            cmd=line, output="screen", name="recorder", on_exit=end_on_failure
+        )
     return Node(
         **program("recorder_node"),
         namespace=LaunchConfiguration("namespace"),
-        parameters=[{"output": ParameterValue(folder, value_type=str), "topics": topics, "report": "line"}],
+        parameters=[
+            {
+                "output": ParameterValue(folder, value_type=str),
+                "topics": topics,
+                "report": "line",
+            }
+        ],
         output="screen",
         on_exit=end_on_failure,
     )
@@ -389,4 +510,8 @@ def end_on_failure(event: Any, context: LaunchContext) -> list[Any]:
     """
     if event.returncode in SUCCESS or context.is_shutdown:
         return []
-    return [Shutdown(reason=f"{event.process_name} failed with exit code {event.returncode}")]
+    return [
+        Shutdown(
+            reason=f"{event.process_name} failed with exit code {event.returncode}"
+        )
+    ]

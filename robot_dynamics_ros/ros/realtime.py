@@ -63,7 +63,9 @@ def set_priority(priority: int) -> str | None:
     try:
         for thread in os.listdir("/proc/self/task"):
             try:
-                os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(priority))
+                os.sched_setscheduler(
+                    int(thread), os.SCHED_FIFO, os.sched_param(priority)
+                )
             except ProcessLookupError:
                 continue  # the thread has just ended
     except OSError as error:
@@ -106,8 +108,14 @@ def _memory_limit() -> int | None:
     soft, hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_MEMLOCK, (hard, hard))
-    capabilities = re.search(r"^CapEff:\s*(\w+)", Path("/proc/self/status").read_text(encoding="utf-8"), re.MULTILINE)
-    may_lock = capabilities is not None and int(capabilities[1], 16) >> _CAP_IPC_LOCK & 1
+    capabilities = re.search(
+        r"^CapEff:\s*(\w+)",
+        Path("/proc/self/status").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    may_lock = (
+        capabilities is not None and int(capabilities[1], 16) >> _CAP_IPC_LOCK & 1
+    )
     return None if hard == resource.RLIM_INFINITY or may_lock else hard
 
 

@@ -10,7 +10,10 @@ from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import TrajectoryError
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, different_names
+from robot_dynamics_ros.control.trajectory.points import (
+    TrajectoryPoints,
+    different_names,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _REST = 1e-8  # relative tolerance of the sums of coefficients that have to be zero
@@ -18,7 +21,11 @@ _STEP = Polynomial([0.0, 0.0, 0.0, 10.0, -15.0, 6.0])
 
 
 def point_to_point(
-    joint_names: Sequence[str], start: ArrayLike, goal: ArrayLike, duration: float, rate: float
+    joint_names: Sequence[str],
+    start: ArrayLike,
+    goal: ArrayLike,
+    duration: float,
+    rate: float,
 ) -> TrajectoryPoints:
     """Return a quintic from rest at `start` to rest at `goal`.
 
@@ -89,10 +96,18 @@ def quintic_then_sine(
             f"total_time {total_time} s leaves no time for the sine. Cure: give more than move_time {move_time} s"
         )
     times = time_grid(total_time, rate)
-    begin, middle = _per_joint("start", start, names), _per_joint("center", center, names)
-    size, hertz = _per_joint("amplitude", amplitude, names), _per_joint("frequency", frequency, names)
+    begin, middle = (
+        _per_joint("start", start, names),
+        _per_joint("center", center, names),
+    )
+    size, hertz = (
+        _per_joint("amplitude", amplitude, names),
+        _per_joint("frequency", frequency, names),
+    )
     if (hertz <= 0.0).any():
-        raise TrajectoryError(f"frequency is {hertz.tolist()} Hz. Cure: give positive numbers")
+        raise TrajectoryError(
+            f"frequency is {hertz.tolist()} Hz. Cure: give positive numbers"
+        )
     q, qd, qdd = quintic(times, begin, middle, move_time)
     local = np.maximum(times - move_time, 0.0)
     w = 2 * math.pi * hertz
@@ -110,7 +125,9 @@ def quintic_then_sine(
     )
 
 
-def quintic(times: Array, begin: Array, end: Array, duration: float) -> tuple[Array, Array, Array]:
+def quintic(
+    times: Array, begin: Array, end: Array, duration: float
+) -> tuple[Array, Array, Array]:
     """Return position, velocity and acceleration (m, k) of the quintic from rest at ``begin`` to rest at ``end`` (k,).
 
     The motion is from 0 to ``duration`` (s); ``times`` (m,), s, may be later.
@@ -184,15 +201,29 @@ def fourier(
     _require_rest(names, a, b)
     times = time_grid(move_time + cycles / base_frequency, rate)
     # Whole periods: the series starts and ends in the same state of rest.
-    wave = fourier_wave(np.maximum(times - move_time, 0.0), a, b, 2 * math.pi * base_frequency)
-    begin, middle = _per_joint("start", start, names), _per_joint("center", center, names)
+    wave = fourier_wave(
+        np.maximum(times - move_time, 0.0), a, b, 2 * math.pi * base_frequency
+    )
+    begin, middle = (
+        _per_joint("start", start, names),
+        _per_joint("center", center, names),
+    )
     first = fourier_wave(np.zeros(1), a, b, 2 * math.pi * base_frequency)[0][0] + middle
-    moves, series = quintic(times, begin, first, move_time), (middle + wave[0], wave[1], wave[2])
+    moves, series = (
+        quintic(times, begin, first, move_time),
+        (middle + wave[0], wave[1], wave[2]),
+    )
     moving = (times <= move_time)[:, np.newaxis]
-    return TrajectoryPoints(names, times, *(np.where(moving, *pair) for pair in zip(moves, series, strict=True)))
+    return TrajectoryPoints(
+        names,
+        times,
+        *(np.where(moving, *pair) for pair in zip(moves, series, strict=True)),
+    )
 
 
-def fourier_wave(times: Array, sine: Array, cosine: Array, w: float) -> tuple[Array, Array, Array]:
+def fourier_wave(
+    times: Array, sine: Array, cosine: Array, w: float
+) -> tuple[Array, Array, Array]:
     """Return q = sum_l a_l / (w l) sin(w l t) - b_l / (w l) cos(w l t) and its two derivatives, (m, k) each.
 
     `times` t (m,) are in s, `sine` a and `cosine` b (k, L) of k joints in rad/s or m/s; l is 1 to L, w is the angular
@@ -213,13 +244,20 @@ def _per_joint(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
     """Return ``values``, one number for all of the k joints or one for each, as (k,)."""
     array, k = np.asarray(values, dtype=np.float64), len(names)
     if array.shape not in ((), (k,)):
-        raise TrajectoryError(f"{name} has shape {array.shape}. Cure: give one number or one for each of {k} joints")
+        raise TrajectoryError(
+            f"{name} has shape {array.shape}. Cure: give one number or one for each of {k} joints"
+        )
     return np.full(k, array)
 
 
 def _coefficients(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
     array = np.asarray(values, dtype=np.float64)
-    if array.size == 0 or array.size % len(names) or (array.ndim == 2 and len(array) != len(names)) or array.ndim > 2:
+    if (
+        array.size == 0
+        or array.size % len(names)
+        or (array.ndim == 2 and len(array) != len(names))
+        or array.ndim > 2
+    ):
         raise TrajectoryError(
             f"{name} has shape {array.shape}. Cure: give equally many coefficients for each of {len(names)} joints"
         )
@@ -231,9 +269,15 @@ def _require_rest(names: tuple[str, ...], sine: Array, cosine: Array) -> None:
     order = np.arange(1, sine.shape[1] + 1)
     for quantity, cure, terms in (
         ("velocity", "choose sine coefficients with sum zero", sine),
-        ("acceleration", "choose cosine coefficients b_l with sum of l b_l zero, l = 1, 2, ...", cosine * order),
+        (
+            "acceleration",
+            "choose cosine coefficients b_l with sum of l b_l zero, l = 1, 2, ...",
+            cosine * order,
+        ),
     ):
-        for j in np.flatnonzero(np.abs(terms.sum(axis=1)) > _REST * np.abs(terms).sum(axis=1)).tolist():
+        for j in np.flatnonzero(
+            np.abs(terms.sum(axis=1)) > _REST * np.abs(terms).sum(axis=1)
+        ).tolist():
             raise TrajectoryError(
                 f"the series of joint '{names[j]}' does not start at rest: its {quantity} is not zero. Cure: {cure}"
             )

@@ -11,7 +11,11 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, joint_columns
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY
+from robot_dynamics_ros.dynamics.model.joint_limits import (
+    SOFT_LOWER,
+    SOFT_UPPER,
+    VELOCITY,
+)
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory
 
 _REACH, _PRISMATIC_REACH = 0.3, 0.05  # rad, m: largest amplitude of the sine
@@ -23,7 +27,8 @@ _STEP, _STEPS = 0.02, 200  # rad or m
 # of the limits of velocity, acceleration and jerk, and of the effort beyond gravity; the rest is for tracking errors
 _LIMIT_SHARE = 0.8
 _SHRINK, _SMALLEST = 0.9, 1e-3
-_FRICTION_SPEED = 1e-6  # rad/s or m/s, at which a joint that starts to move has its Coulomb friction
+# rad/s or m/s, at which a joint that starts to move has its Coulomb friction
+_FRICTION_SPEED = 1e-6
 
 
 class Ranges(NamedTuple):
@@ -36,7 +41,9 @@ class Ranges(NamedTuple):
 
 def _ranges(model: RobotModel) -> Ranges:
     rows = model.limit_rows
-    lower, upper = rows.limits[[SOFT_LOWER, SOFT_UPPER]] - rows.positions(np.zeros(model.n))
+    lower, upper = rows.limits[[SOFT_LOWER, SOFT_UPPER]] - rows.positions(
+        np.zeros(model.n)
+    )
     prismatic = [name in model.prismatic_joints for name in rows.names]
     most = np.where(prismatic, _PRISMATIC_REACH, _REACH)
     return Ranges(lower, upper, np.clip(_RANGE_SHARE * (upper - lower), 0.0, most))
@@ -62,7 +69,9 @@ def default_start(model: RobotModel) -> Array:
             weak = np.abs(gravity) > _HOLDING_SHARE * model.effort_limits
             if not weak.any():
                 return start
-            start = rows.nearest(start + direction * _STEP * weak * np.sign(gravity), lower, upper)
+            start = rows.nearest(
+                start + direction * _STEP * weak * np.sign(gravity), lower, upper
+            )
         candidates.append(start)
     return min(candidates, key=load)
 
@@ -73,17 +82,31 @@ def default_motion(model: RobotModel, start: Array) -> dict[str, object]:
     Each value is a list of n, by joint. From ``start`` (n,), rad or m, each joint moves away from its nearer position
     limit. Raises RobotDynamicsError if no joint has room to move, and for closed loops.
     """
-    n, factors, (lower, upper, reach) = model.n, model.limit_rows.factors, _ranges(model)
+    n, factors, (lower, upper, reach) = (
+        model.n,
+        model.limit_rows.factors,
+        _ranges(model),
+    )
     down, up = start - lower[:n], upper[:n] - start
     reach = np.clip(reach[:n], 0.0, 0.5 * np.maximum(np.maximum(up, down), 0.0))
     way = np.where(up >= down, 1.0, -1.0)
-    for row, low, high in zip(factors, lower[n:] - factors @ start, upper[n:] - factors @ start, strict=True):
-        parts = 2.0 * row * way * reach  # each joint moves over its range with a frequency of its own
-        for room, travel in ((high, parts[parts > 0.0].sum()), (-low, -parts[parts < 0.0].sum())):
+    for row, low, high in zip(
+        factors, lower[n:] - factors @ start, upper[n:] - factors @ start, strict=True
+    ):
+        # each joint moves over its range with a frequency of its own
+        parts = 2.0 * row * way * reach
+        for room, travel in (
+            (high, parts[parts > 0.0].sum()),
+            (-low, -parts[parts < 0.0].sum()),
+        ):
             if travel > room:
                 reach[row != 0.0] *= max(room, 0.0) / travel
     if model.loops or not reach.any():
-        cause = "closed loops have no default motion" if model.loops else "the position limits leave no room to move"
+        cause = (
+            "closed loops have no default motion"
+            if model.loops
+            else "the position limits leave no room to move"
+        )
         raise RobotDynamicsError(
             f"{model.name}: {cause}. Cure: --trajectory with a JointTrajectory, or correct the limits in the URDF"
         )
@@ -94,7 +117,9 @@ def default_motion(model: RobotModel, start: Array) -> dict[str, object]:
     }
 
 
-def scaled_to_limits(model: RobotModel, points: TrajectoryPoints, start: Array) -> tuple[TrajectoryPoints, Array]:
+def scaled_to_limits(
+    model: RobotModel, points: TrajectoryPoints, start: Array
+) -> tuple[TrajectoryPoints, Array]:
     """Return the points, moved towards the first one until all limits hold, and the factors (k,).
 
     The limits are those of velocity, acceleration, jerk and effort. ``points`` of k joints have velocities and
@@ -119,23 +144,37 @@ def scaled_to_limits(model: RobotModel, points: TrajectoryPoints, start: Array) 
         )
     allowed = held + _LIMIT_SHARE * (limits - held)
     speed = np.abs(qd).max(axis=0)
-    factor = np.minimum(1.0, _LIMIT_SHARE * model.velocity_limits / np.maximum(speed, 1e-9))
+    factor = np.minimum(
+        1.0, _LIMIT_SHARE * model.velocity_limits / np.maximum(speed, 1e-9)
+    )
     jerk = np.diff(qdd, axis=0) / np.diff(points.times)[:, None]
     slowest = np.minimum(model.acceleration_limits, model.deceleration_limits)
     for limit, rate in ((slowest, qdd), (model.jerk_limits, jerk)):
-        factor = np.minimum(factor, _LIMIT_SHARE * limit / np.abs(rate).max(axis=0, initial=1e-9))
-    friction = [np.abs(model.friction_torque(start, np.full(model.n, v))) for v in (_FRICTION_SPEED, -_FRICTION_SPEED)]
+        factor = np.minimum(
+            factor, _LIMIT_SHARE * limit / np.abs(rate).max(axis=0, initial=1e-9)
+        )
+    friction = [
+        np.abs(model.friction_torque(start, np.full(model.n, v)))
+        for v in (_FRICTION_SPEED, -_FRICTION_SPEED)
+    ]
     factor[held + np.maximum(*friction) > allowed] = 0.0
     rows = model.limit_rows
-    for _ in rows.factors:  # coordinates of a row have one factor, which then scales the motion of the row, too
-        for row, most in zip(rows.factors, rows.limits[VELOCITY, model.n :], strict=True):
+    # coordinates of a row have one factor, which then scales the motion of the row, too
+    for _ in rows.factors:
+        for row, most in zip(
+            rows.factors, rows.limits[VELOCITY, model.n :], strict=True
+        ):
             largest = _LIMIT_SHARE * most / max(np.abs(qd @ row).max(), 1e-9)
             factor[row != 0.0] = min(factor[row != 0.0].min(), largest)
 
     def fits() -> bool:
         return all(
             (
-                np.abs(model.inverse_dynamics(start + q, v, a) + model.friction_torque(start + q, v, qdd=a)) <= allowed
+                np.abs(
+                    model.inverse_dynamics(start + q, v, a)
+                    + model.friction_torque(start + q, v, qdd=a)
+                )
+                <= allowed
             ).all()
             for q, v, a in zip(factor * change, factor * qd, factor * qdd, strict=True)
         )

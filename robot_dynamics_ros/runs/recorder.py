@@ -19,7 +19,11 @@ from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note, Now, Out
 from robot_dynamics_ros.control.safety import Transition
 from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
 from robot_dynamics_ros.control.status import StatusReport, in_words, plain
-from robot_dynamics_ros.recordings.bags.storage import DIAGNOSTIC_ARRAY, BagWriter, message_types
+from robot_dynamics_ros.recordings.bags.storage import (
+    DIAGNOSTIC_ARRAY,
+    BagWriter,
+    message_types,
+)
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 
 COMMANDS = "/computed_torque_node/command_states"
@@ -43,11 +47,17 @@ class NodeTimers:
     ``session.tick`` at this rate.
     """
 
-    def __init__(self, session: ControllerSession, settings: ControllerSettings) -> None:
+    def __init__(
+        self, session: ControllerSession, settings: ControllerSettings
+    ) -> None:
         self._session = session
-        self._period = round(1e9 / settings.update_rate) if settings.update_rate > 0.0 else 0
+        self._period = (
+            round(1e9 / settings.update_rate) if settings.update_rate > 0.0 else 0
+        )
         # After this gap (s) the fallback no longer changes; later checks are skipped.
-        self._patience = settings.safety.state_timeout + settings.safety.stale_hold_time + 1.0
+        self._patience = (
+            settings.safety.state_timeout + settings.safety.stale_hold_time + 1.0
+        )
         self._watch: float = math.inf
         self._tick: float = math.inf
         self._last: int | None = None
@@ -59,7 +69,10 @@ class NodeTimers:
         """
         if self._last is None:
             self._last = at
-            self._watch, self._tick = at + _WATCH_PERIOD, at + self._period if self._period else math.inf
+            self._watch, self._tick = (
+                at + _WATCH_PERIOD,
+                at + self._period if self._period else math.inf,
+            )
         while (then := min(self._watch, self._tick)) <= at:
             now = time_of(int(then))
             if self._tick <= self._watch:
@@ -69,7 +82,9 @@ class NodeTimers:
                 output = self._session.watch(now)
                 self._watch += round(self._session.watch_period * 1e9)
                 yield now.stamp, output
-                if (then - self._last) * 1e-9 > self._patience or math.isinf(self._patience):
+                if (then - self._last) * 1e-9 > self._patience or math.isinf(
+                    self._patience
+                ):
                     self._watch = at + _WATCH_PERIOD
         self._last = at
 
@@ -97,11 +112,15 @@ class SessionRecorder:
     manager it closes the bag, and removes a bag without any command: that of a refused run.
     """
 
-    def __init__(self, writer: BagWriter, commands: str, session: ControllerSession) -> None:
+    def __init__(
+        self, writer: BagWriter, commands: str, session: ControllerSession
+    ) -> None:
         """Create a recorder of ``session`` to the bag of ``writer``; ``commands`` is the topic of the commands."""
         self.count = 0
         self._writer, self._commands, self._session = writer, commands, session
-        self._joint_state = JointStateWriter(session.arm.robot.joint_names, numbered=True)
+        self._joint_state = JointStateWriter(
+            session.arm.robot.joint_names, numbered=True
+        )
         self._number = 0
         self._saturated: Counter[str] = Counter()
         self._transitions: list[Transition] = []
@@ -120,7 +139,9 @@ class SessionRecorder:
 
     def outcome(self, states: int) -> Replay:
         """Return the summary of all that was written; ``states`` is the number of states that the caller has read."""
-        return Replay(states, self.count, tuple(self._transitions), dict(self._saturated))
+        return Replay(
+            states, self.count, tuple(self._transitions), dict(self._saturated)
+        )
 
     def write(self, at: int, output: Output) -> None:
         """Write commands, changes of mode and notes of ``output``, with the time of arrival ``at`` (ns) of its cause.
@@ -136,7 +157,9 @@ class SessionRecorder:
             if output.number != self._number:
                 self._number = output.number
                 self._saturated.update(command.saturated)
-            data = self._joint_state.write(output.answered, desired.q, desired.qd, command.effort, self._number)
+            data = self._joint_state.write(
+                output.answered, desired.q, desired.qd, command.effort, self._number
+            )
             self._writer.write(self._commands, at, data)
             self.count += 1
         for transition in output.transitions:
@@ -145,9 +168,13 @@ class SessionRecorder:
         for note in output.notes:
             self.log(at, note)
 
-    def _write_transition(self, at: int, transition: Transition, controller: Controller) -> None:
+    def _write_transition(
+        self, at: int, transition: Transition, controller: Controller
+    ) -> None:
         self._transitions.append(transition)
-        words = in_words(transition, "fault_reset: auto; a recording has no call of clear_fault")
+        words = in_words(
+            transition, "fault_reset: auto; a recording has no call of clear_fault"
+        )
         self.log(at, words._replace(level=WARN))
         now = time_of(at)
         self._status = self._status or StatusReport(now.steady)
@@ -165,13 +192,19 @@ class SessionRecorder:
                     message=status.message,
                     hardware_id=self._session.arm.robot.name,
                     values=[
-                        types["diagnostic_msgs/msg/KeyValue"](key=key, value=plain(value))
+                        types["diagnostic_msgs/msg/KeyValue"](
+                            key=key, value=plain(value)
+                        )
                         for key, value in status.values.items()
                     ],
                 )
             ],
         )
-        self._writer.write(DIAGNOSTICS, at, bytes(message_types().serialize_cdr(message, DIAGNOSTIC_ARRAY)))
+        self._writer.write(
+            DIAGNOSTICS,
+            at,
+            bytes(message_types().serialize_cdr(message, DIAGNOSTIC_ARRAY)),
+        )
 
     def log(self, at: int, note: Note) -> None:
         """Log a note for time of arrival ``at`` (ns); one that the node throttles (with a period) only once."""

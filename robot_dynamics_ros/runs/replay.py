@@ -13,7 +13,10 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import BagError, did_you_mean
 from robot_dynamics_ros.base.progress import progress
-from robot_dynamics_ros.control.configuration.parameters import CONFIGURATION_TOPIC, Configuration
+from robot_dynamics_ros.control.configuration.parameters import (
+    CONFIGURATION_TOPIC,
+    Configuration,
+)
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.interface import Sample, UnusableSample
 from robot_dynamics_ros.control.laws import LAWS
@@ -22,7 +25,12 @@ from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags.diagnostics import read_statuses
-from robot_dynamics_ros.recordings.bags.reader import BagReader, command_topic, find_topic, require_topic
+from robot_dynamics_ros.recordings.bags.reader import (
+    BagReader,
+    command_topic,
+    find_topic,
+    require_topic,
+)
 from robot_dynamics_ros.recordings.bags.storage import (
     BOOL,
     DIAGNOSTIC_ARRAY,
@@ -34,8 +42,19 @@ from robot_dynamics_ros.recordings.bags.storage import (
     text_message,
 )
 from robot_dynamics_ros.recordings.messages.inputs import INPUTS, TARGETS, InputReader
-from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader, renaming, stamp_of
-from robot_dynamics_ros.runs.recorder import COMMANDS, DIAGNOSTICS, NodeTimers, Replay, SessionRecorder, time_of
+from robot_dynamics_ros.recordings.messages.joint_state import (
+    JointStateReader,
+    renaming,
+    stamp_of,
+)
+from robot_dynamics_ros.runs.recorder import (
+    COMMANDS,
+    DIAGNOSTICS,
+    NodeTimers,
+    Replay,
+    SessionRecorder,
+    time_of,
+)
 
 _LATE = (Cause.STATE_STALE, Cause.CLOCK_JUMPED_AHEAD)  # faults by times of arrival
 
@@ -44,7 +63,11 @@ _logger = logging.getLogger(__name__)
 
 def commands_of(reader: BagReader, given: str | None = None) -> str:
     """Return ``given``, with a slash in front, else the bag's topic of commands or, without one, the node's."""
-    return f"/{given.removeprefix('/')}" if given is not None else command_topic(reader) or COMMANDS
+    return (
+        f"/{given.removeprefix('/')}"
+        if given is not None
+        else command_topic(reader) or COMMANDS
+    )
 
 
 def replay(
@@ -95,29 +118,51 @@ def replay(
     """
     given = dict(topics or {})
     # A recording may begin in the middle of a motion.
-    settings = replace(settings, safety=replace(settings.safety, activation_max_velocity=math.inf))
+    settings = replace(
+        settings, safety=replace(settings.safety, activation_max_velocity=math.inf)
+    )
     with ExitStack() as stack:
         reader = stack.enter_context(BagReader(bag))
         stops = () if configuration is None else configuration.emergency_stop_topics
-        names, joint_states = _inputs(reader, given, stops, LAWS[settings.law].task_space)
+        names, joint_states = _inputs(
+            reader, given, stops, LAWS[settings.law].task_space
+        )
         commands = commands_of(reader, given.get("command_states"))
         written = {commands: JOINT_STATE, DIAGNOSTICS: DIAGNOSTIC_ARRAY}
         configuration_topic = f"{commands.rpartition('/')[0]}/{CONFIGURATION_TOPIC}"
         if configuration is not None:
             written[configuration_topic] = TEXT
-        topics_read = {*names, commands, *(topic for topic, kind in reader.topics.items() if kind == DIAGNOSTIC_ARRAY)}
-        recorded = list(progress(reader.messages(topics_read), "reading", reader.count(topics_read)))
+        topics_read = {
+            *names,
+            commands,
+            *(
+                topic
+                for topic, kind in reader.topics.items()
+                if kind == DIAGNOSTIC_ARRAY
+            ),
+        }
+        recorded = list(
+            progress(reader.messages(topics_read), "reading", reader.count(topics_read))
+        )
         arrivals, answered = _times(recorded, joint_states, commands)
-        played = range(answered[0], answered[-1] + 1) if answered else range(len(arrivals))
-        session = ControllerSession(model, settings, configuration is not None and configuration.simulated_time)
+        played = (
+            range(answered[0], answered[-1] + 1) if answered else range(len(arrivals))
+        )
+        session = ControllerSession(
+            model, settings, configuration is not None and configuration.simulated_time
+        )
         writer = BagWriter(output, written, {configuration_topic: [LATCHED]})
         recorder = stack.enter_context(SessionRecorder(writer, commands, session))
         renamed = renaming(rename or {})
         inputs = InputReader(session, joint_states, renamed)
         timers = NodeTimers(session, settings)
-        first = next((message.data for message in recorded if message.topic == commands), b"")
+        first = next(
+            (message.data for message in recorded if message.topic == commands), b""
+        )
         command = JointStateReader(model.joint_names, commands, renamed).sample(first)
-        session.activate(activation_check, _held_position(command) if answered else None)
+        session.activate(
+            activation_check, _held_position(command) if answered else None
+        )
         states, index = 0, 0
         inputs_recorded = [message for message in recorded if message.topic in names]
         for message in progress(inputs_recorded, "replay", len(inputs_recorded)):
@@ -133,18 +178,27 @@ def replay(
                 if index <= played.start:
                     continue
                 if states == 0 and configuration is not None:
-                    writer.write(configuration_topic, at, text_message(configuration.text()))
+                    writer.write(
+                        configuration_topic, at, text_message(configuration.text())
+                    )
                 states += 1
-            recorder.write(at, inputs.receive(names[message.topic], message.data, time_of(at)))
+            recorder.write(
+                at, inputs.receive(names[message.topic], message.data, time_of(at))
+            )
         if not recorder.count:
             assert session.controller is not None
             reason = session.controller.estimator.trouble.partition(". Cure: ")[0]
-            raise BagError(f"{bag}: no command was computed: {reason}. Cure: give --rename, --topic or another --robot")
+            raise BagError(
+                f"{bag}: no command was computed: {reason}. Cure: give --rename, --topic or another --robot"
+            )
         return recorder.outcome(states)
 
 
 def _inputs(
-    reader: BagReader, given: Mapping[str, str], stops: Sequence[str], follows_targets: bool
+    reader: BagReader,
+    given: Mapping[str, str],
+    stops: Sequence[str],
+    follows_targets: bool,
 ) -> tuple[dict[str, str], str]:
     """Return the names of the inputs by topic of the bag, and the topic of joint_states.
 
@@ -154,15 +208,20 @@ def _inputs(
     known = (*INPUTS, "command_states")
     if unknown := sorted(set(given) - set(known)):
         cure = f"use {', '.join(known)}{did_you_mean(unknown[0], known)}"
-        raise BagError(f"{reader.path}: unknown input {', '.join(unknown)}. Cure: {cure}")
+        raise BagError(
+            f"{reader.path}: unknown input {', '.join(unknown)}. Cure: {cure}"
+        )
     sources = {
         name: find_topic(reader, name, kind, given.get(name), stops)
         for name, kind in INPUTS.items()
-        if name not in TARGETS or follows_targets  # else unrelated topics may have these names
+        # else unrelated topics may have these names
+        if name not in TARGETS or follows_targets
     }
     joint_states = sources["joint_states"]
     if joint_states is None:
-        raise BagError(f"{reader.path}: no topic joint_states. Cure: give its name, as joint_states=/arm/joint_states")
+        raise BagError(
+            f"{reader.path}: no topic joint_states. Cure: give its name, as joint_states=/arm/joint_states"
+        )
     names = {topic: name for name, topic in sources.items() if topic is not None}
     for topic in set(stops).intersection(reader.topics):
         require_topic(reader, topic, BOOL)
@@ -170,25 +229,43 @@ def _inputs(
     return names, joint_states
 
 
-def _times(recorded: list[Message], joint_states: str, commands: str) -> tuple[list[int], list[int]]:
+def _times(
+    recorded: list[Message], joint_states: str, commands: str
+) -> tuple[list[int], list[int]]:
     """Return the ``arrival_times`` of all joint states, and the indices of those that a recorded command answers."""
     states, answers = (
-        np.array([stamp_of(message.data) or 0 for message in recorded if message.topic == topic], dtype=np.int64)
+        np.array(
+            [
+                stamp_of(message.data) or 0
+                for message in recorded
+                if message.topic == topic
+            ],
+            dtype=np.int64,
+        )
         for topic in (joint_states, commands)
     )
-    received = [message.received for message in recorded if message.topic == joint_states]
+    received = [
+        message.received for message in recorded if message.topic == joint_states
+    ]
     reported = [
         message.received
         for message in recorded
         if message.kind == DIAGNOSTIC_ARRAY
-        and any(status.before and status.cause in _LATE for status in read_statuses(message) or ())
+        and any(
+            status.before and status.cause in _LATE
+            for status in read_statuses(message) or ()
+        )
     ]
     answered = np.flatnonzero(np.isin(states, answers))
     chosen = answered if len(answered) else np.arange(len(states))
-    return arrival_times(np.array(received), states, chosen, np.array(reported)).tolist(), answered.tolist()
+    return arrival_times(
+        np.array(received), states, chosen, np.array(reported)
+    ).tolist(), answered.tolist()
 
 
-def arrival_times(received: IntArray, stamps: IntArray, answered: IntArray, reported: IntArray) -> IntArray:
+def arrival_times(
+    received: IntArray, stamps: IntArray, answered: IntArray, reported: IntArray
+) -> IntArray:
     """Return the times of arrival (m,) of m states at the controller; all times are in ns.
 
     The recorder received them at ``received`` (m,), possibly later than the controller did: an answered state counts as
@@ -212,9 +289,13 @@ def arrival_times(received: IntArray, stamps: IntArray, answered: IntArray, repo
     # A clock that jumps back or stands still starts anew, as do the states around a report.
     jumps = np.flatnonzero(np.diff(stamps[answered]) <= 0) + 1
     late = np.searchsorted(received[answered], reported)
-    starts = np.unique(np.concatenate([jumps, *(np.maximum(late - k, 0) for k in range(3))]))
+    starts = np.unique(
+        np.concatenate([jumps, *(np.maximum(late - k, 0) for k in range(3))])
+    )
     for part in np.split(answered, starts):
-        arrivals[part] = stamps[part] + np.minimum.accumulate(received[part] - stamps[part])
+        arrivals[part] = stamps[part] + np.minimum.accumulate(
+            received[part] - stamps[part]
+        )
     return np.minimum.accumulate(arrivals[::-1])[::-1]
 
 

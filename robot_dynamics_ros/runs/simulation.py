@@ -27,7 +27,14 @@ from robot_dynamics_ros.recordings.messages.cdr import FLOAT64_MULTI_ARRAY, Effo
 from robot_dynamics_ros.recordings.messages.inputs import InputReader
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.recordings.messages.joint_trajectory import write_trajectory
-from robot_dynamics_ros.runs.recorder import COMMANDS, DIAGNOSTICS, NodeTimers, Replay, SessionRecorder, time_of
+from robot_dynamics_ros.runs.recorder import (
+    COMMANDS,
+    DIAGNOSTICS,
+    NodeTimers,
+    Replay,
+    SessionRecorder,
+    time_of,
+)
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
 STATES = "/joint_states"
@@ -95,12 +102,17 @@ def simulate_to_bag(
         If the bag cannot be written. Messages written before an error remain, if they have a command.
     """
     session = ControllerSession(model, settings)
-    writer = BagWriter(output, _TOPICS, {DESCRIPTION: [LATCHED], _CONFIGURATION: [LATCHED]})
+    writer = BagWriter(
+        output, _TOPICS, {DESCRIPTION: [LATCHED], _CONFIGURATION: [LATCHED]}
+    )
     with SessionRecorder(writer, COMMANDS, session) as recorder:
         inputs = InputReader(session)
         session.activate(activation_check)
         timers = NodeTimers(session, settings)
-        states, efforts = JointStateWriter(arm.joint_names), EffortWriter(len(arm.joint_names))
+        states, efforts = (
+            JointStateWriter(arm.joint_names),
+            EffortWriter(len(arm.joint_names)),
+        )
 
         def take(at: int, output: Output) -> None:
             """Write the output, and pass the command to the arm."""
@@ -114,10 +126,13 @@ def simulate_to_bag(
 
         step = round(period * _SECOND)
         if configuration is not None:
-            writer.write(DESCRIPTION, step, text_message(configuration.robot_description))
+            writer.write(
+                DESCRIPTION, step, text_message(configuration.robot_description)
+            )
             writer.write(_CONFIGURATION, step, text_message(configuration.text()))
         count = math.ceil((START_DELAY + duration) / period) + 1
-        sent = int(0.5 * START_DELAY / period)  # when a controller of whatever rate holds the arm already
+        # when a controller of whatever rate holds the arm already
+        sent = int(0.5 * START_DELAY / period)
         for cycle in progress(range(count), "simulation", count):
             now = step * (1 + cycle)
             for at, result in timers.until(now):
@@ -126,7 +141,10 @@ def simulate_to_bag(
             writer.write(STATES, now, state)
             take(now, inputs.receive("joint_states", state, time_of(now)))
             if cycle == sent:
-                if session.controller is not None and session.controller.mode is not Mode.ACTIVE:
+                if (
+                    session.controller is not None
+                    and session.controller.mode is not Mode.ACTIVE
+                ):
                     return recorder.outcome(cycle + 1)
                 at = now + step // 2
                 for then, result in timers.until(at):

@@ -16,7 +16,11 @@ from robot_dynamics_ros.control.trajectory.points import (
     different_names,
 )
 
-_MESSAGE, _POINT, _TIME = ("header", "joint_names", "points"), (*FIELDS, "time_from_start"), ("sec", "nanosec")
+_MESSAGE, _POINT, _TIME = (
+    ("header", "joint_names", "points"),
+    (*FIELDS, "time_from_start"),
+    ("sec", "nanosec"),
+)
 
 
 def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
@@ -30,11 +34,19 @@ def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
     """
     try:
         text = Path(path).read_bytes()
-        documents = [document for document in load_documents(text, str(path)) if document is not None]
+        documents = [
+            document
+            for document in load_documents(text, str(path))
+            if document is not None
+        ]
     except OSError as error:
-        raise TrajectoryError(f"{path}: cannot read it: {error.strerror}. Cure: check the path") from None
+        raise TrajectoryError(
+            f"{path}: cannot read it: {error.strerror}. Cure: check the path"
+        ) from None
     except NotPlainYaml as error:
-        raise TrajectoryError(f"{path}: not plain YAML: {error}. Cure: correct the file") from None
+        raise TrajectoryError(
+            f"{path}: not plain YAML: {error}. Cure: correct the file"
+        ) from None
     if len(documents) != 1:
         raise TrajectoryError(f"{path}: {len(documents)} messages. Cure: keep one")
     try:
@@ -46,7 +58,9 @@ def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
 
 
 def _trajectory(message: Any) -> TrajectoryPoints:
-    if not isinstance(message, dict) or not all(isinstance(message.get(k), list) for k in ("joint_names", "points")):
+    if not isinstance(message, dict) or not all(
+        isinstance(message.get(k), list) for k in ("joint_names", "points")
+    ):
         raise TrajectoryError(
             "no lists joint_names and points. Cure: write a JointTrajectory as `ros2 topic echo --full-length` shows "
             "it; give a parameter file, as robot_dynamics excite writes it, with --config"
@@ -57,7 +71,9 @@ def _trajectory(message: Any) -> TrajectoryPoints:
     times = []
     for i, point in enumerate(message["points"]):
         if not isinstance(point, dict):
-            raise TrajectoryError(f"point {i} is {point!r}. Cure: give positions and time_from_start")
+            raise TrajectoryError(
+                f"point {i} is {point!r}. Cure: give positions and time_from_start"
+            )
         _check_keys(point, _POINT, f"point {i}")
         times.append(_seconds(i, point.get("time_from_start")))
         for field in FIELDS:
@@ -71,7 +87,9 @@ def _seconds(i: int, time: Any) -> float:
     sec, nanosec = (table.get(key, 0) for key in _TIME)
     whole = all(type(value) is int for value in (sec, nanosec))  # False for a bool
     if not (table and whole and 0 <= sec < 2**31 and 0 <= nanosec < 10**9):
-        raise TrajectoryError(f"point {i} has the time_from_start {time!r}. Cure: give {{sec: 1, nanosec: 500000000}}")
+        raise TrajectoryError(
+            f"point {i} has the time_from_start {time!r}. Cure: give {{sec: 1, nanosec: 500000000}}"
+        )
     return float(sec + nanosec * 1e-9)
 
 
@@ -88,7 +106,11 @@ def _numbers(i: int, field: str, values: Any) -> list[float]:
         return []
     if isinstance(values, list):
         if "..." in values:
-            raise TrajectoryError(f"point {i}: {field} are truncated. Cure: use `ros2 topic echo --full-length`")
+            raise TrajectoryError(
+                f"point {i}: {field} are truncated. Cure: use `ros2 topic echo --full-length`"
+            )
         if all(is_number(value) for value in values):
             return [float(value) for value in values]
-    raise TrajectoryError(f"point {i} has the {field} {values!r}. Cure: give a list of numbers")
+    raise TrajectoryError(
+        f"point {i} has the {field} {values!r}. Cure: give a list of numbers"
+    )

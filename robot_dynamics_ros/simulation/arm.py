@@ -15,7 +15,14 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.joint_limits import LOWER, UPPER, VELOCITY
 from robot_dynamics_ros.dynamics.model.model_data import views
 from robot_dynamics_ros.simulation.step import row
-from robot_dynamics_ros.simulation.step.arrays import Arm, Coupled, Joints, Kind, Looped, Separable
+from robot_dynamics_ros.simulation.step.arrays import (
+    Arm,
+    Coupled,
+    Joints,
+    Kind,
+    Looped,
+    Separable,
+)
 
 _SAME = 1e-12  # relative: directions that differ by less are one constraint row
 
@@ -48,7 +55,13 @@ def initial_modes(joints: Joints, velocity: Array) -> IntArray:
     """
     rates = velocity if len(joints.directions) == 0 else joints.directions @ velocity
     dry = np.zeros(len(joints.ranges))
-    dry_columns = [layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC, layout.LOAD_DRIVING, layout.LOAD_BACKDRIVING]
+    dry_columns = [
+        layout.COULOMB,
+        layout.COULOMB_NEGATIVE,
+        layout.STATIC,
+        layout.LOAD_DRIVING,
+        layout.LOAD_BACKDRIVING,
+    ]
     levels = joints.friction[:, dry_columns]
     np.maximum.at(dry, joints.rows, levels.max(axis=1))
     # A row without Coulomb friction is never stuck, even at rest.
@@ -56,7 +69,9 @@ def initial_modes(joints: Joints, velocity: Array) -> IntArray:
     return np.where((rates == 0.0) & (dry > 0.0), row.STUCK, slips).astype(np.int64)
 
 
-def stuck_joints(model: RobotModel, joints: Joints, velocity: Array, modes: IntArray) -> NDArray[np.bool_]:
+def stuck_joints(
+    model: RobotModel, joints: Joints, velocity: Array, modes: IntArray
+) -> NDArray[np.bool_]:
     """Return an array (..., n): True for coordinates held at rest by friction, and not by a limit.
 
     ``model`` and ``joints`` are of the same robot, ``velocity`` (..., n) and ``modes`` (..., K) its state. A robot with
@@ -65,7 +80,9 @@ def stuck_joints(model: RobotModel, joints: Joints, velocity: Array, modes: IntA
     if len(joints.directions) == 0:
         return np.equal(modes, row.STUCK)
     moves = joints.directions != 0.0
-    at_limit = (moves & np.isin(modes, (row.AT_LOWER, row.AT_UPPER))[..., None]).any(axis=-2)
+    at_limit = (moves & np.isin(modes, (row.AT_LOWER, row.AT_UPPER))[..., None]).any(
+        axis=-2
+    )
     reach = np.ones_like(moves) if model.loops else moves
     sticks = (reach & (modes == row.STUCK)[..., None]).any(axis=-2)
     return np.asarray((velocity == 0.0) & sticks & ~at_limit)
@@ -79,7 +96,9 @@ def _loops(model: RobotModel) -> Loops:
             frame = model.link_frames[link]
             bodies.append(frame.body)
             points.append(frame.position + frame.rotation @ point)
-    return Loops(np.array(bodies, np.int64).reshape(-1, 2), np.array(points).reshape(-1, 6))
+    return Loops(
+        np.array(bodies, np.int64).reshape(-1, 2), np.array(points).reshape(-1, 6)
+    )
 
 
 def _rows(matrix: Array) -> tuple[IntArray, Array, Array]:
@@ -105,7 +124,10 @@ def _rows(matrix: Array) -> tuple[IntArray, Array, Array]:
 def _rotors(model: RobotModel, rows: IntArray, count: int) -> Array:
     """Return the inertia (count,) that the rows of independent joints have from rotors that follow this joint alone."""
     joints, inertias = len(model.moving_joints), np.zeros(count)
-    matrix, rotors = model.coupling_matrix[joints:], model.inertial_parameters[PARAMETERS * joints :]
+    matrix, rotors = (
+        model.coupling_matrix[joints:],
+        model.inertial_parameters[PARAMETERS * joints :],
+    )
     alone = (matrix != 0.0).sum(axis=1) == 1
     reflected = rotors[alone] @ matrix[alone] ** 2
     for k, name in zip(rows, model.moving_joints, strict=True):
@@ -118,15 +140,26 @@ def _ranges(model: RobotModel, directions: Array) -> Array:
     """Return the limits (K, 3) of the rows with these directions, with the columns of module ``row``."""
     limits = model.limit_rows
     ranges = np.tile([-math.inf, math.inf, math.inf], (len(directions), 1))
-    vectors, offsets = np.vstack([np.eye(model.n), limits.factors]), limits.positions(np.zeros(model.n))
+    vectors, offsets = (
+        np.vstack([np.eye(model.n), limits.factors]),
+        limits.positions(np.zeros(model.n)),
+    )
     factors = vectors[np.arange(len(vectors)), (vectors != 0.0).argmax(axis=1)]
-    for i, k in np.argwhere(_equal((vectors / factors[:, None])[:, None], directions)).tolist():
+    for i, k in np.argwhere(
+        _equal((vectors / factors[:, None])[:, None], directions)
+    ).tolist():
         low, high = sorted((limits.limits[[LOWER, UPPER], i] - offsets[i]) / factors[i])
         fastest = limits.limits[VELOCITY, i] / abs(factors[i])
-        ranges[k] = max(ranges[k, 0], low), min(ranges[k, 1], high), min(ranges[k, 2], fastest)
+        ranges[k] = (
+            max(ranges[k, 0], low),
+            min(ranges[k, 1], high),
+            min(ranges[k, 2], fastest),
+        )
     return ranges
 
 
 def _equal(one: Array, other: Array) -> NDArray[np.bool_]:
     """Return True where directions (..., n) are equal but for rounding errors."""
-    return np.asarray(np.abs(one - other).max(axis=-1) <= _SAME * np.abs(one).max(axis=-1))
+    return np.asarray(
+        np.abs(one - other).max(axis=-1) <= _SAME * np.abs(one).max(axis=-1)
+    )

@@ -20,13 +20,17 @@ from robot_dynamics_ros.simulation.step.integrators import INTEGRATORS
 def check_integrator(integrator: str) -> None:
     """Raise RobotDynamicsError unless ``integrator`` is "rk4" or "semi_implicit"."""
     if integrator not in INTEGRATORS:
-        raise RobotDynamicsError(f'no integrator "{integrator}". Cure: use one of {", ".join(INTEGRATORS)}')
+        raise RobotDynamicsError(
+            f'no integrator "{integrator}". Cure: use one of {", ".join(INTEGRATORS)}'
+        )
 
 
 def check_step_size(step_size: float) -> None:
     """Raise RobotDynamicsError unless the step size (s) is positive and finite."""
     if not (math.isfinite(step_size) and step_size > 0.0):
-        raise RobotDynamicsError(f"step_size is {step_size!r} s. Cure: give a positive number such as 0.001")
+        raise RobotDynamicsError(
+            f"step_size is {step_size!r} s. Cure: give a positive number such as 0.001"
+        )
 
 
 def check_count(count: int) -> None:
@@ -35,7 +39,9 @@ def check_count(count: int) -> None:
         raise RobotDynamicsError(f"count is {count}. Cure: give at least 1")
 
 
-def finite(model: RobotModel, name: str, value: ArrayLike, plants: tuple[int, ...] = ()) -> Array:
+def finite(
+    model: RobotModel, name: str, value: ArrayLike, plants: tuple[int, ...] = ()
+) -> Array:
     """Return ``value`` as an array of finite numbers (n,) or (*plants, n).
 
     ``name`` is the name of the argument in messages. ``plants`` is () for one plant, (N,) for a batch. Raises
@@ -50,7 +56,9 @@ def finite(model: RobotModel, name: str, value: ArrayLike, plants: tuple[int, ..
     if len(bad):
         plant = f"plant {bad[0, 0]}: " if array.ndim > 1 else ""
         joint, number = model.joint_names[bad[0, -1]], float(array[tuple(bad[0])])
-        raise RobotDynamicsError(f'{name}: {plant}joint "{joint}": {number} is not finite. Cure: give a finite number')
+        raise RobotDynamicsError(
+            f'{name}: {plant}joint "{joint}": {number} is not finite. Cure: give a finite number'
+        )
     return array
 
 
@@ -71,7 +79,10 @@ def finite_wrenches(model: RobotModel, wrenches: Mapping[str, ArrayLike]) -> Arr
 
 
 def initial_state(
-    model: RobotModel, positions: ArrayLike | None, velocities: ArrayLike | None, plants: tuple[int, ...] = ()
+    model: RobotModel,
+    positions: ArrayLike | None,
+    velocities: ArrayLike | None,
+    plants: tuple[int, ...] = (),
 ) -> tuple[Array, Array]:
     """Return initial positions and velocities (*plants, n), as new arrays.
 
@@ -84,12 +95,23 @@ def initial_state(
         positions = model.limit_rows.within(np.zeros(model.n))
     if velocities is None:
         velocities = np.zeros(model.n)
-    position = np.broadcast_to(finite(model, "initial_positions", positions, plants), shape)
-    velocity = np.broadcast_to(finite(model, "initial_velocities", velocities, plants), shape)
+    position = np.broadcast_to(
+        finite(model, "initial_positions", positions, plants), shape
+    )
+    velocity = np.broadcast_to(
+        finite(model, "initial_velocities", velocities, plants), shape
+    )
     return position.copy(), velocity.copy()
 
 
-def failure(model: RobotModel, status: int, joint: int, time: float, step_size: float, position: Array) -> str:
+def failure(
+    model: RobotModel,
+    status: int,
+    joint: int,
+    time: float,
+    step_size: float,
+    position: Array,
+) -> str:
     """Return the error message, with a cure, for a step of ``step_size`` (s) that failed at simulated ``time`` (s).
 
     ``status`` is the constant NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF or LOOP_OPEN of arrays. ``joint`` is the

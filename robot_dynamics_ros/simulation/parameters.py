@@ -50,14 +50,23 @@ INITIAL_POSITIONS = Numbers(
     "Initial joint positions (rad or m); empty: 0, or the position limit nearest to it",
     how_many="one for each joint",
 )
-VELOCITY_LIMITS = Flag("velocity_limits", False, "Limit the velocity of each joint to that of the URDF")
+VELOCITY_LIMITS = Flag(
+    "velocity_limits", False, "Limit the velocity of each joint to that of the URDF"
+)
 EFFORT_DELAY = Number(
-    "effort_delay", 0.0, "Seconds from the arrival of a command to its effect, a whole number of steps", NOT_NEGATIVE
+    "effort_delay",
+    0.0,
+    "Seconds from the arrival of a command to its effect, a whole number of steps",
+    NOT_NEGATIVE,
 )
 PUBLISH_CLOCK = Flag(
-    "publish_clock", False, "Publish /clock; after the start and each reset its first time is 1 / publish_rate"
+    "publish_clock",
+    False,
+    "Publish /clock; after the start and each reset its first time is 1 / publish_rate",
 )
-START_PAUSED = Flag("start_paused", False, "Start with time stopped, until ~/pause or ~/step is called")
+START_PAUSED = Flag(
+    "start_paused", False, "Start with time stopped, until ~/pause or ~/step is called"
+)
 LOCKSTEP = Flag(
     "lockstep",
     False,
@@ -65,13 +74,19 @@ LOCKSTEP = Flag(
     "are then bitwise reproducible",
 )
 LOCKSTEP_TOPIC = Text(
-    "lockstep_topic", "computed_torque_node/command_states", "Topic of the controller's commands in lockstep"
+    "lockstep_topic",
+    "computed_torque_node/command_states",
+    "Topic of the controller's commands in lockstep",
 )
 
 # Pacing and command timeout
 
 REAL_TIME_FACTOR = Number(
-    "real_time_factor", 1.0, "Simulated seconds per second; 0: as fast as possible", NOT_NEGATIVE, when="run"
+    "real_time_factor",
+    1.0,
+    "Simulated seconds per second; 0: as fast as possible",
+    NOT_NEGATIVE,
+    when="run",
 )
 COMMAND_TIMEOUT = Number(
     "command_timeout",
@@ -91,25 +106,59 @@ ON_COMMAND_TIMEOUT = Text(
 # Sensors
 
 POSITION_NOISE = Numbers(
-    "position_noise", [0.0], "Standard deviation (rad or m) of measured positions", NOT_NEGATIVE, when="run"
+    "position_noise",
+    [0.0],
+    "Standard deviation (rad or m) of measured positions",
+    NOT_NEGATIVE,
+    when="run",
 )
 VELOCITY_NOISE = Numbers(
-    "velocity_noise", [0.0], "Standard deviation (rad/s or m/s) of measured velocities", NOT_NEGATIVE, when="run"
+    "velocity_noise",
+    [0.0],
+    "Standard deviation (rad/s or m/s) of measured velocities",
+    NOT_NEGATIVE,
+    when="run",
 )
 POSITION_RESOLUTION = Numbers(
-    "position_resolution", [0.0], "Resolution (rad or m) of the encoders; 0: exact", NOT_NEGATIVE, when="run"
+    "position_resolution",
+    [0.0],
+    "Resolution (rad or m) of the encoders; 0: exact",
+    NOT_NEGATIVE,
+    when="run",
 )
-SEED = WholeNumber("seed", 0, "Seed of the noise; each reset restarts the noise from it", 0, 2**31 - 1, when="run")
+SEED = WholeNumber(
+    "seed",
+    0,
+    "Seed of the noise; each reset restarts the noise from it",
+    0,
+    2**31 - 1,
+    when="run",
+)
 
 # Model error: deviations of the plant from the controller's model
 
-MASS_SCALE = Number("mass_scale", 1.0, "Factor of the masses and inertias of all links", POSITIVE, when="run")
-FRICTION_SCALE = Numbers("friction_scale", [1.0], "Factor of the joints' friction", NOT_NEGATIVE, when="run")
+MASS_SCALE = Number(
+    "mass_scale",
+    1.0,
+    "Factor of the masses and inertias of all links",
+    POSITIVE,
+    when="run",
+)
+FRICTION_SCALE = Numbers(
+    "friction_scale", [1.0], "Factor of the joints' friction", NOT_NEGATIVE, when="run"
+)
 PAYLOAD_LINK = Text(
-    "payload.link", "", "Link that the payload is attached to; empty: the dynamics file's payload, if any", when="run"
+    "payload.link",
+    "",
+    "Link that the payload is attached to; empty: the dynamics file's payload, if any",
+    when="run",
 )
 PAYLOAD_MASS = Number(
-    "payload.mass", 0.0, "Mass of the payload (kg), not scaled by mass_scale", NOT_NEGATIVE, when="run"
+    "payload.mass",
+    0.0,
+    "Mass of the payload (kg), not scaled by mass_scale",
+    NOT_NEGATIVE,
+    when="run",
 )
 PAYLOAD_COM = Numbers(
     "payload.com",
@@ -130,7 +179,11 @@ PAYLOAD_INERTIA = Numbers(
     when="run",
 )
 
-_OWN = tuple(value for value in list(globals().values()) if isinstance(value, Parameter) and value is not EXECUTOR)
+_OWN = tuple(
+    value
+    for value in list(globals().values())
+    if isinstance(value, Parameter) and value is not EXECUTOR
+)
 ALL: tuple[Parameter[Any], ...] = (*ROBOT, EXECUTOR, *_OWN)
 
 
@@ -151,7 +204,9 @@ def read_settings(values: Values, model: RobotModel) -> SimulationSettings:
         model=_changed_model(values, model),
         integrator=INTEGRATOR.read(values),
         step_size=step_size,
-        period_steps=_steps(f"publish_rate {publish_rate}", 1.0 / publish_rate, step_size, 1),
+        period_steps=_steps(
+            f"publish_rate {publish_rate}", 1.0 / publish_rate, step_size, 1
+        ),
         initial_positions=tuple(INITIAL_POSITIONS.read(values)),
         velocity_limits=VELOCITY_LIMITS.read(values),
         delay_steps=_steps(f"effort_delay {effort_delay}", effort_delay, step_size, 0),
@@ -189,5 +244,9 @@ def _changed_model(values: Values, model: RobotModel) -> RobotModel:
     if mass != 1.0 or (friction != 1.0).any():
         model = model.scaled(mass, friction)
     link = PAYLOAD_LINK.read(values)
-    numbers = PAYLOAD_MASS.read(values), PAYLOAD_COM.read(values), PAYLOAD_INERTIA.read(values)
+    numbers = (
+        PAYLOAD_MASS.read(values),
+        PAYLOAD_COM.read(values),
+        PAYLOAD_INERTIA.read(values),
+    )
     return model.with_payload(link, *numbers) if link else model

@@ -16,7 +16,12 @@ from robot_dynamics_ros.simulation import checks
 from robot_dynamics_ros.simulation.arm import initial_modes, make_arm, stuck_joints
 from robot_dynamics_ros.simulation.loops.checks import loop_gaps, require_closed
 from robot_dynamics_ros.simulation.step import arrays
-from robot_dynamics_ros.simulation.step.arrays import Arm, State, make_memory, plant_arrays
+from robot_dynamics_ros.simulation.step.arrays import (
+    Arm,
+    State,
+    make_memory,
+    plant_arrays,
+)
 from robot_dynamics_ros.simulation.step.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.steps import steps_for
 
@@ -88,7 +93,9 @@ class BasePlant:
 
         With loops: True for all joints at rest if any joint is stuck, as it may hold them through the loop.
         """
-        return stuck_joints(self._model, self._arm.joints, self._state.velocity, self._state.modes)
+        return stuck_joints(
+            self._model, self._arm.joints, self._state.velocity, self._state.modes
+        )
 
 
 class Plant(BasePlant):
@@ -134,16 +141,23 @@ class Plant(BasePlant):
         velocity_limits: bool = False,
     ) -> None:
         super().__init__(model, integrator, step_size)
-        self._integrator, self._velocity_limits = INTEGRATORS[integrator], velocity_limits
+        self._integrator, self._velocity_limits = (
+            INTEGRATORS[integrator],
+            velocity_limits,
+        )
         self._set_model(model)
-        self._start, self._start_velocity = checks.initial_state(model, initial_positions, initial_velocities)
+        self._start, self._start_velocity = checks.initial_state(
+            model, initial_positions, initial_velocities
+        )
         require_closed(model, self._start, self._start_velocity)
         self.reset()
 
     def _set_model(self, model: RobotModel) -> None:
         model.require_mass()
         self._model, self._arm = model, make_arm(model, self._velocity_limits)
-        self._memory = make_memory(self._arm, model.effort_limits, self._integrator, self._step_size)
+        self._memory = make_memory(
+            self._arm, model.effort_limits, self._integrator, self._step_size
+        )
         views = interpreted(plant_arrays)(self._arm.kind, self._memory)
         self._state, self._effort = views.state, views.effort
         self.__dict__.pop("_advance", None)
@@ -182,7 +196,10 @@ class Plant(BasePlant):
 
     def reset(self) -> None:
         """Restore time 0 and the initial state; the present model is kept."""
-        self._state.position[:], self._state.velocity[:] = self._start, self._start_velocity
+        self._state.position[:], self._state.velocity[:] = (
+            self._start,
+            self._start_velocity,
+        )
         self._reset_history()
         self._steps = 0
 
@@ -214,7 +231,9 @@ class Plant(BasePlant):
             )
         state, effort = self._state, self._effort
         self._set_model(model)
-        for mine, before in zip((*self._state, self._effort), (*state, effort), strict=True):
+        for mine, before in zip(
+            (*self._state, self._effort), (*state, effort), strict=True
+        ):
             mine[:] = before
 
     def warm_up(self) -> None:
@@ -224,7 +243,12 @@ class Plant(BasePlant):
         """
         self._call_step(np.zeros(self._model.n), 0, self._no_wrenches)
 
-    def step(self, tau: ArrayLike, count: int = 1, external_wrenches: Mapping[str, ArrayLike] | None = None) -> None:
+    def step(
+        self,
+        tau: ArrayLike,
+        count: int = 1,
+        external_wrenches: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
         """Take steps under a constant motor torque.
 
         Parameters
@@ -246,7 +270,9 @@ class Plant(BasePlant):
         """
         checks.check_count(count)
         wrenches = (
-            self._no_wrenches if external_wrenches is None else checks.finite_wrenches(self._model, external_wrenches)
+            self._no_wrenches
+            if external_wrenches is None
+            else checks.finite_wrenches(self._model, external_wrenches)
         )
         status = self._call_step(self._model.vector("tau", tau), count, wrenches)
         if status == arrays.BAD_ARGUMENTS:
@@ -254,7 +280,11 @@ class Plant(BasePlant):
         self._steps += int(self._report[arrays.STEPS])
         if status != arrays.OK:
             joint, position = int(self._report[arrays.JOINT]), self._state.position
-            raise RobotDynamicsError(checks.failure(self._model, status, joint, self.time, self._step_size, position))
+            raise RobotDynamicsError(
+                checks.failure(
+                    self._model, status, joint, self.time, self._step_size, position
+                )
+            )
 
     def _call_step(self, tau: Array, count: int, wrenches: Array) -> int:
         """Call the compiled step, which writes the report; return its status."""

@@ -20,13 +20,22 @@ from robot_dynamics_ros.simulation import checks
 from robot_dynamics_ros.simulation.arm import initial_modes, make_arm
 from robot_dynamics_ros.simulation.loops.checks import require_closed
 from robot_dynamics_ros.simulation.plant import BasePlant
-from robot_dynamics_ros.simulation.step.arrays import OK, Batch, State, StepInput, arms_of, make_buffers
+from robot_dynamics_ros.simulation.step.arrays import (
+    OK,
+    Batch,
+    State,
+    StepInput,
+    arms_of,
+    make_buffers,
+)
 from robot_dynamics_ros.simulation.step.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.step.separable import LANES, make_block
 from robot_dynamics_ros.simulation.steps import steps_for
 
 
-def models_of(models: RobotModel | Sequence[RobotModel], count: int | None) -> list[RobotModel]:
+def models_of(
+    models: RobotModel | Sequence[RobotModel], count: int | None
+) -> list[RobotModel]:
     """Return a list with one model per plant: ``models`` if it is a sequence, else ``count`` times that model.
 
     ``count`` may be None for a sequence. Raises RobotDynamicsError if it is missing for one model or differs from the
@@ -35,7 +44,9 @@ def models_of(models: RobotModel | Sequence[RobotModel], count: int | None) -> l
     each = [models] * (count or 0) if isinstance(models, RobotModel) else list(models)
     if not each or count not in (None, len(each)):
         given = "one model" if isinstance(models, RobotModel) else f"{len(each)} models"
-        raise RobotDynamicsError(f"{given}, count {count}. Cure: give one model and a count, or one model per plant")
+        raise RobotDynamicsError(
+            f"{given}, count {count}. Cure: give one model and a count, or one model per plant"
+        )
     return each
 
 
@@ -94,13 +105,23 @@ class PlantBatch(BasePlant):
                 )
         self._arm = make_arm(first, velocity_limits)
         loops = self._arm.numbers[len(first.kernels.parameters) :]
-        self._numbers = np.array([np.append(model.kernels.parameters, loops) for model in each])
+        self._numbers = np.array(
+            [np.append(model.kernels.parameters, loops) for model in each]
+        )
         self._friction = np.array([model.friction_parameters for model in each])
         self._no_wrenches = first.body_wrenches(None)
         steps = steps_for(first, self._arm)
-        self._advance, self._integrator = partial(steps.advance, steps.arm), INTEGRATORS[integrator]
-        self._start = checks.initial_state(first, initial_positions, initial_velocities, (self._count,))
-        for q, v in {(q.tobytes(), v.tobytes()): (q, v) for q, v in zip(*self._start, strict=True)}.values():
+        self._advance, self._integrator = (
+            partial(steps.advance, steps.arm),
+            INTEGRATORS[integrator],
+        )
+        self._start = checks.initial_state(
+            first, initial_positions, initial_velocities, (self._count,)
+        )
+        for q, v in {
+            (q.tobytes(), v.tobytes()): (q, v)
+            for q, v in zip(*self._start, strict=True)
+        }.values():
             require_closed(first, q, v)
         self.reset()
 
@@ -140,13 +161,20 @@ class PlantBatch(BasePlant):
         limits, shape = self._model.effort_limits, self._state.position.shape
         given = checks.finite(self._model, "tau", tau, shape[:1])
         effort = np.broadcast_to(np.clip(given, -limits, limits), shape).copy()
-        batch, outcomes = Batch(self._numbers, self._friction, self._state), np.zeros((shape[0], 3), np.int64)
+        batch, outcomes = (
+            Batch(self._numbers, self._friction, self._state),
+            np.zeros((shape[0], 3), np.int64),
+        )
 
         def take(rows: slice) -> None:
             part = interpreted(arms_of)(batch, rows.start, rows.stop)
-            given = StepInput(self._integrator, self._step_size, effort[rows], self._no_wrenches)
+            given = StepInput(
+                self._integrator, self._step_size, effort[rows], self._no_wrenches
+            )
             block = make_block(self._state.modes.shape[1], self._model.n)
-            self._advance(given, count, part, outcomes[rows], make_buffers(self._arm), block)
+            self._advance(
+                given, count, part, outcomes[rows], make_buffers(self._arm), block
+            )
 
         over_rows(take, shape[0], LANES)
         self._effort = effort
@@ -155,5 +183,12 @@ class PlantBatch(BasePlant):
         for i in np.flatnonzero(outcomes[:, 0] != OK)[:1].tolist():
             status, joint, steps = outcomes[i].tolist()
             time = start + steps * self._step_size
-            text = checks.failure(self._model, status, joint, time, self._step_size, self._state.position[i])
+            text = checks.failure(
+                self._model,
+                status,
+                joint,
+                time,
+                self._step_size,
+                self._state.position[i],
+            )
             raise RobotDynamicsError(f"plant {i}: {text}")

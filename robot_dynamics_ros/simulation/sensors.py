@@ -37,8 +37,14 @@ class EffortDelay:
     """
 
     def __init__(self, steps: int, effort: ArrayLike) -> None:
-        if not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 0:
-            raise RobotDynamicsError(f"effort delay of {steps!r} steps. Cure: give a whole number, at least 0")
+        if (
+            not isinstance(steps, int | np.integer)
+            or isinstance(steps, bool)
+            or steps < 0
+        ):
+            raise RobotDynamicsError(
+                f"effort delay of {steps!r} steps. Cure: give a whole number, at least 0"
+            )
         self._steps = int(steps)
         self._acting: Array = np.array(effort, dtype=np.float64)
         self._now = 0
@@ -100,14 +106,28 @@ class Sensors:
         for field in fields(self)[:3]:
             given = getattr(self, field.name)
             array = real_numbers(given)
-            if array is None or array.ndim > 1 or not (np.isfinite(array) & (array >= 0.0)).all():
+            if (
+                array is None
+                or array.ndim > 1
+                or not (np.isfinite(array) & (array >= 0.0)).all()
+            ):
                 raise RobotDynamicsError(
                     f"{field.name}: {given!r}. Cure: give a finite number, at least 0, or one for each joint"
                 )
             # Immutable and comparable.
-            object.__setattr__(self, field.name, array.item() if array.ndim == 0 else tuple(array.tolist()))
-        if not isinstance(self.seed, int | np.integer) or isinstance(self.seed, bool) or self.seed < 0:
-            raise RobotDynamicsError(f"seed: {self.seed!r}. Cure: give a whole number, at least 0")
+            object.__setattr__(
+                self,
+                field.name,
+                array.item() if array.ndim == 0 else tuple(array.tolist()),
+            )
+        if (
+            not isinstance(self.seed, int | np.integer)
+            or isinstance(self.seed, bool)
+            or self.seed < 0
+        ):
+            raise RobotDynamicsError(
+                f"seed: {self.seed!r}. Cure: give a whole number, at least 0"
+            )
 
     def start(self, n: int, plants: range | None = None) -> Measurement:
         """Return a new sequence of readings of a robot with ``n`` joints, or of a batch; the noise starts afresh.
@@ -140,14 +160,24 @@ class Measurement:
     """
 
     def __init__(self, sensors: Sensors, n: int, plants: range | None) -> None:
-        self._resolution = _for_each("position_resolution", sensors.position_resolution, n)
+        self._resolution = _for_each(
+            "position_resolution", sensors.position_resolution, n
+        )
         shape = (n,) if plants is None else (len(plants), n)
         numbers = range(1) if plants is None else plants
         self._position_noise, self._velocity_noise = (
-            _Noise(_for_each(name, getattr(sensors, name), n), shape, sensors.seed, numbers, kind)
+            _Noise(
+                _for_each(name, getattr(sensors, name), n),
+                shape,
+                sensors.seed,
+                numbers,
+                kind,
+            )
             for kind, name in enumerate(("position_noise", "velocity_noise"))
         )
-        self.exact_position = not np.any(sensors.position_noise) and not np.any(sensors.position_resolution)
+        self.exact_position = not np.any(sensors.position_noise) and not np.any(
+            sensors.position_resolution
+        )
         self.exact_velocity = not np.any(sensors.velocity_noise)
 
     def read(self, q: Array, v: Array) -> tuple[Array, Array]:
@@ -166,14 +196,25 @@ class Measurement:
 class _Noise:
     """Gaussian noise with one random stream per plant, by the ``spawn_key`` of NumPy's SeedSequence."""
 
-    def __init__(self, deviation: Array, shape: tuple[int, ...], seed: int, plants: range, kind: int) -> None:
+    def __init__(
+        self,
+        deviation: Array,
+        shape: tuple[int, ...],
+        seed: int,
+        plants: range,
+        kind: int,
+    ) -> None:
         self._deviation = deviation
         self._shape = shape
         self._streams: list[np.random.Generator] = []
         if deviation.any():
             self._streams = [
                 # Appending to the seed instead of spawn_key could collide with a longer seed.
-                np.random.Generator(np.random.PCG64(np.random.SeedSequence(int(seed), spawn_key=(plant, kind))))
+                np.random.Generator(
+                    np.random.PCG64(
+                        np.random.SeedSequence(int(seed), spawn_key=(plant, kind))
+                    )
+                )
                 for plant in plants
             ]
             self._drawn: Array = np.empty((len(plants), _BLOCK_SIZE, shape[-1]))
@@ -194,5 +235,7 @@ class _Noise:
 def _for_each(name: str, value: ArrayLike, n: int) -> Array:
     array: Array = np.array(value)
     if array.shape not in ((), (n,)):
-        raise RobotDynamicsError(f"{name}: {array.size} numbers. Cure: give 1 number for all joints, or {n}")
+        raise RobotDynamicsError(
+            f"{name}: {array.size} numbers. Cure: give 1 number for all joints, or {n}"
+        )
     return array

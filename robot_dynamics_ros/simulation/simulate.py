@@ -105,18 +105,31 @@ def joined(runs: Sequence[Run], periods: int) -> Run:
     """
     arrays: dict[str, Any] = {}
     first = runs[0]
-    made: dict[int, Any] = {}  # by id: exact measurements share the arrays of the motion
+    # by id: exact measurements share the arrays of the motion
+    made: dict[int, Any] = {}
     for name in (*_STATES, *_INPUTS):
         key = id(getattr(first, name))
         if key not in made:
             samples = periods + 1 if name in _STATES else periods
-            made[key] = np.concatenate([getattr(run, name)[..., :samples, :] for run in runs])
+            made[key] = np.concatenate(
+                [getattr(run, name)[..., :samples, :] for run in runs]
+            )
         arrays[name] = made[key]
     residual = None if first.residual is None else first.residual[:periods]
     solves = None if first.solves is None else first.solves[:periods]
-    forces = [run.loop_forces[..., :periods, :, :] for run in runs if run.loop_forces is not None]
+    forces = [
+        run.loop_forces[..., :periods, :, :]
+        for run in runs
+        if run.loop_forces is not None
+    ]
     loop_forces = np.concatenate(forces) if forces else None
-    return Run(time=first.time[: periods + 1], residual=residual, solves=solves, loop_forces=loop_forces, **arrays)
+    return Run(
+        time=first.time[: periods + 1],
+        residual=residual,
+        solves=solves,
+        loop_forces=loop_forces,
+        **arrays,
+    )
 
 
 Controller = Callable[[float, Array, Array], ArrayLike]
@@ -202,12 +215,16 @@ def simulate(
     RobotDynamicsError
         For times that are not whole numbers of steps or periods, and for other invalid arguments, with their names.
     """
-    plant = Plant(model, method, step_size, initial_positions, initial_velocities, velocity_limits)
+    plant = Plant(
+        model, method, step_size, initial_positions, initial_velocities, velocity_limits
+    )
     schedule = schedule_of(duration, step_size, control_period, effort_delay)
     return run_plant(plant, controller, schedule, sensors.start(model.n))
 
 
-def schedule_of(duration: float, step_size: float, control_period: float | None, effort_delay: float) -> Schedule:
+def schedule_of(
+    duration: float, step_size: float, control_period: float | None, effort_delay: float
+) -> Schedule:
     """Return the timing in steps of ``step_size`` (s), from three times in s.
 
     None as ``control_period`` is one step. ``effort_delay``, at least 0, is the time from a command to its effect.
@@ -260,20 +277,35 @@ def run_plant(
     """
     periods, steps, delay = schedule
     shape = plant.position.shape
-    ask = controller if callable(controller) else _open_loop(controller, shape, periods, plant.model.joint_names)
-    run = _empty(shape, periods, measurement, isinstance(plant, Plant), len(plant.model.loops))
+    ask = (
+        controller
+        if callable(controller)
+        else _open_loop(controller, shape, periods, plant.model.joint_names)
+    )
+    run = _empty(
+        shape, periods, measurement, isinstance(plant, Plant), len(plant.model.loops)
+    )
     delayed = EffortDelay(delay, np.zeros(shape))
-    with tqdm(total=periods, unit="period", **(BAR if progress else {"disable": True})) as bar:
+    with tqdm(
+        total=periods, unit="period", **(BAR if progress else {"disable": True})
+    ) as bar:
         for k in range(periods):
             q, qd = _sample(plant, measurement, run, k)
             try:
                 run.command[..., k, :] = finite(
-                    plant.model, "the controller's torque", ask(plant.time, q, qd), shape[:-1]
+                    plant.model,
+                    "the controller's torque",
+                    ask(plant.time, q, qd),
+                    shape[:-1],
                 )
                 delayed.give(run.command[..., k, :])
                 for acting, count in delayed.pieces(steps):
                     plant.step(acting, count)
-                    if isinstance(plant, Plant) and run.residual is not None and run.solves is not None:
+                    if (
+                        isinstance(plant, Plant)
+                        and run.residual is not None
+                        and run.solves is not None
+                    ):
                         run.residual[k] = max(run.residual[k], plant.residual)
                         run.solves[k] += plant.solves
             except RobotDynamicsError as error:
@@ -287,7 +319,9 @@ def run_plant(
     return run
 
 
-def _sample(plant: Plant | PlantBatch, measurement: Measurement, run: Run, k: int) -> tuple[Array, Array]:
+def _sample(
+    plant: Plant | PlantBatch, measurement: Measurement, run: Run, k: int
+) -> tuple[Array, Array]:
     """Record the plant's state as sample k; return measured position and velocity."""
     position, velocity = plant.position, plant.velocity
     q, qd = measurement.read(position, velocity)
@@ -298,7 +332,13 @@ def _sample(plant: Plant | PlantBatch, measurement: Measurement, run: Run, k: in
     return q, qd
 
 
-def _empty(shape: tuple[int, ...], periods: int, measurement: Measurement, optimality: bool, loops: int) -> Run:
+def _empty(
+    shape: tuple[int, ...],
+    periods: int,
+    measurement: Measurement,
+    optimality: bool,
+    loops: int,
+) -> Run:
     """Return an uninitialised run; the time axis is the first in memory, so that a sample is contiguous."""
 
     def states(dtype: type = np.float64) -> Any:
@@ -325,14 +365,20 @@ def _empty(shape: tuple[int, ...], periods: int, measurement: Measurement, optim
 
 def _whole(name: str, value: float, units: str, unit: float, least: int) -> int:
     count = value / unit
-    if not (math.isfinite(count) and math.isclose(count, round(count), rel_tol=1e-9) and round(count) >= least):
+    if not (
+        math.isfinite(count)
+        and math.isclose(count, round(count), rel_tol=1e-9)
+        and round(count) >= least
+    ):
         raise RobotDynamicsError(
             f"{name}: {value!r} s is {count:.9g} {units} of {unit!r} s. Cure: make it a whole number, at least {least}"
         )
     return round(count)
 
 
-def _open_loop(torques: ArrayLike, shape: tuple[int, ...], periods: int, names: tuple[str, ...]) -> Controller:
+def _open_loop(
+    torques: ArrayLike, shape: tuple[int, ...], periods: int, names: tuple[str, ...]
+) -> Controller:
     """Return a controller that ignores its arguments and returns the rows of ``torques`` in order."""
     array = real_numbers(torques)
     expected = [(*lead, periods, shape[-1]) for lead in {(), shape[:-1]}]

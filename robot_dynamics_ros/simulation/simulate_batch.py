@@ -111,10 +111,16 @@ def simulate_batch(
     check_integrator(method)
     each = models_of(models, count)
     number = len(each)
-    settings = {"integrator": method, "step_size": step_size, "velocity_limits": velocity_limits}
+    settings = {
+        "integrator": method,
+        "step_size": step_size,
+        "velocity_limits": velocity_limits,
+    }
     whole = _Part(
         each,
-        controller if callable(controller) else _per_plant("controller", controller, number, 2),
+        controller
+        if callable(controller)
+        else _per_plant("controller", controller, number, 2),
         range(number),
         _per_plant("initial_positions", initial_positions, number, 1),
         _per_plant("initial_velocities", initial_velocities, number, 1),
@@ -125,7 +131,9 @@ def simulate_batch(
     if executor is None:
         return whole.simulate(progress=True)
     size = min(_MOST_PLANTS, -(-number // _FEWEST_TASKS))
-    parts = [whole.part(first, min(first + size, number)) for first in range(0, number, size)]
+    parts = [
+        whole.part(first, min(first + size, number)) for first in range(0, number, size)
+    ]
     return _run_tasks(parts, executor)
 
 
@@ -143,7 +151,10 @@ class _Part:
     schedule: Schedule
 
     def simulate(self, progress: bool) -> Run:
-        start = {"initial_positions": self.initial_positions, "initial_velocities": self.initial_velocities}
+        start = {
+            "initial_positions": self.initial_positions,
+            "initial_velocities": self.initial_velocities,
+        }
         plants = PlantBatch(self.models, **start, **self.settings)
         measurement = self.sensors.start(plants.model.n, self.numbers)
         return run_plant(plants, self.controller, self.schedule, measurement, progress)
@@ -155,7 +166,9 @@ class _Part:
         return replace(
             self,
             models=self.models[first:after],
-            controller=self.controller if callable(self.controller) else own(self.controller, 2),
+            controller=self.controller
+            if callable(self.controller)
+            else own(self.controller, 2),
             numbers=self.numbers[first:after],
             initial_positions=own(self.initial_positions, 1),
             initial_velocities=own(self.initial_velocities, 1),
@@ -164,7 +177,9 @@ class _Part:
 
 def _task(part: _Part) -> Run:
     # Threads would share the state of one controller.
-    return replace(part, controller=copy.deepcopy(part.controller)).simulate(progress=False)
+    return replace(part, controller=copy.deepcopy(part.controller)).simulate(
+        progress=False
+    )
 
 
 def _run_tasks(parts: Sequence[_Part], executor: Executor) -> Run:
@@ -196,7 +211,13 @@ def _per_plant(name: str, value: ArrayLike | None, number: int, axes: int) -> An
     if value is None:
         return None
     array = real_numbers(value)
-    if array is None or array.ndim not in (axes, axes + 1) or (array.ndim > axes and len(array) != number):
+    if (
+        array is None
+        or array.ndim not in (axes, axes + 1)
+        or (array.ndim > axes and len(array) != number)
+    ):
         given = f"is {value!r}" if array is None else f"has shape {array.shape}"
-        raise RobotDynamicsError(f"{name} {given}. Cure: give one for all plants, or {number} along the first axis")
+        raise RobotDynamicsError(
+            f"{name} {given}. Cure: give one for all plants, or {number} along the first axis"
+        )
     return array

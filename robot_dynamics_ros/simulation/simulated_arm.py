@@ -99,7 +99,8 @@ class SimulatedArm:
         Raises RobotModelError if a joint moves no mass, and RobotDynamicsError for invalid settings.
         """
         self._settings = settings
-        self._brakes = np.full(settings.model.n, math.nan)  # in the delay line, NaN means brakes on
+        # in the delay line, NaN means brakes on
+        self._brakes = np.full(settings.model.n, math.nan)
         self._none = np.zeros(settings.model.n)
         self._plant = Plant(
             settings.model,
@@ -134,9 +135,16 @@ class SimulatedArm:
         distance of its two points (m).
         """
         values: dict[str, object] = {}
-        measured = zip(self._settings.model.loops, self._plant.loop_forces, self._plant.loop_gaps, strict=True)
+        measured = zip(
+            self._settings.model.loops,
+            self._plant.loop_forces,
+            self._plant.loop_gaps,
+            strict=True,
+        )
         for k, (loop, force, gap) in enumerate(measured, start=1):
-            values[f"loop {k}: force of {loop.link_a} on {loop.link_b}, N"] = force.tolist()
+            values[f"loop {k}: force of {loop.link_a} on {loop.link_b}, N"] = (
+                force.tolist()
+            )
             values[f"loop {k}: gap, m"] = float(gap)
         return values
 
@@ -187,7 +195,9 @@ class SimulatedArm:
         finite = np.isfinite(effort)
         if not finite.all():
             name = self.joint_names[int(np.argmin(finite))]
-            raise RobotDynamicsError(f'the effort of joint "{name}" is not finite, ignored. Cure: check the controller')
+            raise RobotDynamicsError(
+                f'the effort of joint "{name}" is not finite, ignored. Cure: check the controller'
+            )
         self._delay.give(effort)
         self._age = 0
         self.timed_out = False
@@ -206,7 +216,9 @@ class SimulatedArm:
             )
         numbers = np.array(wrench, dtype=np.float64)
         if not np.isfinite(numbers).all():
-            raise RobotDynamicsError(f'the wrench on link "{link}" is not finite, ignored. Cure: check its publisher')
+            raise RobotDynamicsError(
+                f'the wrench on link "{link}" is not finite, ignored. Cure: check its publisher'
+            )
         self._wrenches.pop(link, None)
         if numbers.any():
             self._wrenches[link] = numbers
@@ -245,7 +257,9 @@ class SimulatedArm:
     def _time_out(self) -> None:
         """Stop the motors as their own watchdog would: without delay, and without the commands in the delay line."""
         self.timed_out = True
-        instead = self._brakes if self._settings.on_command_timeout == "brake" else self._none
+        instead = (
+            self._brakes if self._settings.on_command_timeout == "brake" else self._none
+        )
         self._delay = EffortDelay(self._settings.delay_steps, instead)
 
     def _follow(self, steps: int) -> None:
@@ -268,5 +282,7 @@ class SimulatedArm:
 
     def _measure(self) -> None:
         plant = self._plant
-        self.position, self.velocity = self._sensors.read(plant.position, plant.velocity)
+        self.position, self.velocity = self._sensors.read(
+            plant.position, plant.velocity
+        )
         self.effort = plant.effort

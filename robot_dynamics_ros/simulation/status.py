@@ -34,7 +34,11 @@ class SimulationMode(str, Enum):
     FAILED = "failed"
 
 
-_LEVELS = {SimulationMode.RUNNING: OK, SimulationMode.PAUSED: OK, SimulationMode.FAILED: ERROR}  # the others: WARN
+_LEVELS = {
+    SimulationMode.RUNNING: OK,
+    SimulationMode.PAUSED: OK,
+    SimulationMode.FAILED: ERROR,
+}  # the others: WARN
 
 
 @dataclass
@@ -70,7 +74,13 @@ class SimulationReport:
     calls.
     """
 
-    def __init__(self, arm: SimulatedArm, settings: SimulationSettings, counts: Counts, now: float) -> None:
+    def __init__(
+        self,
+        arm: SimulatedArm,
+        settings: SimulationSettings,
+        counts: Counts,
+        now: float,
+    ) -> None:
         """Start at ``now`` (s) by a steady clock.
 
         ``arm`` and ``counts`` are read at each report. The pace and period are taken from ``settings``.
@@ -90,7 +100,9 @@ class SimulationReport:
         counts of steps and solves.
         """
         periods = self._counts.periods
-        self._measured = (periods - self._periods) * self._period / max(now - self._since, 1e-3)
+        self._measured = (
+            (periods - self._periods) * self._period / max(now - self._since, 1e-3)
+        )
         self._since, self._periods = now, periods
         status = self.status(mode, why, at)
         self._arm.reset_counts()
@@ -101,9 +113,15 @@ class SimulationReport:
 
         The real-time factor is that of the last call of ``regular``; nothing is reset.
         """
-        level, message = _LEVELS.get(mode, WARN), f"{mode.value}: {why}" if why else mode.value
+        level, message = (
+            _LEVELS.get(mode, WARN),
+            f"{mode.value}: {why}" if why else mode.value,
+        )
         if mode is SimulationMode.RUNNING and self._measured < _TOO_SLOW * self._factor:
-            level, message = WARN, f"running, slower than real_time_factor {self._factor:g}"
+            level, message = (
+                WARN,
+                f"running, slower than real_time_factor {self._factor:g}",
+            )
         arm, counts = self._arm, self._counts
         values: dict[str, object] = {
             "mode": mode.value,

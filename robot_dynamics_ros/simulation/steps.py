@@ -16,7 +16,15 @@ from robot_dynamics_ros.simulation.arm import make_arm
 from robot_dynamics_ros.simulation.loops import step as loop_step
 from robot_dynamics_ros.simulation.step import coupled_step as coupled
 from robot_dynamics_ros.simulation.step import separable
-from robot_dynamics_ros.simulation.step.arrays import Arm, Batch, Buffers, Coupled, Looped, Separable, StepInput
+from robot_dynamics_ros.simulation.step.arrays import (
+    Arm,
+    Batch,
+    Buffers,
+    Coupled,
+    Looped,
+    Separable,
+    StepInput,
+)
 from robot_dynamics_ros.simulation.step.integrators import advance_each, plant_step
 from robot_dynamics_ros.simulation.step.separable import LANES, Block
 
@@ -46,26 +54,38 @@ class Steps(NamedTuple):
 
 
 @kernel
-def separable_step(integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array) -> int:
+def separable_step(
+    integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array
+) -> int:
     """Take steps of a separable arm as ``integrators.plant_step`` does."""
     return plant_step(Separable(), integers, floats, tau, wrenches, report)
 
 
 @kernel
-def coupled_step(integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array) -> int:
+def coupled_step(
+    integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array
+) -> int:
     """Take steps of an arm with coupled joints as ``integrators.plant_step`` does."""
     return plant_step(Coupled(), integers, floats, tau, wrenches, report)
 
 
 @kernel
-def looped_step(integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array) -> int:
+def looped_step(
+    integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array
+) -> int:
     """Take steps of an arm with closed loops as ``integrators.plant_step`` does."""
     return plant_step(Looped(), integers, floats, tau, wrenches, report)
 
 
 @threaded_kernel
 def advance(
-    arm: Arm, given: StepInput, count: int, batch: Batch, outcomes: IntArray, buffers: Buffers, block: Block
+    arm: Arm,
+    given: StepInput,
+    count: int,
+    batch: Batch,
+    outcomes: IntArray,
+    buffers: Buffers,
+    block: Block,
 ) -> None:
     """Take ``count`` steps of each arm of a batch, up to the first step that fails.
 
@@ -97,14 +117,27 @@ def steps_for(model: RobotModel, arm: Arm) -> Steps:
     # Deferred: only customised models need code generation.
     from robot_dynamics_ros.dynamics.codegen.loading import load_source
     from robot_dynamics_ros.dynamics.codegen.source import batch_source, function_source
-    from robot_dynamics_ros.dynamics.codegen.tracing import FIXED_MODE_MOTION, trace_algorithm
+    from robot_dynamics_ros.dynamics.codegen.tracing import (
+        FIXED_MODE_MOTION,
+        trace_algorithm,
+    )
 
-    program = trace_algorithm(FIXED_MODE_MOTION, model.kernels.topology, model.kernels.parameters)
+    program = trace_algorithm(
+        FIXED_MODE_MOTION, model.kernels.topology, model.kernels.parameters
+    )
     if program is None:
         return general
     many = program._replace(results=program.results[:2])
-    one, batch = function_source(program), batch_source(many, own_parameters=True, block=LANES)
+    one, batch = (
+        function_source(program),
+        batch_source(many, own_parameters=True, block=LANES),
+    )
     name = FIXED_MODE_MOTION.name
-    kernels = {name: load_source(one, name)[name], f"{name}_batch": load_source(batch, name)[f"{name}_batch"]}
+    kernels = {
+        name: load_source(one, name)[name],
+        f"{name}_batch": load_source(batch, name)[f"{name}_batch"],
+    }
     own = load_source(_TEMPLATE.read_text(encoding="utf-8"), "step", **kernels)
-    return Steps(arm._replace(kind=own["Customised"]()), own["plant_step"], own["advance"])
+    return Steps(
+        arm._replace(kind=own["Customised"]()), own["plant_step"], own["advance"]
+    )

@@ -30,7 +30,9 @@ def smallest_singular_value(jacobian: ArrayLike) -> float:
     It is the norm of the end effector's velocity (m/s and rad/s) in its slowest direction, for the joint rates of unit
     norm that are best for this direction.
     """
-    return float(np.linalg.svd(np.asarray(jacobian, dtype=np.float64), compute_uv=False)[-1])
+    return float(
+        np.linalg.svd(np.asarray(jacobian, dtype=np.float64), compute_uv=False)[-1]
+    )
 
 
 def condition_number(jacobian: ArrayLike) -> float:
@@ -41,7 +43,11 @@ def condition_number(jacobian: ArrayLike) -> float:
     """
     j = np.asarray(jacobian, dtype=np.float64)
     values = np.linalg.svd(j, compute_uv=False)
-    return float(values[0] / values[-1]) if j.shape[0] <= j.shape[1] and values[-1] > 0.0 else float("inf")
+    return (
+        float(values[0] / values[-1])
+        if j.shape[0] <= j.shape[1] and values[-1] > 0.0
+        else float("inf")
+    )
 
 
 def most_isotropic(jacobian: Callable[[Array], ArrayLike], q: ArrayLike) -> Array:
@@ -56,7 +62,12 @@ def most_isotropic(jacobian: Callable[[Array], ArrayLike], q: ArrayLike) -> Arra
         return 1.0 - 1.0 / condition_number(jacobian(x))
 
     start = np.asarray(q, dtype=np.float64)
-    found = scipy.optimize.minimize(anisotropy, start, method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-14})
+    found = scipy.optimize.minimize(
+        anisotropy,
+        start,
+        method="Nelder-Mead",
+        options={"xatol": 1e-10, "fatol": 1e-14},
+    )
     return np.asarray(found.x)
 
 
@@ -69,7 +80,10 @@ def end_effector_force(jacobian: ArrayLike, tau: ArrayLike, q: ArrayLike) -> Arr
     """
     j = np.asarray(jacobian, dtype=np.float64)
     require_regular(j, q)
-    return np.asarray(np.linalg.pinv(j.T) @ shaped("tau", tau, j.shape[1:], "pass a torque for each joint"))
+    return np.asarray(
+        np.linalg.pinv(j.T)
+        @ shaped("tau", tau, j.shape[1:], "pass a torque for each joint")
+    )
 
 
 def require_regular(jacobian: Array, q: ArrayLike) -> None:
@@ -111,7 +125,10 @@ def joint_rates(jacobian: ArrayLike, velocity: ArrayLike, q: ArrayLike) -> Array
     RobotDynamicsError
         At a singularity (smallest singular value at most 1e-8 times the largest), and if m > n.
     """
-    j, v = np.asarray(jacobian, dtype=np.float64), np.asarray(velocity, dtype=np.float64)
+    j, v = (
+        np.asarray(jacobian, dtype=np.float64),
+        np.asarray(velocity, dtype=np.float64),
+    )
     require_regular(j, q)
     rates = np.linalg.solve(j, v) if j.shape[0] == j.shape[1] else np.linalg.pinv(j) @ v
     return np.asarray(rates, dtype=np.float64)
@@ -182,8 +199,14 @@ class Task:
 
     def __post_init__(self) -> None:
         """Raise RobotDynamicsError unless there are rows, which differ, from 0 to 5."""
-        if not self.rows or len(set(self.rows)) < len(self.rows) or not set(self.rows) <= set(range(6)):
-            raise RobotDynamicsError(f"rows are {self.rows}. Cure: choose distinct indices from 0 to 5")
+        if (
+            not self.rows
+            or len(set(self.rows)) < len(self.rows)
+            or not set(self.rows) <= set(range(6))
+        ):
+            raise RobotDynamicsError(
+                f"rows are {self.rows}. Cure: choose distinct indices from 0 to 5"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +235,9 @@ class CartesianDynamics:
     inverse: Array
 
 
-def cartesian_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Task) -> CartesianDynamics:
+def cartesian_dynamics(
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Task
+) -> CartesianDynamics:
     """Return Mx, Vx and Gx of Craig (6.99), Tsai (9.175), (9.178), including rotors and couplings.
 
     Parameters
@@ -239,9 +264,12 @@ def cartesian_dynamics(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Tas
         mass = inverse.T @ m @ inverse  # (6.99)
     else:
         m_inverse = np.linalg.inv(m)
-        mass = np.asarray(np.linalg.inv(j @ m_inverse @ j.T), dtype=np.float64)  # Khatib 1987
+        # Khatib 1987
+        mass = np.asarray(np.linalg.inv(j @ m_inverse @ j.T), dtype=np.float64)
         inverse = m_inverse @ j.T @ mass
-    return CartesianDynamics(mass, inverse.T @ v - mass @ jdot_qd, inverse.T @ g, j, inverse)
+    return CartesianDynamics(
+        mass, inverse.T @ v - mass @ jdot_qd, inverse.T @ g, j, inverse
+    )
 
 
 def link_motion(
@@ -253,11 +281,20 @@ def link_motion(
     an unknown link.
     """
     j = model.jacobian(q, link)
-    twist, acceleration = (np.einsum("...ij,...j->...i", j, np.asarray(x, dtype=np.float64)) for x in (qd, qdd))
-    return model.link_pose(q, link), twist, acceleration + model.jacobian_dot_qd(q, qd, link)
+    twist, acceleration = (
+        np.einsum("...ij,...j->...i", j, np.asarray(x, dtype=np.float64))
+        for x in (qd, qdd)
+    )
+    return (
+        model.link_pose(q, link),
+        twist,
+        acceleration + model.jacobian_dot_qd(q, qd, link),
+    )
 
 
-def joint_motion(model: RobotModel, q: ArrayLike, xd: ArrayLike, xdd: ArrayLike, task: Task) -> tuple[Array, Array]:
+def joint_motion(
+    model: RobotModel, q: ArrayLike, xd: ArrayLike, xdd: ArrayLike, task: Task
+) -> tuple[Array, Array]:
     """Return rates qd = J^-1 xd and accelerations qdd = J^-1 (xdd - dJ/dt qd), (n,): Tsai (9.172), (9.177).
 
     The book's second term of qdd lacks a derivative: d(J^-1)/dt xd = -J^-1 dJ/dt qd. For n > m both are those of least
@@ -284,7 +321,9 @@ def joint_motion(model: RobotModel, q: ArrayLike, xd: ArrayLike, xdd: ArrayLike,
     return qd, joint_rates(j, np.asarray(xdd, dtype=np.float64) - jdot_qd, q)
 
 
-def configuration_space_form(model: RobotModel, q: ArrayLike, task: Task) -> tuple[Array, Array]:
+def configuration_space_form(
+    model: RobotModel, q: ArrayLike, task: Task
+) -> tuple[Array, Array]:
     """Return Bx and Cx of tau = J^T Mx xdd + Bx [qd qd] + Cx [qd^2] + G, Craig (6.105)-(6.109).
 
     Bx has shape (n, n (n - 1) / 2), Cx (n, n). [qd qd] is (qd1 qd2, qd1 qd3, ..., qd(n-1) qdn), (6.106), and [qd^2] is
@@ -307,7 +346,9 @@ def configuration_space_form(model: RobotModel, q: ArrayLike, task: Task) -> tup
     return np.column_stack(b) if b else np.zeros((model.n, 0)), c
 
 
-def _jacobian(model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Task) -> tuple[Array, Array]:
+def _jacobian(
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, task: Task
+) -> tuple[Array, Array]:
     """Return J (m, n) and dJ/dt qd (m,), Craig (6.95), (6.96)."""
     rows = list(task.rows)
     j, jdot_qd = model.jacobian(q, task.link), model.jacobian_dot_qd(q, qd, task.link)

@@ -102,11 +102,17 @@ def constrained_forward_dynamics(
     excess = constraints.jacobian @ rate - constraints.rate
     required = -constraints.drift - 2.0 * a * excess - a * a * constraints.error
     lacking = required - constraints.jacobian @ free
-    change, multipliers, rank = least_change(model.mass_matrix(q), constraints.jacobian, lacking)
-    return ConstrainedAcceleration(free + change, multipliers, rank, lacking - constraints.jacobian @ change)
+    change, multipliers, rank = least_change(
+        model.mass_matrix(q), constraints.jacobian, lacking
+    )
+    return ConstrainedAcceleration(
+        free + change, multipliers, rank, lacking - constraints.jacobian @ change
+    )
 
 
-def least_change(mass: Array, jacobian: Array, required: Array) -> tuple[Array, Array, int]:
+def least_change(
+    mass: Array, jacobian: Array, required: Array
+) -> tuple[Array, Array, int]:
     """Return the solution x = M^-1 G^T lambda of G x = ``required`` that minimises x^T M x.
 
     For accelerations this is Gauss's principle of least constraint, for velocities an inelastic impact. With M = L L^T,
@@ -127,13 +133,21 @@ def least_change(mass: Array, jacobian: Array, required: Array) -> tuple[Array, 
         (n,), (k,) of least norm, and the rank of G.
     """
     lower = np.linalg.cholesky(mass)
-    left, values, right = np.linalg.svd(np.linalg.solve(lower, jacobian.T).T, full_matrices=False)
+    left, values, right = np.linalg.svd(
+        np.linalg.solve(lower, jacobian.T).T, full_matrices=False
+    )
     rank = _rank(values)
     part = (left[:, :rank].T @ required) / values[:rank]
-    return np.linalg.solve(lower.T, right[:rank].T @ part), left[:, :rank] @ (part / values[:rank]), rank
+    return (
+        np.linalg.solve(lower.T, right[:rank].T @ part),
+        left[:, :rank] @ (part / values[:rank]),
+        rank,
+    )
 
 
-def consistent_velocity(model: RobotModel, q: ArrayLike, qd: ArrayLike, constraints: Constraints) -> Array:
+def consistent_velocity(
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, constraints: Constraints
+) -> Array:
     """Return the velocity (n,) after an inelastic impact that stops the components violating the constraints.
 
     Of all velocities with G qd = f it is closest to ``qd`` (n,) in kinetic energy; ``constraints`` are at ``q`` (n,).
@@ -188,13 +202,21 @@ def constrained_inverse_dynamics(
     left, values, right = np.linalg.svd(constraints.jacobian)
     rank = _rank(values)
     allowed = right[rank:].T
-    loose = allowed.shape[1] - np.linalg.matrix_rank(allowed[chosen], NEGLIGIBLE) if allowed.size else 0
+    loose = (
+        allowed.shape[1] - np.linalg.matrix_rank(allowed[chosen], NEGLIGIBLE)
+        if allowed.size
+        else 0
+    )
     if loose:
         raise RobotDynamicsError(
             f"driven joints {list(driven)} leave {loose} of {allowed.shape[1]} degrees of freedom undriven. "
             f"Cure: drive {allowed.shape[1]} independent joints of {', '.join(model.joint_names)}"
         )
-    tau = np.linalg.pinv(allowed[chosen].T) @ (allowed.T @ total) if allowed.size else np.zeros(len(chosen))
+    tau = (
+        np.linalg.pinv(allowed[chosen].T) @ (allowed.T @ total)
+        if allowed.size
+        else np.zeros(len(chosen))
+    )
     total = total.copy()
     np.subtract.at(total, chosen, tau)
     return tau, left[:, :rank] @ ((right[:rank] @ total) / values[:rank])
@@ -262,9 +284,16 @@ def _require_consistent(constraints: Constraints, qd: Array, qdd: Array) -> None
     _require_equal("acceleration", constraints.jacobian, qdd, -constraints.drift, cure)
 
 
-def _require_equal(quantity: str, g: Array, motion: Array, required: Array | float, cure: str) -> None:
-    residual, size = g @ motion - required, np.abs(g) @ np.abs(motion) + np.abs(required)
-    violated = np.flatnonzero(np.abs(residual) > NEGLIGIBLE * np.max(size, initial=0.0) + _ROUNDING)
+def _require_equal(
+    quantity: str, g: Array, motion: Array, required: Array | float, cure: str
+) -> None:
+    residual, size = (
+        g @ motion - required,
+        np.abs(g) @ np.abs(motion) + np.abs(required),
+    )
+    violated = np.flatnonzero(
+        np.abs(residual) > NEGLIGIBLE * np.max(size, initial=0.0) + _ROUNDING
+    )
     if violated.size:
         raise RobotDynamicsError(
             f"the {quantity} violates the constraints {violated.tolist()} by {residual[violated].tolist()}. "
@@ -348,7 +377,9 @@ def run_constrained(
     h = duration / count
 
     def acceleration(t: float, x: Array, v: Array) -> ConstrainedAcceleration:
-        return constrained_forward_dynamics(model, x, v, torque(t, x, v), constraints(x, v))
+        return constrained_forward_dynamics(
+            model, x, v, torque(t, x, v), constraints(x, v)
+        )
 
     position, velocity = model.vector("q", q), model.vector("qd", qd)
     now = constraints(position, velocity)
@@ -357,7 +388,13 @@ def run_constrained(
         raise RobotDynamicsError(
             f"the initial position violates the constraints by {first:.3g}. Cure: compute it with close_loops"
         )
-    _require_equal("initial velocity", now.jacobian, velocity, now.rate, "compute it with consistent_velocity")
+    _require_equal(
+        "initial velocity",
+        now.jacobian,
+        velocity,
+        now.rate,
+        "compute it with consistent_velocity",
+    )
     velocity = consistent_velocity(model, position, velocity, now)
     rows = [(position, velocity, acceleration(0.0, position, velocity), first, first)]
     for k in range(count):
@@ -373,14 +410,28 @@ def run_constrained(
         now = constraints(position, velocity)
         drift = largest_magnitude(now.error)
         for _ in range(_CORRECTIONS):
-            change = least_change(model.mass_matrix(position), now.jacobian, -now.error)[0]
+            change = least_change(
+                model.mass_matrix(position), now.jacobian, -now.error
+            )[0]
             position = position + change
             now = constraints(position, velocity)
             if largest_magnitude(change) <= _CONVERGED:
                 break
         velocity = consistent_velocity(model, position, velocity, now)
-        rows.append((position, velocity, acceleration(t + h, position, velocity), drift, largest_magnitude(now.error)))
+        rows.append(
+            (
+                position,
+                velocity,
+                acceleration(t + h, position, velocity),
+                drift,
+                largest_magnitude(now.error),
+            )
+        )
     positions, velocities, solutions, *gaps = zip(*rows, strict=True)
-    qdd, multipliers = zip(*((solution.qdd, solution.multipliers) for solution in solutions), strict=True)
-    columns = (np.array(column) for column in (positions, velocities, qdd, multipliers, *gaps))
+    qdd, multipliers = zip(
+        *((solution.qdd, solution.multipliers) for solution in solutions), strict=True
+    )
+    columns = (
+        np.array(column) for column in (positions, velocities, qdd, multipliers, *gaps)
+    )
     return ConstrainedRun(np.arange(count + 1) * h, *columns)

@@ -19,7 +19,12 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
-from robot_dynamics_ros.textbooks.link_tree import checked, rotor_inertia, to_coordinates, velocity_coupling_of
+from robot_dynamics_ros.textbooks.link_tree import (
+    checked,
+    rotor_inertia,
+    to_coordinates,
+    velocity_coupling_of,
+)
 
 
 class DalembertTerms(NamedTuple):
@@ -42,15 +47,27 @@ class DalembertTerms(NamedTuple):
     c: Array
 
 
-def dalembert_terms(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> DalembertTerms:
+def dalembert_terms(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
+) -> DalembertTerms:
     """Return the terms of Milicevic (4.2)-(4.5) for position q and velocity qd (n,)."""
     tree, (q, qd) = checked(robot, q=q, qd=qd)
-    links = DalembertTerms(*(to_coordinates(tree, term) for term in joint_terms(tree, q, tree.couplings @ qd)))
+    links = DalembertTerms(
+        *(
+            to_coordinates(tree, term)
+            for term in joint_terms(tree, q, tree.couplings @ qd)
+        )
+    )
     rotors, derivatives = rotor_inertia(tree, q)
-    return links._replace(D_rot=links.D_rot + rotors, h_rot=links.h_rot + velocity_coupling_of(derivatives, qd))
+    return links._replace(
+        D_rot=links.D_rot + rotors,
+        h_rot=links.h_rot + velocity_coupling_of(derivatives, qd),
+    )
 
 
-def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+def generalized_torque(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+) -> Array:
     """Return the torque (n,), Milicevic (4.1), for q, qd, qdd (n,), without friction; Nm or N."""
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     D_rot, D_tran, h_rot, h_tran, c = dalembert_terms(tree, q, qd)
@@ -67,16 +84,20 @@ def joint_terms(tree: LinkTree, q: Array, rates: Array) -> DalembertTerms:
     rotations, p = tree.base_placements(q)
     z = rotations[:, :, 2]
     D_rot, D_tran, h_rot, h_tran, c = (
-        np.zeros(shape, dtype=rates.dtype) for shape in [(count, count)] * 2 + [(count,)] * 3
+        np.zeros(shape, dtype=rates.dtype)
+        for shape in [(count, count)] * 2 + [(count,)] * 3
     )
     a, w, dw = _velocity_accelerations(tree, z, p, rates)
     for s, link in enumerate(tree.links):
         c_s = rotations[s] @ link.com
         r_s = p[s] + c_s
-        a_s = a[s] + np.cross(w[s], np.cross(w[s], c_s)) + np.cross(dw[s], c_s)  # the braces of (4.3)
+        # the braces of (4.3)
+        a_s = a[s] + np.cross(w[s], np.cross(w[s], c_s)) + np.cross(dw[s], c_s)
         revolute = [i for i in tree.path(s) if not tree.links[i].prismatic]
         z_s = {i: rotations[s].T @ z[i] for i in revolute}  # ^sR_0 z_i
-        carried = {i: np.cross(z[i], r_s - p[i]) if i in z_s else z[i] for i in tree.path(s)}
+        carried = {
+            i: np.cross(z[i], r_s - p[i]) if i in z_s else z[i] for i in tree.path(s)
+        }
         w_s, dw_s = _angular_motion(z_s, rates)
         for place, i in enumerate(tree.path(s)):
             h_tran[i] += link.mass * (a_s @ carried[i])  # (4.3)
@@ -84,7 +105,9 @@ def joint_terms(tree: LinkTree, q: Array, rates: Array) -> DalembertTerms:
             for j in tree.path(s)[place:]:
                 D_tran[i, j] += link.mass * (carried[j] @ carried[i])  # (4.2), i <= j
         for place, i in enumerate(revolute):
-            h_rot[i] += z_s[i] @ (link.inertia @ dw_s) + np.cross(z_s[i], w_s) @ (link.inertia @ w_s)  # (4.4)
+            h_rot[i] += z_s[i] @ (link.inertia @ dw_s) + np.cross(z_s[i], w_s) @ (
+                link.inertia @ w_s
+            )  # (4.4)
             for j in revolute[place:]:
                 D_rot[i, j] += z_s[i] @ (link.inertia @ z_s[j])  # (4.2), i <= j
     for D in (D_rot, D_tran):
@@ -92,7 +115,9 @@ def joint_terms(tree: LinkTree, q: Array, rates: Array) -> DalembertTerms:
     return DalembertTerms(D_rot, D_tran, h_rot, h_tran, c)
 
 
-def _velocity_accelerations(tree: LinkTree, z: Array, p: Array, rates: Array) -> tuple[list[Array], ...]:
+def _velocity_accelerations(
+    tree: LinkTree, z: Array, p: Array, rates: Array
+) -> tuple[list[Array], ...]:
     """Return the acceleration of each link's origin, its angular velocity and acceleration at zero joint acceleration.
 
     These are the inner sums of (4.3), computed recursively from the parent.
@@ -103,7 +128,11 @@ def _velocity_accelerations(tree: LinkTree, z: Array, p: Array, rates: Array) ->
             a_k, w_k, dw_k = np.zeros(3), np.zeros(3), np.zeros(3)
         else:
             w_k, dw_k, p_star = w[link.parent], dw[link.parent], p[k] - p[link.parent]
-            a_k = a[link.parent] + np.cross(w_k, np.cross(w_k, p_star)) + np.cross(dw_k, p_star)
+            a_k = (
+                a[link.parent]
+                + np.cross(w_k, np.cross(w_k, p_star))
+                + np.cross(dw_k, p_star)
+            )
         joint_velocity = rates[k] * z[k]
         if link.prismatic:
             a_k = a_k + 2.0 * np.cross(w_k, joint_velocity)

@@ -40,12 +40,16 @@ def velocities(model: RobotModel, q: ArrayLike, p: ArrayLike) -> Array:
     Raises RobotModelError, with the names of the joints, if a joint moves no inertia.
     """
     model.require_mass()
-    return np.asarray(np.linalg.solve(model.mass_matrix(model.vector("q", q)), model.vector("p", p)))
+    return np.asarray(
+        np.linalg.solve(model.mass_matrix(model.vector("q", q)), model.vector("p", p))
+    )
 
 
 def hamiltonian(model: RobotModel, q: ArrayLike, p: ArrayLike) -> float:
     """Return the total energy H = 1/2 p^T M(q)^-1 p + P(q), J, for q and p (n,): Spong (9.113)."""
-    return float(0.5 * velocities(model, q, p) @ model.vector("p", p) + model.potential_energy(q))
+    return float(
+        0.5 * velocities(model, q, p) @ model.vector("p", p) + model.potential_energy(q)
+    )
 
 
 def hamilton_equations(
@@ -76,7 +80,12 @@ def hamilton_equations(
 
 
 def implicit_midpoint(
-    model: RobotModel, q: ArrayLike, p: ArrayLike, step: float, steps: int, force: Force | None = None
+    model: RobotModel,
+    q: ArrayLike,
+    p: ArrayLike,
+    step: float,
+    steps: int,
+    force: Force | None = None,
 ) -> tuple[Array, Array]:
     """Integrate Hamilton's equations by the implicit midpoint rule.
 
@@ -117,15 +126,24 @@ def implicit_midpoint(
     rate = np.array(hamilton_equations(model, states[0, 0], states[0, 1]))
     for k in range(steps):
         start, time = states[k], (k + 0.5) * step
-        middle, change = start + 0.5 * step * rate, np.inf  # initial guess from the last step's rate
-        with np.errstate(over="ignore", invalid="ignore"):  # divergence is reported below
+        # initial guess from the last step's rate
+        middle, change = start + 0.5 * step * rate, np.inf
+        # divergence is reported below
+        with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(_ITERATIONS):
                 position, momentum = middle
-                tau = None if force is None else force(time, position, velocities(model, position, momentum))
+                tau = (
+                    None
+                    if force is None
+                    else force(time, position, velocities(model, position, momentum))
+                )
                 rate = np.array(hamilton_equations(model, position, momentum, tau))
                 new = start + 0.5 * step * rate
                 size = np.maximum(_SMALL, np.abs(new).max(axis=1))
-                last, change = change, float((np.abs(new - middle).max(axis=1) / size).max())
+                last, change = (
+                    change,
+                    float((np.abs(new - middle).max(axis=1) / size).max()),
+                )
                 middle = new
                 if change <= _ROUNDING or (change <= _STALLED and change >= 0.5 * last):
                     break

@@ -18,12 +18,18 @@ from robot_dynamics_ros.textbooks.cartesian_dynamics import Task
 _STARTS, _STEPS = 32, 200
 _REACHED = 1e-9  # m and rad, norm of the remaining error
 _LARGEST_STEP = 0.5  # rad or m, of a joint between two poses of a path
-_SAME = 1e-4  # rad or m: smaller differences of two solutions, in any joint or in their distance, are rounding errors
-_UNLIMITED = (np.pi, 1.0)  # half range of the starts of revolute (rad) and prismatic (m) joints without position limits
+# rad or m: smaller differences of two solutions, in any joint or in their distance, are rounding errors
+_SAME = 1e-4
+# half range of the starts of revolute (rad) and prismatic (m) joints without position limits
+_UNLIMITED = (np.pi, 1.0)
 
 
 def inverse_kinematics(
-    model: RobotModel, task: Task, pose: ArrayLike, start: ArrayLike | None = None, starts: int = _STARTS
+    model: RobotModel,
+    task: Task,
+    pose: ArrayLike,
+    start: ArrayLike | None = None,
+    starts: int = _STARTS,
 ) -> Array:
     """Return positions (k, n) within the limits at which a link has a pose, the nearest to ``start`` first.
 
@@ -56,16 +62,26 @@ def inverse_kinematics(
     distance = np.linalg.norm(error, axis=1)
     reached = distance < _REACHED
     if not reached.any():
-        raise RobotDynamicsError(_unreached(model, task, q[distance.argmin()], error[distance.argmin()]))
+        raise RobotDynamicsError(
+            _unreached(model, task, q[distance.argmin()], error[distance.argmin()])
+        )
     q = q[reached]
-    q += 2 * np.pi * np.where(model.continuous, np.round((first - q) / (2 * np.pi)), 0.0)
+    q += (
+        2 * np.pi * np.where(model.continuous, np.round((first - q) / (2 * np.pi)), 0.0)
+    )
     ranks = [_ranks(values) for values in (np.linalg.norm(q - first, axis=1), *q.T)]
     q = q[np.lexsort(ranks[::-1])]
     new = [not (np.abs(q[:i] - x) < _SAME).all(axis=1).any() for i, x in enumerate(q)]
     return np.asarray(q[new])
 
 
-def joint_path(model: RobotModel, task: Task, times: Array, poses: Array, start: ArrayLike | None = None) -> Array:
+def joint_path(
+    model: RobotModel,
+    task: Task,
+    times: Array,
+    poses: Array,
+    start: ArrayLike | None = None,
+) -> Array:
     """Return positions (k, n) within the limits along a path of a link, its poses (k, 4, 4) in the root frame, m.
 
     ``task`` and ``start`` are those of ``inverse_kinematics``, ``start`` selects one of several postures. ``times``
@@ -76,7 +92,9 @@ def joint_path(model: RobotModel, task: Task, times: Array, poses: Array, start:
     path: list[Array] = []
     for time, pose in zip(times, poses, strict=True):
         try:
-            q = inverse_kinematics(model, task, pose, *((path[-1], 1) if path else (start, _STARTS)))[0]
+            q = inverse_kinematics(
+                model, task, pose, *((path[-1], 1) if path else (start, _STARTS))
+            )[0]
         except RobotDynamicsError as error:
             raise RobotDynamicsError(f"at {time:g} s: {error}") from None
         if path and np.abs(q - path[-1]).max() > _LARGEST_STEP:
@@ -88,28 +106,41 @@ def joint_path(model: RobotModel, task: Task, times: Array, poses: Array, start:
     return np.array(path)
 
 
-def _descend(model: RobotModel, task: Task, pose: Array, q: Array) -> tuple[Array, Array]:
+def _descend(
+    model: RobotModel, task: Task, pose: Array, q: Array
+) -> tuple[Array, Array]:
     """Return positions (k, n) and their errors (k, m) after Levenberg-Marquardt steps from ``q`` (k, n)."""
     error, damping = _error(model, task, pose, q), np.full((len(q), 1, 1), 1e-2)
     for _ in range(_STEPS):
         j = model.jacobian(q, task.link)[:, list(task.rows)]
         transposed = j.swapaxes(1, 2)
-        step = transposed @ np.linalg.solve(j @ transposed + damping * np.eye(j.shape[1]), error[:, :, None])
+        step = transposed @ np.linalg.solve(
+            j @ transposed + damping * np.eye(j.shape[1]), error[:, :, None]
+        )
         trial = _within(model, q + step[:, :, 0])
         rest = _error(model, task, pose, trial)
         better = np.linalg.norm(rest, axis=1) < np.linalg.norm(error, axis=1)
-        q, error = np.where(better[:, None], trial, q), np.where(better[:, None], rest, error)
+        q, error = (
+            np.where(better[:, None], trial, q),
+            np.where(better[:, None], rest, error),
+        )
         if (np.linalg.norm(error, axis=1) < _REACHED).all():
             break
-        damping = np.clip(np.where(better[:, None, None], 0.1, 10.0) * damping, 1e-9, 1e9)
+        damping = np.clip(
+            np.where(better[:, None, None], 0.1, 10.0) * damping, 1e-9, 1e9
+        )
     return q, error
 
 
 def _error(model: RobotModel, task: Task, pose: Array, q: Array) -> Array:
     """Return translation (m) and rotation vector (rad) from the link's pose at ``q`` (k, n) to ``pose``, (k, m)."""
     here = model.link_pose(q, task.link)
-    turn = Rotation.from_matrix(pose[:3, :3] @ here[:, :3, :3].swapaxes(1, 2)).as_rotvec()
-    return np.concatenate([pose[:3, 3] - here[:, :3, 3], turn], axis=1)[:, list(task.rows)]
+    turn = Rotation.from_matrix(
+        pose[:3, :3] @ here[:, :3, :3].swapaxes(1, 2)
+    ).as_rotvec()
+    return np.concatenate([pose[:3, 3] - here[:, :3, 3], turn], axis=1)[
+        :, list(task.rows)
+    ]
 
 
 def _ranks(values: Array) -> NDArray[np.intp]:
@@ -125,7 +156,9 @@ def _random_positions(model: RobotModel, count: int) -> Array:
     prismatic = [name in model.prismatic_joints for name in model.joint_names]
     half = np.where(prismatic, _UNLIMITED[1], _UNLIMITED[0])
     low, high = model.position_lower, model.position_upper
-    low = np.where(np.isfinite(low), low, np.where(np.isfinite(high), high, half) - 2 * half)
+    low = np.where(
+        np.isfinite(low), low, np.where(np.isfinite(high), high, half) - 2 * half
+    )
     high = np.where(np.isfinite(high), high, low + 2 * half)
     return np.random.default_rng(0).uniform(low, high, (count, model.n))
 

@@ -20,7 +20,12 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, Link, LinkTree
-from robot_dynamics_ros.textbooks.link_tree import checked, rotor_inertia, to_coordinates, velocity_coupling_of
+from robot_dynamics_ros.textbooks.link_tree import (
+    checked,
+    rotor_inertia,
+    to_coordinates,
+    velocity_coupling_of,
+)
 from robot_dynamics_ros.textbooks.newton_euler import angular_momentum, kinetic_energy
 
 _ROUNDING = 1e-12  # relative to the largest coefficient
@@ -55,12 +60,20 @@ def pseudo_inertia(link: Link) -> Array:
 
     Units are kg m^2, kg m in the last row and column, and kg in the corner.
     """
-    second = 0.5 * np.trace(link.inertia) * np.eye(3) - link.inertia + link.mass * np.outer(link.com, link.com)
+    second = (
+        0.5 * np.trace(link.inertia) * np.eye(3)
+        - link.inertia
+        + link.mass * np.outer(link.com, link.com)
+    )
     moment = link.mass * link.com
-    return np.block([[second, moment[:, None]], [moment[None, :], np.array([[link.mass]])]])
+    return np.block(
+        [[second, moment[:, None]], [moment[None, :], np.array([[link.mass]])]]
+    )
 
 
-def dynamic_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> DynamicCoefficients:
+def dynamic_coefficients(
+    robot: RobotModel | LinkTree, q: ArrayLike
+) -> DynamicCoefficients:
     """Return D, h and c of Milicevic (2.11), (2.14), (2.15) at position q (n,).
 
     h_ikm are the Christoffel symbols of D. The sum over m of h_ikm qd_m is the Coriolis matrix C for which dD/dt - 2 C
@@ -71,29 +84,46 @@ def dynamic_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> DynamicC
     D, h, c = joint_coefficients(tree, q)
     rotor_h = 0.5 * (rotor_dD + rotor_dD.swapaxes(1, 2) - np.moveaxis(rotor_dD, 2, 0))
     return DynamicCoefficients(
-        to_coordinates(tree, D) + rotor_D, to_coordinates(tree, h) + rotor_h, to_coordinates(tree, c)
+        to_coordinates(tree, D) + rotor_D,
+        to_coordinates(tree, h) + rotor_h,
+        to_coordinates(tree, c),
     )
 
 
-def named_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> dict[str, tuple[float, str]]:
+def named_coefficients(
+    robot: RobotModel | LinkTree, q: ArrayLike
+) -> dict[str, tuple[float, str]]:
     """Return each coefficient D_ik, h_ikm, c_i at q (n,), and the reason if it is zero: Milicevic below (2.15).
 
     The keys are such as "D12", "h112" and "c1", with i <= k for D and k <= m for h, which are symmetric. The reason is
     empty for other numbers. A coefficient that is also zero at three random positions is taken to be zero at all.
     """
     tree, (q,) = checked(robot, q=q)
-    moves = [np.any(tree.couplings[tree.path(j)] != 0.0, axis=0) for j in range(len(tree.links))]
+    moves = [
+        np.any(tree.couplings[tree.path(j)] != 0.0, axis=0)
+        for j in range(len(tree.links))
+    ]
     moved = [set(np.flatnonzero(row).tolist()) for row in np.transpose(moves)]
     positions = [q, *np.random.default_rng(0).uniform(-3.0, 3.0, (3, len(q)))]
     named = {}
-    for name, *values in zip("Dhc", *(dynamic_coefficients(tree, x) for x in positions), strict=True):
+    for name, *values in zip(
+        "Dhc", *(dynamic_coefficients(tree, x) for x in positions), strict=True
+    ):
         zero = np.abs(values) <= _ROUNDING * np.abs(values).max(initial=0.0)
         for index in np.ndindex(values[0].shape):
             symmetric = index if name == "D" else index[1:]
             if list(symmetric) == sorted(symmetric):
                 everywhere = all(zeros[index] for zeros in zero)
-                reason = _reason(index, moved) if everywhere else "only at this position" if zero[0][index] else ""
-                label = name + ("" if len(q) < 10 else ",").join(str(i + 1) for i in index)
+                reason = (
+                    _reason(index, moved)
+                    if everywhere
+                    else "only at this position"
+                    if zero[0][index]
+                    else ""
+                )
+                label = name + ("" if len(q) < 10 else ",").join(
+                    str(i + 1) for i in index
+                )
                 named[label] = (0.0 if reason else float(values[0][index]), reason)
     return named
 
@@ -109,7 +139,9 @@ def _reason(index: tuple[int, ...], moved: list[set[int]]) -> str:
     return "design of the arm: these motions are not coupled"
 
 
-def generalized_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+def generalized_torque(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+) -> Array:
     """Return the torque tau (n,), Milicevic (2.5), for q, qd, qdd (n,), without friction; Nm or N."""
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     D, h, c = dynamic_coefficients(tree, q)
@@ -138,14 +170,20 @@ def joint_coefficients(tree: LinkTree, q: Array) -> DynamicCoefficients:
     return DynamicCoefficients(D, h, c)
 
 
-def _derivatives(tree: LinkTree, q: Array) -> tuple[dict[tuple[int, int], Array], dict[tuple[int, int, int], Array]]:
+def _derivatives(
+    tree: LinkTree, q: Array
+) -> tuple[dict[tuple[int, int], Array], dict[tuple[int, int, int], Array]]:
     """Return the first and second derivatives U[i, j], UU[i, j, k] of ^0A_i by the joints: below Milicevic (2.3)."""
     Q = [Q_PRISMATIC if link.prismatic else Q_REVOLUTE for link in tree.links]
     A, U = dict[tuple[int, int], Array](), dict[tuple[int, int], Array]()
     UU = dict[tuple[int, int, int], Array]()
-    for i, (link, position) in enumerate(zip(tree.links, tree.joint_positions(q), strict=True)):
+    for i, (link, position) in enumerate(
+        zip(tree.links, tree.joint_positions(q), strict=True)
+    ):
         rotation, origin = link.placed(position)
-        own = np.block([[rotation, origin[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]])  # (2.1)
+        own = np.block(
+            [[rotation, origin[:, None]], [np.zeros((1, 3)), np.ones((1, 1))]]
+        )  # (2.1)
         A[i, i] = np.eye(4)
         A[BASE, i] = own if link.parent == BASE else A[BASE, link.parent] @ own
         path = tree.path(i)
@@ -168,7 +206,8 @@ def link_jacobians(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, A
     tree, (q,) = checked(robot, q=q)
     rotations, p = tree.base_placements(q)
     z, count = rotations[:, :, 2], len(tree.links)
-    J_v, J_w = (np.zeros((count, 3, count), dtype=rotations.dtype) for _ in range(2))  # (9.83), (9.84)
+    # (9.83), (9.84)
+    J_v, J_w = (np.zeros((count, 3, count), dtype=rotations.dtype) for _ in range(2))
     for i, link in enumerate(tree.links):
         p_c = p[i] + rotations[i] @ link.com
         for j in tree.path(i):
@@ -188,7 +227,9 @@ def inertia_matrix(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
     tree, (q,) = checked(robot, q=q)
     J_v, J_w = link_jacobians(tree, q)
     M = np.zeros((len(tree.links), len(tree.links)))
-    for i, (link, I_i) in enumerate(zip(tree.links, _base_inertias(tree, q), strict=True)):
+    for i, (link, I_i) in enumerate(
+        zip(tree.links, _base_inertias(tree, q), strict=True)
+    ):
         M += J_v[i].T * link.mass @ J_v[i] + J_w[i].T @ I_i @ J_w[i]  # (9.86)
     return to_coordinates(tree, M) + rotor_inertia(tree, q)[0]
 
@@ -204,10 +245,16 @@ def inertia_matrix_derivatives(robot: RobotModel | LinkTree, q: ArrayLike) -> Ar
     z = tree.base_placements(q)[0][:, :, 2]
     count = len(tree.links)
     dM = np.zeros((count, count, count))
-    for i, (link, I_i) in enumerate(zip(tree.links, _base_inertias(tree, q), strict=True)):
+    for i, (link, I_i) in enumerate(
+        zip(tree.links, _base_inertias(tree, q), strict=True)
+    ):
         path = tree.path(i)
         for place, k in enumerate(path):
-            dJ_v, dJ_w, dI = np.zeros((3, count)), np.zeros((3, count)), np.zeros((3, 3))
+            dJ_v, dJ_w, dI = (
+                np.zeros((3, count)),
+                np.zeros((3, count)),
+                np.zeros((3, 3)),
+            )
             for j in path[:place]:
                 if not tree.links[j].prismatic:
                     dJ_v[:, j] = np.cross(z[j], J_v[i, :, k])
@@ -215,14 +262,17 @@ def inertia_matrix_derivatives(robot: RobotModel | LinkTree, q: ArrayLike) -> Ar
                 for j in path[place:]:
                     dJ_v[:, j] = np.cross(z[k], J_v[i, :, j])
                     dJ_w[:, j] = np.cross(z[k], J_w[i, :, j])
-                half = np.cross(z[k], I_i.T).T  # z_k x I_i, since it turns as R I R^T does
+                # z_k x I_i, since it turns as R I R^T does
+                half = np.cross(z[k], I_i.T).T
                 dI = half + half.T
             half = dJ_v.T * link.mass @ J_v[i] + dJ_w.T @ I_i @ J_w[i]
             dM[:, :, k] += half + half.T + J_w[i].T @ dI @ J_w[i]
     return to_coordinates(tree, dM) + rotor_inertia(tree, q)[1]
 
 
-def velocity_coupling(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> Array:
+def velocity_coupling(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
+) -> Array:
     """Return the velocity coupling vector V (n,), the Coriolis and centrifugal torque of Tsai (9.101); Nm or N."""
     tree, (q, qd) = checked(robot, q=q, qd=qd)
     return velocity_coupling_of(inertia_matrix_derivatives(tree, q), qd)
@@ -235,16 +285,26 @@ def gravity_vector(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
     """
     tree, (q,) = checked(robot, q=q)
     J_v, _ = link_jacobians(tree, q)
-    return to_coordinates(tree, -np.asarray([link.mass for link in tree.links]) @ (tree.gravity @ J_v))
+    return to_coordinates(
+        tree, -np.asarray([link.mass for link in tree.links]) @ (tree.gravity @ J_v)
+    )
 
 
-def generalized_forces(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+def generalized_forces(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+) -> Array:
     """Return the generalized forces Q = M qdd + V + G (n,), Tsai (9.103), without friction; Nm or N."""
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
-    return inertia_matrix(tree, q) @ qdd + velocity_coupling(tree, q, qd) + gravity_vector(tree, q)
+    return (
+        inertia_matrix(tree, q) @ qdd
+        + velocity_coupling(tree, q, qd)
+        + gravity_vector(tree, q)
+    )
 
 
-def lagrangian_by_traces(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> float:
+def lagrangian_by_traces(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
+) -> float:
     """Return the Lagrangian L = K - P, J, at q and qd (n,): Milicevic (2.3), with the rotors of Tsai (9.157).
 
     Its triple sum over j and k is that of Tr(dA_i J_i dA_i^T) over the links, with the rate dA_i of a link's pose. P is
@@ -256,9 +316,9 @@ def lagrangian_by_traces(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLi
     rates, L = tree.couplings @ qd, 0.5 * qd @ rotor_inertia(tree, q)[0] @ qd
     for i, link in enumerate(tree.links):
         dA = sum((U[i, j] * rates[j] for j in tree.path(i)), np.zeros((4, 4)))
-        L += 0.5 * np.trace(dA @ pseudo_inertia(link) @ dA.T) + link.mass * tree.gravity @ (
-            p[i] + rotations[i] @ link.com
-        )
+        L += 0.5 * np.trace(
+            dA @ pseudo_inertia(link) @ dA.T
+        ) + link.mass * tree.gravity @ (p[i] + rotations[i] @ link.com)
     return float(L)
 
 
@@ -282,17 +342,28 @@ class BodyMotion(NamedTuple):
     w: Array
 
 
-def body_motions(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> list[BodyMotion]:
+def body_motions(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
+) -> list[BodyMotion]:
     """Return the motion of each link at q and qd (n,), in the order of ``LinkTree.links``: Tsai (9.80)."""
     tree, (q, qd) = checked(robot, q=q, qd=qd)
     rotations, p = tree.base_placements(q)
     velocities = [J @ tree.couplings @ qd for J in link_jacobians(tree, q)]
-    positions = p + np.array([R @ link.com for R, link in zip(rotations, tree.links, strict=True)])
+    positions = p + np.array(
+        [R @ link.com for R, link in zip(rotations, tree.links, strict=True)]
+    )
     masses = [link.mass for link in tree.links]
-    return [BodyMotion(*body) for body in zip(masses, _base_inertias(tree, q), positions, *velocities, strict=True)]
+    return [
+        BodyMotion(*body)
+        for body in zip(
+            masses, _base_inertias(tree, q), positions, *velocities, strict=True
+        )
+    ]
 
 
-def link_energies(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> tuple[Array, Array]:
+def link_energies(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
+) -> tuple[Array, Array]:
     """Return kinetic and potential energy (links,) of each link, J, at q and qd (n,): Craig (6.69), (6.73).
 
     The potential energy is zero at the origin of the base. Rotors are at rest in their carriers.
@@ -304,7 +375,10 @@ def link_energies(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> 
 
 
 def arm_angular_momentum(
-    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, point: ArrayLike = (0.0, 0.0, 0.0)
+    robot: RobotModel | LinkTree,
+    q: ArrayLike,
+    qd: ArrayLike,
+    point: ArrayLike = (0.0, 0.0, 0.0),
 ) -> Array:
     """Return the angular momentum (3,) of all links about a point of the base, kg m^2/s: Tsai (9.22), exercise 5.
 
@@ -314,9 +388,15 @@ def arm_angular_momentum(
     rotations, _ = tree.base_placements(q)
     total = np.zeros(3)
     for b in body_motions(tree, q, qd):
-        total += angular_momentum(b.mass, b.inertia, b.p_c - np.asarray(point, dtype=np.float64), b.v_c, b.w)
+        total += angular_momentum(
+            b.mass, b.inertia, b.p_c - np.asarray(point, dtype=np.float64), b.v_c, b.w
+        )
     for rotor, ratio in zip(tree.rotors, tree.rotor_couplings, strict=True):
-        axis = rotor.axis if rotor.carrier == BASE else rotations[rotor.carrier] @ rotor.axis
+        axis = (
+            rotor.axis
+            if rotor.carrier == BASE
+            else rotations[rotor.carrier] @ rotor.axis
+        )
         total += rotor.inertia * (ratio @ qd) * axis
     return total
 
@@ -324,4 +404,6 @@ def arm_angular_momentum(
 def _base_inertias(tree: LinkTree, q: ArrayLike) -> list[Array]:
     """Return the links' inertias about their centres of mass in the axes of the base frame, Tsai (9.79)."""
     rotations, _ = tree.base_placements(q)
-    return [R @ link.inertia @ R.T for R, link in zip(rotations, tree.links, strict=True)]
+    return [
+        R @ link.inertia @ R.T for R, link in zip(rotations, tree.links, strict=True)
+    ]

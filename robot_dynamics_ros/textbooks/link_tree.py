@@ -18,7 +18,9 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, Link, LinkTree
 
 
-def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTree, list[Array]]:
+def checked(
+    robot: RobotModel | LinkTree, **vectors: ArrayLike
+) -> tuple[LinkTree, list[Array]]:
     """Return the link tree of a robot, and ``vectors``, given by name, as arrays (n,) in the same order.
 
     Arrays of Python objects, such as symbols, are not converted to floats. Raises RobotDynamicsError, with the vector's
@@ -29,7 +31,9 @@ def checked(robot: RobotModel | LinkTree, **vectors: ArrayLike) -> tuple[LinkTre
     for name, values in vectors.items():
         array = np.asarray(values)
         if array.shape != (n,):
-            raise RobotDynamicsError(f"{name} has shape {array.shape}, expected ({n},). Cure: pass {n} numbers")
+            raise RobotDynamicsError(
+                f"{name} has shape {array.shape}, expected ({n},). Cure: pass {n} numbers"
+            )
         arrays.append(array if array.dtype == object else array.astype(np.float64))
     return tree, arrays
 
@@ -38,7 +42,9 @@ def shaped(name: str, value: ArrayLike, shape: tuple[int, ...], cure: str) -> Ar
     """Return a value as an array of floats; RobotDynamicsError with its name and ``cure`` for another shape."""
     array = np.asarray(value, dtype=np.float64)
     if array.shape != shape:
-        raise RobotDynamicsError(f"{name} has shape {array.shape}, expected {shape}. Cure: {cure}")
+        raise RobotDynamicsError(
+            f"{name} has shape {array.shape}, expected {shape}. Cure: {cure}"
+        )
     return array
 
 
@@ -61,7 +67,10 @@ def frame_on_body(model: RobotModel, link: str) -> tuple[int, Array]:
         names = model.link_names
         raise RobotDynamicsError(f'no link "{link}". Cure: {use_one_of(link, names)}')
     pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = np.array(frame.rotation).reshape(3, 3), np.array(frame.position)
+    pose[:3, :3], pose[:3, 3] = (
+        np.array(frame.rotation).reshape(3, 3),
+        np.array(frame.position),
+    )
     return frame.body, pose
 
 
@@ -72,9 +81,13 @@ def with_end_effector(model: RobotModel, link: str) -> LinkTree:
     RobotDynamicsError for an unknown link.
     """
     tree, (body, pose) = LinkTree.of(model), frame_on_body(model, link)
-    frame = Link(link, body, False, pose[:3, :3], pose[:3, 3], 0.0, np.zeros(3), np.zeros((3, 3)))
+    frame = Link(
+        link, body, False, pose[:3, :3], pose[:3, 3], 0.0, np.zeros(3), np.zeros((3, 3))
+    )
     still = np.zeros((1, model.n))
-    return replace(tree, links=(*tree.links, frame), couplings=np.vstack([tree.couplings, still]))
+    return replace(
+        tree, links=(*tree.links, frame), couplings=np.vstack([tree.couplings, still])
+    )
 
 
 def to_coordinates(tree: LinkTree, term: Array) -> Array:
@@ -108,14 +121,19 @@ def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Ar
         w, dw = np.zeros(len(tree.links)), np.zeros((len(tree.links), len(tree.links)))
         if rotor.carrier != BASE:
             e = rotations[rotor.carrier] @ rotor.axis
-            revolute = [i for i in tree.path(rotor.carrier) if not tree.links[i].prismatic]
+            revolute = [
+                i for i in tree.path(rotor.carrier) if not tree.links[i].prismatic
+            ]
             for place, i in enumerate(revolute):
                 w[i] = e @ z[i]  # w . e = sum_i w_i qd_i
                 for k in revolute[place + 1 :]:
-                    dw[i, k] = e @ np.cross(z[i], z[k])  # joint k rotates e, but not z_i
+                    # joint k rotates e, but not z_i
+                    dw[i, k] = e @ np.cross(z[i], z[k])
         w, dw = w @ G, G.T @ dw @ G
         M += rotor.inertia * (np.outer(N, N) + np.outer(w, N) + np.outer(N, w))
-        dM += rotor.inertia * (np.einsum("ik,j->ijk", dw, N) + np.einsum("i,jk->ijk", N, dw))
+        dM += rotor.inertia * (
+            np.einsum("ik,j->ijk", dw, N) + np.einsum("i,jk->ijk", N, dw)
+        )
     return M, dM
 
 
@@ -124,4 +142,6 @@ def velocity_coupling_of(dM: Array, qd: Array) -> Array:
 
     dM (n, n, n) has the derivatives of the mass matrix: dM[i, j, k] is that of M_ij by q_k.
     """
-    return np.asarray(np.einsum("ijk,j,k->i", dM, qd, qd) - 0.5 * np.einsum("jki,j,k->i", dM, qd, qd))
+    return np.asarray(
+        np.einsum("ijk,j,k->i", dM, qd, qd) - 0.5 * np.einsum("jki,j,k->i", dM, qd, qd)
+    )

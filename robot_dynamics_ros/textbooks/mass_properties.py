@@ -18,8 +18,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
-from robot_dynamics_ros.dynamics.description.inertia import Inertial, InertiaSum, steiner
-from robot_dynamics_ros.dynamics.description.urdf_document import UrdfDocument, numbers, placement
+from robot_dynamics_ros.dynamics.description.inertia import (
+    Inertial,
+    InertiaSum,
+    steiner,
+)
+from robot_dynamics_ros.dynamics.description.urdf_document import (
+    UrdfDocument,
+    numbers,
+    placement,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.textbooks.link_tree import shaped
 
@@ -39,7 +47,10 @@ def center_of_mass(masses: ArrayLike, centers: ArrayLike) -> Array:
 
 
 def point_masses(
-    density: Callable[[Array], ArrayLike], lower: ArrayLike, upper: ArrayLike, nodes: int = 16
+    density: Callable[[Array], ArrayLike],
+    lower: ArrayLike,
+    upper: ArrayLike,
+    nodes: int = 16,
 ) -> tuple[Array, Array]:
     """Return k masses (k,), kg, and points (k, 3), m, whose sums are the mass integrals over a box: Tsai (9.8).
 
@@ -55,11 +66,20 @@ def point_masses(
     nodes
         Number of nodes along each axis, at least 1.
     """
-    corners = np.array([shaped(n, x, (3,), "pass x y z") for n, x in (("lower", lower), ("upper", upper))])
+    corners = np.array(
+        [
+            shaped(n, x, (3,), "pass x y z")
+            for n, x in (("lower", lower), ("upper", upper))
+        ]
+    )
     at, weights = np.polynomial.legendre.leggauss(nodes)
     axes = corners.mean(axis=0) + np.outer(at, corners[1] - corners[0]) / 2.0
     points = np.stack(np.meshgrid(*axes.T, indexing="ij"), axis=-1).reshape(-1, 3)
-    volumes = np.einsum("i,j,k->ijk", weights, weights, weights).ravel() * np.prod(corners[1] - corners[0]) / 8.0
+    volumes = (
+        np.einsum("i,j,k->ijk", weights, weights, weights).ravel()
+        * np.prod(corners[1] - corners[0])
+        / 8.0
+    )
     return volumes * np.asarray(density(points), dtype=np.float64), points
 
 
@@ -68,8 +88,12 @@ def inertia_of_points(masses: ArrayLike, points: ArrayLike) -> Array:
 
     Of ``point_masses`` it is the inertia of the body. Craig (6.17) has the same with Tsai's sign of the products.
     """
-    m = np.array([_mass(mass) for mass in np.asarray(masses, dtype=np.float64).ravel().tolist()])
-    p = shaped("points", points, (len(m), 3), f"pass a point for each of the {len(m)} masses")
+    m = np.array(
+        [_mass(mass) for mass in np.asarray(masses, dtype=np.float64).ravel().tolist()]
+    )
+    p = shaped(
+        "points", points, (len(m), 3), f"pass a point for each of the {len(m)} masses"
+    )
     return np.asarray(np.sum(m[:, None] * p * p) * np.eye(3) - p.T @ (m[:, None] * p))
 
 
@@ -77,12 +101,19 @@ def box_inertia(mass: float, size: ArrayLike) -> Array:
     """Return the inertia (3, 3) about its centre of a box with edges ``size`` (3,), m, along x, y, z: Tsai (9.12)."""
     sides = shaped("size", size, (3,), "pass the edges along x, y, z in m")
     a, b, c = (_not_negative("size", side) for side in sides.tolist())
-    return np.asarray(_mass(mass) / 12.0 * np.diag([b * b + c * c, c * c + a * a, a * a + b * b]))
+    return np.asarray(
+        _mass(mass) / 12.0 * np.diag([b * b + c * c, c * c + a * a, a * a + b * b])
+    )
 
 
 def rod_inertia(mass: float, length: float) -> Array:
     """Return the inertia (3, 3) about its centre of a slender rod along z, Tsai (9.13)."""
-    return np.asarray(_mass(mass) * _not_negative("length", length) ** 2 / 12.0 * np.diag([1.0, 1.0, 0.0]))
+    return np.asarray(
+        _mass(mass)
+        * _not_negative("length", length) ** 2
+        / 12.0
+        * np.diag([1.0, 1.0, 0.0])
+    )
 
 
 def cylinder_inertia(mass: float, radius: float, length: float) -> Array:
@@ -94,7 +125,9 @@ def cylinder_inertia(mass: float, radius: float, length: float) -> Array:
 
 def sphere_inertia(mass: float, radius: float) -> Array:
     """Return the inertia (3, 3) about its centre of a sphere, from Tsai (9.8)."""
-    return np.asarray(0.4 * _mass(mass) * _not_negative("radius", radius) ** 2 * np.eye(3))
+    return np.asarray(
+        0.4 * _mass(mass) * _not_negative("radius", radius) ** 2 * np.eye(3)
+    )
 
 
 def parallel_axes(mass: float, inertia: ArrayLike, com: ArrayLike) -> Array:
@@ -109,7 +142,10 @@ def parallel_axes(mass: float, inertia: ArrayLike, com: ArrayLike) -> Array:
     com
         Vector (3,) from O to the centre of mass, m; its sign does not matter.
     """
-    return np.asarray(_matrix("inertia", inertia) + steiner(_mass(mass), shaped("com", com, (3,), "pass x y z")))
+    return np.asarray(
+        _matrix("inertia", inertia)
+        + steiner(_mass(mass), shaped("com", com, (3,), "pass x y z"))
+    )
 
 
 def rotated(inertia: ArrayLike, rotation: ArrayLike) -> Array:
@@ -129,7 +165,9 @@ def rotated(inertia: ArrayLike, rotation: ArrayLike) -> Array:
     """
     r = _matrix("rotation", rotation)
     if not np.allclose(r @ r.T, np.eye(3), rtol=0.0, atol=1e-9):
-        raise RobotDynamicsError("rotation is not orthogonal. Cure: pass the unit axes of one frame in the other")
+        raise RobotDynamicsError(
+            "rotation is not orthogonal. Cure: pass the unit axes of one frame in the other"
+        )
     return np.asarray(r @ _matrix("inertia", inertia) @ r.T)
 
 
@@ -165,7 +203,12 @@ def radius_of_gyration(mass: float, inertia: ArrayLike, direction: ArrayLike) ->
     """
     if not _mass(mass) > 0.0:
         raise RobotDynamicsError("mass is 0. Cure: pass the mass in kg")
-    return math.sqrt(_not_negative("moment of inertia", moment_of_inertia(inertia, direction), "kg m^2") / mass)
+    return math.sqrt(
+        _not_negative(
+            "moment of inertia", moment_of_inertia(inertia, direction), "kg m^2"
+        )
+        / mass
+    )
 
 
 def principal_axes(inertia: ArrayLike) -> tuple[Array, Array]:
@@ -182,7 +225,9 @@ def principal_axes(inertia: ArrayLike) -> tuple[Array, Array]:
 
 def _not_negative(name: str, value: float, unit: str = "m") -> float:
     if not (math.isfinite(value) and value >= 0.0):
-        raise RobotDynamicsError(f"{name} is {value!r}. Cure: pass a finite number of at least 0, in {unit}")
+        raise RobotDynamicsError(
+            f"{name} is {value!r}. Cure: pass a finite number of at least 0, in {unit}"
+        )
     return float(value)
 
 
@@ -190,7 +235,9 @@ def _unit(direction: ArrayLike) -> Array:
     u = shaped("direction", direction, (3,), "pass x y z")
     length = float(np.linalg.norm(u))
     if not length > 0.0:
-        raise RobotDynamicsError("direction is zero. Cure: pass a vector along the axis")
+        raise RobotDynamicsError(
+            "direction is zero. Cure: pass a vector along the axis"
+        )
     return u / length
 
 
@@ -203,14 +250,24 @@ def _matrix(name: str, value: ArrayLike) -> Array:
 
 
 _SOURCE = "URDF"
-_SOLIDS: dict[str, tuple[tuple[str, ...], Callable[..., float], Callable[..., Array]]] = {
+_SOLIDS: dict[
+    str, tuple[tuple[str, ...], Callable[..., float], Callable[..., Array]]
+] = {
     "box": (
         ("size",),
         lambda density, *edges: density * math.prod(edges),
         lambda mass, *edges: box_inertia(mass, edges),
     ),
-    "cylinder": (("radius", "length"), lambda density, r, h: density * math.pi * r * r * h, cylinder_inertia),
-    "sphere": (("radius",), lambda density, r: density * 4.0 / 3.0 * math.pi * r * r * r, sphere_inertia),
+    "cylinder": (
+        ("radius", "length"),
+        lambda density, r, h: density * math.pi * r * r * h,
+        cylinder_inertia,
+    ),
+    "sphere": (
+        ("radius",),
+        lambda density, r: density * 4.0 / 3.0 * math.pi * r * r * r,
+        sphere_inertia,
+    ),
 }
 """Attributes, volume times density, and inertia by mass, for each kind of geometry."""
 
@@ -236,27 +293,47 @@ def with_collision_inertials(urdf: str | bytes, density: float) -> str:
         without a positive size; and links with collision geometry other than box, cylinder or sphere. The message
         has all such links.
     """
-    if isinstance(density, bool) or not isinstance(density, (int, float, np.number)) or not 0.0 < density < math.inf:
-        raise RobotModelError(f"density is {density!r}. Cure: pass a finite number above 0, in kg/m^3")
+    if (
+        isinstance(density, bool)
+        or not isinstance(density, (int, float, np.number))
+        or not 0.0 < density < math.inf
+    ):
+        raise RobotModelError(
+            f"density is {density!r}. Cure: pass a finite number above 0, in kg/m^3"
+        )
     document = UrdfDocument(urdf, _SOURCE)
     robot, moved = document.root, _moved_links(document.robot)
     shapeless = []
     for link in robot.findall("link"):
         collisions = link.findall("collision")
-        if link.find("inertial") is not None or not collisions or link.get("name") not in moved:
+        if (
+            link.find("inertial") is not None
+            or not collisions
+            or link.get("name") not in moved
+        ):
             continue
         shapes = [_shape(collision) for collision in collisions]
-        solids = [shape for shape in shapes if shape is not None and shape.tag in _SOLIDS]
+        solids = [
+            shape for shape in shapes if shape is not None and shape.tag in _SOLIDS
+        ]
         if len(solids) < len(shapes):
-            kinds = sorted({"none" if shape is None else shape.tag for shape in shapes} - set(_SOLIDS))
+            kinds = sorted(
+                {"none" if shape is None else shape.tag for shape in shapes}
+                - set(_SOLIDS)
+            )
             shapeless.append(f'"{link.get("name")}" ({", ".join(kinds)})')
             continue
         total = InertiaSum.zero()
-        for number, (collision, solid) in enumerate(zip(collisions, solids, strict=True), start=1):
+        for number, (collision, solid) in enumerate(
+            zip(collisions, solids, strict=True), start=1
+        ):
             owner, path = f'link "{link.get("name")}"', f" <collision> {number}"
             part = document.reduced(collision, owner, path)
             where = f"{owner}{path} <{solid.tag}>"
-            total.add(_solid(next(part.iter(solid.tag)), float(density), where), *placement(part))
+            total.add(
+                _solid(next(part.iter(solid.tag)), float(density), where),
+                *placement(part),
+            )
         link.insert(0, _inertial_element(total))
     if shapeless:
         raise RobotModelError(
@@ -268,17 +345,30 @@ def with_collision_inertials(urdf: str | bytes, density: float) -> str:
 
 def _moved_links(robot: ElementTree.Element) -> set[str | None]:
     """Return the links that a joint moves: all but the root and those fixed to it."""
-    joints = [(joint.find("parent"), joint.find("child"), joint.get("type")) for joint in robot.iter("joint")]
-    ties = {b.get("link"): (a.get("link"), kind) for a, b, kind in joints if a is not None and b is not None}
+    joints = [
+        (joint.find("parent"), joint.find("child"), joint.get("type"))
+        for joint in robot.iter("joint")
+    ]
+    ties = {
+        b.get("link"): (a.get("link"), kind)
+        for a, b, kind in joints
+        if a is not None and b is not None
+    }
     moved = set(ties)
-    while tied := {link for link in moved if ties[link][1] == "fixed" and ties[link][0] not in moved}:
+    while tied := {
+        link
+        for link in moved
+        if ties[link][1] == "fixed" and ties[link][0] not in moved
+    }:
         moved -= tied
     return moved
 
 
 def _shape(collision: ElementTree.Element) -> ElementTree.Element | None:
     """Return the shape of a <collision>: the only element of its <geometry>, else None."""
-    shapes = [shape for shape in collision.findall("geometry/*") if isinstance(shape.tag, str)]
+    shapes = [
+        shape for shape in collision.findall("geometry/*") if isinstance(shape.tag, str)
+    ]
     return shapes[0] if len(shapes) == 1 else None
 
 
@@ -287,10 +377,14 @@ def _solid(shape: ElementTree.Element, density: float, where: str) -> Inertial:
     names, mass_of, inertia_of = _SOLIDS[shape.tag]
     sizes = [size for name in names for size in numbers(shape, name, "")]
     if min(sizes) <= 0.0:
-        raise RobotModelError(f"{_SOURCE}: {where}: a size is not above 0. Cure: set positive lengths in m")
+        raise RobotModelError(
+            f"{_SOURCE}: {where}: a size is not above 0. Cure: set positive lengths in m"
+        )
     mass = mass_of(density, *sizes)
     if not 0.0 < mass < math.inf:
-        raise RobotModelError(f"{_SOURCE}: {where}: the mass is {mass} kg. Cure: use lengths in m, density in kg/m^3")
+        raise RobotModelError(
+            f"{_SOURCE}: {where}: the mass is {mass} kg. Cure: use lengths in m, density in kg/m^3"
+        )
     return Inertial(mass, np.zeros(3), inertia_of(mass, *sizes))
 
 
@@ -299,8 +393,16 @@ def _inertial_element(total: InertiaSum) -> ElementTree.Element:
     com = total.moment / total.mass
     inertia = total.inertia - steiner(total.mass, com)
     element = ElementTree.Element("inertial")
-    ElementTree.SubElement(element, "origin", xyz=" ".join(repr(x) for x in com.tolist()), rpy="0 0 0")
+    ElementTree.SubElement(
+        element, "origin", xyz=" ".join(repr(x) for x in com.tolist()), rpy="0 0 0"
+    )
     ElementTree.SubElement(element, "mass", value=repr(total.mass))
-    entries = zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), inertia[np.triu_indices(3)].tolist(), strict=True)
-    ElementTree.SubElement(element, "inertia", {name: repr(value) for name, value in entries})
+    entries = zip(
+        ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
+        inertia[np.triu_indices(3)].tolist(),
+        strict=True,
+    )
+    ElementTree.SubElement(
+        element, "inertia", {name: repr(value) for name, value in entries}
+    )
     return element

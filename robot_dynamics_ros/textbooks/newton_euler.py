@@ -77,7 +77,9 @@ def point_velocity(origin: Array, w: Array, r: Array, relative: Array) -> Array:
     return origin + relative + np.cross(w, r)
 
 
-def point_acceleration(origin: Array, w: Array, dw: Array, r: Array, relative: Array, gaining: Array) -> Array:
+def point_acceleration(
+    origin: Array, w: Array, dw: Array, r: Array, relative: Array, gaining: Array
+) -> Array:
     """Return the acceleration (3,), m/s^2, of a point in a moving frame: Craig (6.10).
 
     Craig (6.12) is the special case of a point fixed to the frame.
@@ -93,7 +95,13 @@ def point_acceleration(origin: Array, w: Array, dw: Array, r: Array, relative: A
     relative, gaining
         Velocity and acceleration of the point relative to the frame, m/s and m/s^2.
     """
-    return origin + gaining + 2.0 * np.cross(w, relative) + np.cross(dw, r) + np.cross(w, np.cross(w, r))
+    return (
+        origin
+        + gaining
+        + 2.0 * np.cross(w, relative)
+        + np.cross(dw, r)
+        + np.cross(w, np.cross(w, r))
+    )
 
 
 def angular_acceleration(w: Array, dw: Array, relative: Array, gaining: Array) -> Array:
@@ -114,7 +122,9 @@ def linear_momentum(mass: float, v_c: Array) -> Array:
     return mass * v_c
 
 
-def angular_momentum(mass: float, inertia: Array, p_c: Array, v_c: Array, w: Array) -> Array:
+def angular_momentum(
+    mass: float, inertia: Array, p_c: Array, v_c: Array, w: Array
+) -> Array:
     """Return the angular momentum (3,), kg m^2/s, about a point: Tsai (9.22), (9.24).
 
     Parameters
@@ -152,7 +162,9 @@ def euler_moment(inertia: Array, w: Array, dw: Array) -> Array:
     return np.asarray(inertia @ dw + cross(w, inertia @ w))
 
 
-def newton_euler_base(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+def newton_euler_base(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+) -> Array:
     """Return the torque (n,) for q, qd, qdd (n,) by Milicevic Table 1, with all vectors in the base frame; Nm or N.
 
     The friction b_i qd_i of the table is omitted.
@@ -165,16 +177,24 @@ def newton_euler_base(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike,
     for i, link in enumerate(tree.links):  # forward equations
         if link.parent == BASE:
             p_star.append(p[i])
-            w_i, dw_i, dv_i = np.zeros(3), np.zeros(3), -tree.gravity  # the base accelerates against gravity
+            # the base accelerates against gravity
+            w_i, dw_i, dv_i = np.zeros(3), np.zeros(3), -tree.gravity
         else:
             p_star.append(p[i] - p[link.parent])
             w_i, dw_i = w[link.parent], dw[link.parent]
-            dv_i = dv[link.parent] + np.cross(dw_i, p_star[i]) + np.cross(w_i, np.cross(w_i, p_star[i]))
+            dv_i = (
+                dv[link.parent]
+                + np.cross(dw_i, p_star[i])
+                + np.cross(w_i, np.cross(w_i, p_star[i]))
+            )
         joint_velocity, joint_acceleration = rates[i] * z[i], accelerations[i] * z[i]
         if link.prismatic:
             dv_i = dv_i + joint_acceleration + 2.0 * np.cross(w_i, joint_velocity)
         else:
-            w_i, dw_i = w_i + joint_velocity, dw_i + joint_acceleration + np.cross(w_i, joint_velocity)
+            w_i, dw_i = (
+                w_i + joint_velocity,
+                dw_i + joint_acceleration + np.cross(w_i, joint_velocity),
+            )
         w.append(w_i)
         dw.append(dw_i)
         dv.append(dv_i)
@@ -182,11 +202,21 @@ def newton_euler_base(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike,
         a_bar = np.cross(dw_i, s) + np.cross(w_i, np.cross(w_i, s)) + dv_i
         F.append(newton_force(link.mass, a_bar))  # at the centre of mass
         M.append(euler_moment(rotations[i] @ link.inertia @ rotations[i].T, w_i, dw_i))
-    axes = [r.axis if r.carrier == BASE else rotations[r.carrier] @ r.axis for r in tree.rotors]
+    axes = [
+        r.axis if r.carrier == BASE else rotations[r.carrier] @ r.axis
+        for r in tree.rotors
+    ]
     rotor_torques = _rotor_torques(tree, axes, qd, qdd, w, dw, M)
-    f, n = list(F), [m + np.cross(R @ k.com, x) for m, R, k, x in zip(M, rotations, tree.links, F, strict=True)]
+    f, n = (
+        list(F),
+        [
+            m + np.cross(R @ k.com, x)
+            for m, R, k, x in zip(M, rotations, tree.links, F, strict=True)
+        ],
+    )
     tau = [np.float64(0.0)] * len(tree.links)
-    for i in reversed(range(len(tree.links))):  # backward equations; f_i and n_i act at p_i
+    # backward equations; f_i and n_i act at p_i
+    for i in reversed(range(len(tree.links))):
         link = tree.links[i]
         tau[i] = (f[i] if link.prismatic else n[i]) @ z[i]
         if link.parent != BASE:
@@ -195,7 +225,9 @@ def newton_euler_base(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike,
     return sum(rotor_torques, to_coordinates(tree, np.array(tau)))
 
 
-def newton_euler_links(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+def newton_euler_links(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+) -> Array:
     """Return the torque (n,) for q, qd, qdd (n,), with all vectors of a link in its frame; Nm or N.
 
     Craig (6.45)-(6.53), Tsai (9.49)-(9.70), Milicevic Table 2. The friction of Tsai (9.70) is omitted.
@@ -203,7 +235,9 @@ def newton_euler_links(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
     return newton_euler_trace(robot, q, qd, qdd).tau
 
 
-def joint_reactions(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
+def joint_reactions(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+) -> tuple[Array, Array]:
     """Return force f, N, and moment n, Nm, (links, 3) of each link's parent on the link: Tsai (9.65)-(9.66).
 
     For q, qd, qdd (n,), at the origin and in the axes of the link's frame; rows are in the order of ``LinkTree.links``.
@@ -215,7 +249,11 @@ def joint_reactions(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, q
 
 
 def newton_euler_trace(
-    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, loads: Array | None = None
+    robot: RobotModel | LinkTree,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    loads: Array | None = None,
 ) -> NewtonEulerTrace:
     """Return all intermediate results of the recursion in link frames for q, qd, qdd (n,).
 
@@ -224,7 +262,10 @@ def newton_euler_trace(
     """
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
     rates, accelerations = tree.couplings @ qd, tree.couplings @ qdd
-    placements = [link.placed(x) for link, x in zip(tree.links, tree.joint_positions(q), strict=True)]
+    placements = [
+        link.placed(x)
+        for link, x in zip(tree.links, tree.joint_positions(q), strict=True)
+    ]
     w, dw, dv, dv_c, F, N = (list[Array]() for _ in range(6))
     for i, link in enumerate(tree.links):
         R, P = placements[i]
@@ -237,9 +278,11 @@ def newton_euler_trace(
             dv_i = R.T @ (dv[link.parent] + cross(dw_p, P) + cross(w_p, cross(w_p, P)))
         joint_velocity, joint_acceleration = rates[i] * Z, accelerations[i] * Z
         if link.prismatic:
-            dv_i = dv_i + joint_acceleration + 2.0 * cross(w_i, joint_velocity)  # Tsai (9.58)
+            # Tsai (9.58)
+            dv_i = dv_i + joint_acceleration + 2.0 * cross(w_i, joint_velocity)
         else:
-            dw_i = dw_i + joint_acceleration + cross(w_i, joint_velocity)  # Craig (6.46), Tsai (9.53)
+            # Craig (6.46), Tsai (9.53)
+            dw_i = dw_i + joint_acceleration + cross(w_i, joint_velocity)
             w_i = w_i + joint_velocity  # Craig (6.45), Tsai (9.50)
         w.append(w_i)
         dw.append(dw_i)
@@ -248,10 +291,21 @@ def newton_euler_trace(
         dv_c.append(dv_i + cross(dw_i, link.com) + cross(w_i, cross(w_i, link.com)))
         F.append(newton_force(link.mass, dv_c[i]))  # Craig (6.49), Tsai (9.61)
         N.append(euler_moment(link.inertia, w_i, dw_i))  # Craig (6.50), Tsai (9.62)
-    rotor_torques = _rotor_torques(tree, [rotor.axis for rotor in tree.rotors], qd, qdd, w, dw, N)
-    f, n = list(F), [N_i + cross(link.com, F_i) for N_i, link, F_i in zip(N, tree.links, F, strict=True)]
+    rotor_torques = _rotor_torques(
+        tree, [rotor.axis for rotor in tree.rotors], qd, qdd, w, dw, N
+    )
+    f, n = (
+        list(F),
+        [
+            N_i + cross(link.com, F_i)
+            for N_i, link, F_i in zip(N, tree.links, F, strict=True)
+        ],
+    )
     if loads is not None:
-        f, n = ([*np.array(on) + load] for on, load in ((f, loads[:, :3]), (n, loads[:, 3:])))
+        f, n = (
+            [*np.array(on) + load]
+            for on, load in ((f, loads[:, :3]), (n, loads[:, 3:]))
+        )
     tau = [np.float64(0.0)] * len(tree.links)
     for i in reversed(range(len(tree.links))):
         link, (R, P) = tree.links[i], placements[i]
@@ -259,13 +313,22 @@ def newton_euler_trace(
         if link.parent != BASE:
             f_i = R @ f[i]  # Tsai (9.67)
             f[link.parent] = f[link.parent] + f_i  # Craig (6.51), Tsai (9.65)
-            n[link.parent] = n[link.parent] + R @ n[i] + cross(P, f_i)  # Craig (6.52), Tsai (9.66), (9.68)
+            # Craig (6.52), Tsai (9.66), (9.68)
+            n[link.parent] = n[link.parent] + R @ n[i] + cross(P, f_i)
     torque = sum(rotor_torques, to_coordinates(tree, np.array(tau)))
-    return NewtonEulerTrace._make([*map(np.array, (w, dw, dv, dv_c, F, N, f, n)), torque])
+    return NewtonEulerTrace._make(
+        [*map(np.array, (w, dw, dv, dv_c, F, N, f, n)), torque]
+    )
 
 
 def _rotor_torques(
-    tree: LinkTree, axes: list[Array], qd: Array, qdd: Array, w: list[Array], dw: list[Array], moments: list[Array]
+    tree: LinkTree,
+    axes: list[Array],
+    qd: Array,
+    qdd: Array,
+    w: list[Array],
+    dw: list[Array],
+    moments: list[Array],
 ) -> list[Array]:
     """Return the torques (n,) that accelerate the rotors; add the rotors' moments on their carriers to ``moments``.
 
@@ -275,7 +338,9 @@ def _rotor_torques(
     for rotor, e, ratio in zip(tree.rotors, axes, tree.rotor_couplings, strict=True):
         c, spin, spin_up = rotor.carrier, ratio @ qd, ratio @ qdd
         if c != BASE:
-            moments[c] = moments[c] + rotor.inertia * (spin_up * e + spin * cross(w[c], e))
+            moments[c] = moments[c] + rotor.inertia * (
+                spin_up * e + spin * cross(w[c], e)
+            )
             spin_up = spin_up + e @ dw[c]
         torques.append(ratio * rotor.inertia * spin_up)
     return torques

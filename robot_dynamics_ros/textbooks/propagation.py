@@ -32,7 +32,9 @@ def cross_matrix(p: ArrayLike) -> Array:
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
-def angular_velocity(rotation: ArrayLike, rate: ArrayLike, tolerance: float = _ORTHONORMAL) -> Array:
+def angular_velocity(
+    rotation: ArrayLike, rate: ArrayLike, tolerance: float = _ORTHONORMAL
+) -> Array:
     """Return the angular velocity w (3,), rad/s, of a rotating frame from dR/dt R^T = S(w): Craig (5.37), Spong (9.42).
 
     Parameters
@@ -51,7 +53,9 @@ def angular_velocity(rotation: ArrayLike, rate: ArrayLike, tolerance: float = _O
     r = _rotation("rotation", rotation, tolerance)
     s = shaped("rate", rate, (3, 3), "pass dR/dt") @ r.T
     if not np.abs(s + s.T).max() <= tolerance * np.abs(s).max():
-        raise RobotDynamicsError(f"dR/dt R^T is not skew-symmetric: {s.tolist()}. Cure: pass the derivative of R")
+        raise RobotDynamicsError(
+            f"dR/dt R^T is not skew-symmetric: {s.tolist()}. Cure: pass the derivative of R"
+        )
     return np.array([s[2, 1] - s[1, 2], s[0, 2] - s[2, 0], s[1, 0] - s[0, 1]]) / 2.0
 
 
@@ -73,14 +77,19 @@ def angle_rate_matrix(axes: str, angles: ArrayLike) -> Array:
     RobotDynamicsError
         For an unknown set, and angles of another shape.
     """
-    order, values = axes.lower(), shaped("angles", angles, (3,), "pass three angles in rad")
+    order, values = (
+        axes.lower(),
+        shaped("angles", angles, (3,), "pass three angles in rad"),
+    )
     if (
         len(axes) != 3
         or not set(order) <= set("xyz")
         or order[1] in (order[0], order[2])
         or axes not in (order, order.upper())
     ):
-        raise RobotDynamicsError(f'axes are "{axes}". Cure: name three, such as "ZYZ" (moving) or "xyz" (fixed axes)')
+        raise RobotDynamicsError(
+            f'axes are "{axes}". Cure: name three, such as "ZYZ" (moving) or "xyz" (fixed axes)'
+        )
     turn, columns = np.eye(3), []
     # A rotation about fixed axes is the one about moving axes in reverse order.
     sequence = [0, 1, 2] if axes.isupper() else [2, 1, 0]
@@ -88,7 +97,9 @@ def angle_rate_matrix(axes: str, angles: ArrayLike) -> Array:
         axis = np.eye(3)["xyz".index(order[k])]
         columns.append(turn @ axis)
         s = cross_matrix(axis)
-        turn = turn @ (np.eye(3) + np.sin(values[k]) * s + (1.0 - np.cos(values[k])) * s @ s)  # Rodrigues' formula
+        turn = turn @ (
+            np.eye(3) + np.sin(values[k]) * s + (1.0 - np.cos(values[k])) * s @ s
+        )  # Rodrigues' formula
     return np.column_stack([columns[k] for k in sequence])
 
 
@@ -126,7 +137,10 @@ def rotated_jacobian(rotation: ArrayLike, jacobian: ArrayLike) -> Array:
     ``rotation`` (3, 3) has the axes of B in A as columns. The reference point is unchanged; ``velocity_transform`` also
     moves it.
     """
-    r, j = np.asarray(rotation, dtype=np.float64), np.asarray(jacobian, dtype=np.float64)
+    r, j = (
+        np.asarray(rotation, dtype=np.float64),
+        np.asarray(jacobian, dtype=np.float64),
+    )
     return np.vstack([r @ j[:3], r @ j[3:]])
 
 
@@ -138,9 +152,15 @@ def link_velocities(tree: LinkTree, q: ArrayLike, qd: ArrayLike) -> tuple[Array,
     """
     positions, joint_rates = tree.joint_positions(q), tree.couplings @ np.asarray(qd)
     w, v = (np.zeros((len(tree.links), 3), dtype=positions.dtype) for _ in range(2))
-    for i, (link, position, rate) in enumerate(zip(tree.links, positions, joint_rates, strict=True)):
+    for i, (link, position, rate) in enumerate(
+        zip(tree.links, positions, joint_rates, strict=True)
+    ):
         r, p = link.placed(position)
-        w_parent, v_parent = (np.zeros(3), np.zeros(3)) if link.parent == BASE else (w[link.parent], v[link.parent])
+        w_parent, v_parent = (
+            (np.zeros(3), np.zeros(3))
+            if link.parent == BASE
+            else (w[link.parent], v[link.parent])
+        )
         w[i] = r.T @ w_parent  # (5.48)
         v[i] = r.T @ (v_parent + cross(w_parent, p))  # (5.47)
         if link.prismatic:
@@ -170,10 +190,14 @@ def velocity_jacobian(model: RobotModel, q: ArrayLike, link: str) -> Array:
     Column k is the velocity at unit rate of coordinate k. q has shape (n,). Raises RobotDynamicsError for an unknown
     link.
     """
-    return np.column_stack([frame_velocity(model, q, unit, link) for unit in np.eye(model.n)])
+    return np.column_stack(
+        [frame_velocity(model, q, unit, link) for unit in np.eye(model.n)]
+    )
 
 
-def link_forces(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) -> tuple[Array, Array]:
+def link_forces(
+    model: RobotModel, q: ArrayLike, force: ArrayLike, link: str
+) -> tuple[Array, Array]:
     """Return forces f, N, and moments n, Nm, (links, 3) on each moving link from its parent: Craig (5.80), (5.81).
 
     They are at the origin and in the axes of the moving link's frame in ``LinkTree``, in the order of its ``links``,
@@ -211,7 +235,9 @@ def link_forces(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) ->
     return f, n
 
 
-def joint_torques(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) -> Array:
+def joint_torques(
+    model: RobotModel, q: ArrayLike, force: ArrayLike, link: str
+) -> Array:
     """Return the torques (n,), Nm or N, for a static force of a link: tau = J^T F, Craig (5.82), (5.83), (5.96).
 
     J is the link's Jacobian at the origin and in the axes of its frame. ``force`` F (6,), force (N), then moment (Nm),
@@ -220,7 +246,9 @@ def joint_torques(model: RobotModel, q: ArrayLike, force: ArrayLike, link: str) 
     """
     tree = LinkTree.of(model)
     f, n = link_forces(model, q, force, link)
-    along_axes = [f[i, 2] if part.prismatic else n[i, 2] for i, part in enumerate(tree.links)]
+    along_axes = [
+        f[i, 2] if part.prismatic else n[i, 2] for i, part in enumerate(tree.links)
+    ]
     return np.asarray(tree.couplings.T @ np.array(along_axes))
 
 
@@ -236,7 +264,9 @@ def force_jacobian(model: RobotModel, q: ArrayLike, link: str) -> Array:
 def _rotation_and_position(pose: ArrayLike, tolerance: float) -> tuple[Array, Array]:
     t = shaped("pose", pose, (4, 4), "pass a homogeneous transform")
     if not np.array_equal(t[3], [0.0, 0.0, 0.0, 1.0]) or not np.isfinite(t).all():
-        raise RobotDynamicsError(f"pose: {t.tolist()} is not finite, or does not end in 0 0 0 1. Cure: pass a pose")
+        raise RobotDynamicsError(
+            f"pose: {t.tolist()} is not finite, or does not end in 0 0 0 1. Cure: pass a pose"
+        )
     return _rotation("pose", t[:3, :3], tolerance), t[:3, 3]
 
 

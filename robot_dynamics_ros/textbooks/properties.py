@@ -38,7 +38,8 @@ from robot_dynamics_ros.textbooks.lagrange import inertia_matrix_derivatives
 from robot_dynamics_ros.textbooks.link_tree import checked
 
 _ROUNDING = 1e-12  # of moments of inertia, relative to the largest
-_POSITIONS, _IMPROVED = 2000, 4  # evaluated and improved positions in the search for bounds
+# evaluated and improved positions in the search for bounds
+_POSITIONS, _IMPROVED = 2000, 4
 
 
 def christoffel_symbols(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
@@ -60,7 +61,9 @@ def coriolis_matrix(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -
     return np.asarray(np.einsum("ijk,i->kj", christoffel_symbols(tree, q), qd))
 
 
-def skew_symmetric_matrix(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -> Array:
+def skew_symmetric_matrix(
+    robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
+) -> Array:
     """Return N = dM/dt - 2 C (n, n) of Spong (9.109) and (9.110) at q and qd (n,); it is skew-symmetric (9.111).
 
     C is the ``coriolis_matrix``.
@@ -107,7 +110,9 @@ def velocity_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -
     """
     tree, (qd,) = checked(robot, qd=qd)
     products = coriolis_coefficients(tree, q) @ velocity_products(qd)
-    return np.asarray(products + centrifugal_coefficients(tree, q) @ velocity_squares(qd))
+    return np.asarray(
+        products + centrifugal_coefficients(tree, q) @ velocity_squares(qd)
+    )
 
 
 def energy_balance(
@@ -134,12 +139,15 @@ def energy_balance(
     RobotDynamicsError
         For arguments of a wrong shape, and for times that are not ascending.
     """
-    from scipy.interpolate import CubicSpline  # imported here, since it delays `inspect` by half a second
+    # imported here, since it delays `inspect` by half a second
+    from scipy.interpolate import CubicSpline
 
     t = np.asarray(time, dtype=np.float64)
     positions, rates, torques = (np.asarray(x, dtype=np.float64) for x in (q, qd, tau))
     if t.ndim != 1 or len(t) < 2 or not np.all(np.diff(t) > 0.0):
-        raise RobotDynamicsError("time is not ascending, or has fewer than 2 values. Cure: pass ascending times (m,)")
+        raise RobotDynamicsError(
+            "time is not ascending, or has fewer than 2 values. Cure: pass ascending times (m,)"
+        )
     for name, given in (("q", positions), ("qd", rates), ("tau", torques)):
         if given.shape != (len(t), model.n):
             raise RobotDynamicsError(
@@ -176,7 +184,9 @@ def eigenvalue_range(model: RobotModel, q: ArrayLike) -> tuple[float, float]:
     return float(eigenvalues[0]), float(eigenvalues[-1])
 
 
-def inertia_bounds(model: RobotModel, lower: ArrayLike | None = None, upper: ArrayLike | None = None) -> InertiaBounds:
+def inertia_bounds(
+    model: RobotModel, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+) -> InertiaBounds:
     """Return estimates of the least and the greatest eigenvalue of M(q), Spong (9.120), over a range of positions.
 
     2000 positions, the same at each call, are evaluated, and the best 4 of them improved. Coordinates that move only
@@ -198,8 +208,15 @@ def inertia_bounds(model: RobotModel, lower: ArrayLike | None = None, upper: Arr
     q = np.random.default_rng(0).uniform(low, high, (_POSITIONS, model.n))
     eigenvalues = np.linalg.eigvalsh(model.mass_matrix(q))
     least = _descend(model, q[np.argsort(eigenvalues[:, 0])[:_IMPROVED]], low, high, 0)
-    greatest = _descend(model, q[np.argsort(-eigenvalues[:, -1])[:_IMPROVED]], low, high, -1)
-    return InertiaBounds(eigenvalue_range(model, least)[0], eigenvalue_range(model, greatest)[1], least, greatest)
+    greatest = _descend(
+        model, q[np.argsort(-eigenvalues[:, -1])[:_IMPROVED]], low, high, -1
+    )
+    return InertiaBounds(
+        eigenvalue_range(model, least)[0],
+        eigenvalue_range(model, greatest)[1],
+        least,
+        greatest,
+    )
 
 
 def guaranteed_inertia_bounds(
@@ -217,27 +234,41 @@ def guaranteed_inertia_bounds(
     """
     tree = LinkTree.of(model)
     v, w, _ = _reaches(tree, *_ranges(model, lower, upper))
-    g, inertias = np.abs(tree.couplings), np.array([link.inertia for link in tree.links])
+    g, inertias = (
+        np.abs(tree.couplings),
+        np.array([link.inertia for link in tree.links]),
+    )
     spins = np.abs(tree.rotor_couplings)
     for k, rotor in enumerate(tree.rotors):
         if rotor.carrier != BASE:
             inertias[rotor.carrier] -= rotor.inertia * np.outer(rotor.axis, rotor.axis)
             spins[k] += w[rotor.carrier] @ g
-    masses, com = np.array([link.mass for link in tree.links]), np.array([link.com for link in tree.links])
+    masses, com = (
+        np.array([link.mass for link in tree.links]),
+        np.array([link.com for link in tree.links]),
+    )
     moments = np.linalg.eigvalsh(inertias)
     joints = (v.T * masses) @ v + (w.T * moments[:, -1]) @ w
-    coordinates = g.T @ joints @ g + (spins.T * [rotor.inertia for rotor in tree.rotors]) @ spins
+    coordinates = (
+        g.T @ joints @ g + (spins.T * [rotor.inertia for rotor in tree.rotors]) @ spins
+    )
     about_axes = inertias[:, 2, 2] + masses * (com[:, 0] ** 2 + com[:, 1] ** 2)
     own = np.where([link.prismatic for link in tree.links], masses, about_axes)
     highest = float(np.linalg.eigvalsh(coordinates)[-1])
     if not np.all(own > 0.0) or np.any(moments[:, 0] < -_ROUNDING * moments[:, -1]):
         return 0.0, highest
     lowest = np.prod(own / np.diag(joints)) / np.sum(1.0 / np.diag(joints))
-    return float(lowest * np.linalg.eigvalsh(tree.couplings.T @ tree.couplings)[0]), highest
+    return float(
+        lowest * np.linalg.eigvalsh(tree.couplings.T @ tree.couplings)[0]
+    ), highest
 
 
 def passivity_bound(
-    model: RobotModel, q: ArrayLike, qd: ArrayLike, lower: ArrayLike | None = None, upper: ArrayLike | None = None
+    model: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    lower: ArrayLike | None = None,
+    upper: ArrayLike | None = None,
 ) -> float:
     """Return a constant beta, J, for which the work of the torques is never below -beta: Spong (9.112), (9.118).
 
@@ -263,7 +294,9 @@ def passivity_bound(
     least = 0.0
     for i, (link, radius) in enumerate(zip(tree.links, radii.tolist(), strict=True)):
         first = tree.links[tree.path(i)[0]].position
-        least -= link.mass * (float(tree.gravity @ first) + radius * float(np.linalg.norm(tree.gravity)))
+        least -= link.mass * (
+            float(tree.gravity @ first) + radius * float(np.linalg.norm(tree.gravity))
+        )
     return float(model.kinetic_energy(q, qd) + model.potential_energy(q)) - least
 
 
@@ -279,32 +312,47 @@ def _reaches(tree: LinkTree, low: Array, high: Array) -> tuple[Array, Array, Arr
     for i, link in enumerate(tree.links):
         distance = float(np.linalg.norm(link.com))
         for j in reversed(tree.path(i)):
-            v[i, j], w[i, j] = (1.0, 0.0) if tree.links[j].prismatic else (distance, 1.0)
+            v[i, j], w[i, j] = (
+                (1.0, 0.0) if tree.links[j].prismatic else (distance, 1.0)
+            )
             radii[i] = distance + strokes[j]
             distance = radii[i] + float(np.linalg.norm(tree.links[j].position))
     return v, w, radii
 
 
-def elbow_regressor(q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, gravity: float = 9.81) -> Array:
+def elbow_regressor(
+    q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, gravity: float = 9.81
+) -> Array:
     """Return Y (2, 5) of the planar elbow's torque Y Theta: Spong (9.132) with its misprints corrected.
 
     Theta, (9.133), is m1 lc1^2 + m2 (l1^2 + lc2^2) + I1 + I2, m2 l1 lc2, m2 lc2^2 + I2, m1 lc1 + m2 l1, m2 lc2. q, qd
     and qdd are (2,), in rad; ``gravity`` in m/s^2 acts against the direction of q1 = 90 degrees.
     """
-    (q1, q2), (v1, v2), (a1, a2) = (np.asarray(x, dtype=np.float64) for x in (q, qd, qdd))
-    c, s, g1, g12 = np.cos(q2), np.sin(q2), gravity * np.cos(q1), gravity * np.cos(q1 + q2)
+    (q1, q2), (v1, v2), (a1, a2) = (
+        np.asarray(x, dtype=np.float64) for x in (q, qd, qdd)
+    )
+    c, s, g1, g12 = (
+        np.cos(q2),
+        np.sin(q2),
+        gravity * np.cos(q1),
+        gravity * np.cos(q1 + q2),
+    )
     first = [a1, c * (2.0 * a1 + a2) - s * (v2**2 + 2.0 * v1 * v2), a2, g1, g12]
     return np.array([first, [0.0, c * a1 + s * v1**2, a1 + a2, 0.0, g12]])
 
 
-def _ranges(model: RobotModel, lower: ArrayLike | None, upper: ArrayLike | None) -> tuple[Array, Array]:
+def _ranges(
+    model: RobotModel, lower: ArrayLike | None, upper: ArrayLike | None
+) -> tuple[Array, Array]:
     """Return the ranges (n,) to search, a full turn if there is none."""
     tree = LinkTree.of(model)
     low = model.vector("lower", model.position_lower if lower is None else lower)
     high = model.vector("upper", model.position_upper if upper is None else upper)
     unbounded = ~(np.isfinite(low) & np.isfinite(high))
     slides = np.array([link.prismatic for link in tree.links])
-    endless = np.any(tree.couplings[slides] != 0.0, axis=0) | np.any(tree.couplings % 1.0 != 0.0, axis=0)
+    endless = np.any(tree.couplings[slides] != 0.0, axis=0) | np.any(
+        tree.couplings % 1.0 != 0.0, axis=0
+    )
     for bad, error in (
         (~(low <= high), "the range is empty. Cure: pass lower below upper"),
         (
@@ -313,12 +361,18 @@ def _ranges(model: RobotModel, lower: ArrayLike | None, upper: ArrayLike | None)
         ),
     ):
         if bad.any():
-            names = [name for name, refused in zip(model.joint_names, bad, strict=True) if refused]
+            names = [
+                name
+                for name, refused in zip(model.joint_names, bad, strict=True)
+                if refused
+            ]
             raise RobotDynamicsError(f"joints {names}: {error}")
     return np.where(unbounded, -np.pi, low), np.where(unbounded, np.pi, high)
 
 
-def _descend(model: RobotModel, starts: Array, low: Array, high: Array, which: int) -> Array:
+def _descend(
+    model: RobotModel, starts: Array, low: Array, high: Array, which: int
+) -> Array:
     """Return the best position (n,) from starts (k, n) for the least (``which`` 0) or the greatest (-1) eigenvalue."""
     import scipy.optimize  # imported here, since it delays `inspect` by half a second
 
@@ -332,12 +386,21 @@ def _descend(model: RobotModel, starts: Array, low: Array, high: Array, which: i
     def slope(q: Array) -> Array:
         x = np.linalg.eigh(model.mass_matrix(q))[1][:, which]
         # The derivative of a simple eigenvalue is x^T dM x, with |x| = 1.
-        return np.asarray(sign * np.einsum("a,abi,b->i", x, inertia_matrix_derivatives(model, q), x) / scale)
+        return np.asarray(
+            sign
+            * np.einsum("a,abi,b->i", x, inertia_matrix_derivatives(model, q), x)
+            / scale
+        )
 
     bounds = list(zip(low.tolist(), high.tolist(), strict=True))
     ends = [
         scipy.optimize.minimize(
-            value, start, jac=slope, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-9}
+            value,
+            start,
+            jac=slope,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"ftol": 1e-15, "gtol": 1e-9},
         ).x
         for start in starts
     ]

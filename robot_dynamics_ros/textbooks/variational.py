@@ -16,7 +16,11 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.textbooks.constraints import ConstraintFunction, constrained_forward_dynamics, loops_of
+from robot_dynamics_ros.textbooks.constraints import (
+    ConstraintFunction,
+    constrained_forward_dynamics,
+    loops_of,
+)
 from robot_dynamics_ros.textbooks.hamiltonian import Force
 
 Lagrangian = Callable[[Array, Array, float], float]
@@ -25,16 +29,22 @@ Lagrangian = Callable[[Array, Array, float], float]
 Path = Callable[[float], tuple[ArrayLike, ArrayLike]]
 """Function of time (s) that returns position and rate, (n,) each."""
 
-_STEP = 2e-3  # balances truncation (h^4) and rounding (1e-16 / h^2) of second derivatives
-_SINGULAR = 1e-8  # of L or the largest second derivative: smaller singular values are errors of the differences
+# balances truncation (h^4) and rounding (1e-16 / h^2) of second derivatives
+_STEP = 2e-3
+# of L or the largest second derivative: smaller singular values are errors of the differences
+_SINGULAR = 1e-8
 
 
 def lagrangian_of(model: RobotModel) -> Lagrangian:
     """Return L = K - V of a robot, J: LaValle (13.129)."""
-    return lambda q, qd, t: float(model.kinetic_energy(q, qd) - model.potential_energy(q))
+    return lambda q, qd, t: float(
+        model.kinetic_energy(q, qd) - model.potential_energy(q)
+    )
 
 
-def action(lagrangian: Lagrangian, path: Path, start: float, end: float, intervals: int = 100) -> float:
+def action(
+    lagrangian: Lagrangian, path: Path, start: float, end: float, intervals: int = 100
+) -> float:
     """Return the integral of L along a path: LaValle (13.114), for a robot the action of Hamilton's principle (13.127).
 
     Parameters
@@ -52,13 +62,19 @@ def action(lagrangian: Lagrangian, path: Path, start: float, end: float, interva
     half = 0.5 * (end - start) / intervals
     total = 0.0
     for k in range(intervals):
-        for t, weight in zip((start + half * (2 * k + 1 + nodes)).tolist(), weights.tolist(), strict=True):
+        for t, weight in zip(
+            (start + half * (2 * k + 1 + nodes)).tolist(), weights.tolist(), strict=True
+        ):
             x, xd = path(t)
-            total += weight * lagrangian(np.asarray(x, dtype=np.float64), np.asarray(xd, dtype=np.float64), t)
+            total += weight * lagrangian(
+                np.asarray(x, dtype=np.float64), np.asarray(xd, dtype=np.float64), t
+            )
     return half * total
 
 
-def euler_lagrange(lagrangian: Lagrangian, x: ArrayLike, xd: ArrayLike, xdd: ArrayLike, t: float = 0.0) -> Array:
+def euler_lagrange(
+    lagrangian: Lagrangian, x: ArrayLike, xd: ArrayLike, xdd: ArrayLike, t: float = 0.0
+) -> Array:
     """Return d/dt dL/dxd - dL/dx (n,) of a motion at time t: LaValle (13.118), (13.124), (13.136).
 
     It is zero for an extremal of the functional, and the input u for a system with inputs. x, xd and xdd are (n,).
@@ -68,24 +84,39 @@ def euler_lagrange(lagrangian: Lagrangian, x: ArrayLike, xd: ArrayLike, xdd: Arr
 
 
 def extremal_acceleration(
-    lagrangian: Lagrangian, x: ArrayLike, xd: ArrayLike, t: float = 0.0, u: ArrayLike | None = None
+    lagrangian: Lagrangian,
+    x: ArrayLike,
+    xd: ArrayLike,
+    t: float = 0.0,
+    u: ArrayLike | None = None,
 ) -> Array:
     """Return the xdd (n,) that solves the Euler-Lagrange equation with inputs u (n,), LaValle (13.136); None: zero.
 
     x and xd are (n,). Raises RobotDynamicsError if d^2L/dxd^2 is singular, so that L does not determine xdd.
     """
     inertia, rest = _equation(lagrangian, x, xd, t)
-    size = abs(lagrangian(np.asarray(x, dtype=np.float64), np.asarray(xd, dtype=np.float64), t))
-    if np.linalg.matrix_rank(inertia, _SINGULAR * max(size, np.abs(inertia).max())) < len(rest):
+    size = abs(
+        lagrangian(np.asarray(x, dtype=np.float64), np.asarray(xd, dtype=np.float64), t)
+    )
+    if np.linalg.matrix_rank(
+        inertia, _SINGULAR * max(size, np.abs(inertia).max())
+    ) < len(rest):
         raise RobotDynamicsError(
             f"the second derivatives of L by the rates are singular, {inertia.tolist()}. "
             "Cure: use an L that is quadratic in the rate of each coordinate"
         )
-    return np.asarray(np.linalg.solve(inertia, (0.0 if u is None else np.asarray(u, dtype=np.float64)) - rest))
+    return np.asarray(
+        np.linalg.solve(
+            inertia, (0.0 if u is None else np.asarray(u, dtype=np.float64)) - rest
+        )
+    )
 
 
 def phase_transition(
-    model: RobotModel, x: ArrayLike, u: ArrayLike, constraints: ConstraintFunction | None = None
+    model: RobotModel,
+    x: ArrayLike,
+    u: ArrayLike,
+    constraints: ConstraintFunction | None = None,
 ) -> Array:
     """Return x' = f(x, u) (..., 2 n) of any robot, without friction: LaValle (13.148), (13.161), below (13.180).
 
@@ -121,7 +152,12 @@ def phase_transition(
 
 
 def euler_integration(
-    model: RobotModel, q: ArrayLike, qd: ArrayLike, force: Force, step: float, steps: int
+    model: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    force: Force,
+    step: float,
+    steps: int,
 ) -> tuple[Array, Array, Array]:
     """Integrate the motion by Euler's method, Craig (6.117), without friction.
 
@@ -147,15 +183,21 @@ def euler_integration(
     """
     position, velocity, rows = model.vector("q", q), model.vector("qd", qd), []
     for k in range(steps + 1):
-        qdd = model.forward_dynamics(position, velocity, force(k * step, position, velocity))
+        qdd = model.forward_dynamics(
+            position, velocity, force(k * step, position, velocity)
+        )
         rows.append((position, velocity, qdd))
         position = position + step * velocity + 0.5 * step**2 * qdd
         velocity = velocity + step * qdd
-    positions, velocities, accelerations = (np.array(column) for column in zip(*rows, strict=True))
+    positions, velocities, accelerations = (
+        np.array(column) for column in zip(*rows, strict=True)
+    )
     return positions, velocities, accelerations
 
 
-def _equation(lagrangian: Lagrangian, x: ArrayLike, xd: ArrayLike, t: float) -> tuple[Array, Array]:
+def _equation(
+    lagrangian: Lagrangian, x: ArrayLike, xd: ArrayLike, t: float
+) -> tuple[Array, Array]:
     """Return A (n, n) and b (n,) of the Euler-Lagrange equation A xdd + b = u."""
     velocity = np.asarray(xd, dtype=np.float64)
     n = len(velocity)
@@ -169,13 +211,20 @@ def _equation(lagrangian: Lagrangian, x: ArrayLike, xd: ArrayLike, t: float) -> 
     z = np.concatenate([np.asarray(x, dtype=np.float64), velocity, [t]])
     # Second derivatives of L, by a rate and by x, xd, t.
     by_rate = _slopes(lambda z: _slopes(value, z, steps)[n:-1], z, steps)
-    return by_rate[:, n:-1], by_rate[:, :n] @ velocity + by_rate[:, -1] - _slopes(value, z, steps)[:n]
+    return by_rate[:, n:-1], by_rate[:, :n] @ velocity + by_rate[:, -1] - _slopes(
+        value, z, steps
+    )[:n]
 
 
 def _slopes(function: Callable[[Array], Array], z: Array, steps: Array) -> Array:
     """Return the derivatives (..., k) of a function (...) by z (k,), by central differences of fourth order."""
     columns = [
-        (8.0 * (function(z + e) - function(z - e)) - function(z + 2.0 * e) + function(z - 2.0 * e)) / (12.0 * e.sum())
+        (
+            8.0 * (function(z + e) - function(z - e))
+            - function(z + 2.0 * e)
+            + function(z - 2.0 * e)
+        )
+        / (12.0 * e.sum())
         for e in np.diag(steps)
     ]
     return np.stack(columns, axis=-1)

@@ -7,13 +7,18 @@ from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_documents, loa
 
 
 def test_plain_data_is_read() -> None:
-    assert load_yaml(b"a: [1, 1e-3, -2.5E+6, x, true, null]\nb: {c: &d [1], e: *d}") == {
+    assert load_yaml(
+        b"a: [1, 1e-3, -2.5E+6, x, true, null]\nb: {c: &d [1], e: *d}"
+    ) == {
         "a": [1, 1e-3, -2.5e6, "x", True, None],
         "b": {"c": [1], "e": [1]},
     }
     assert load_yaml(b"") is None
     assert load_documents(b"1\n---\n2\n---\n") == [1, 2, None]
-    assert load_yaml("base: &b {x: 1}\nmore: {<<: *b, y: 2}")["more"] == {"x": 1, "y": 2}
+    assert load_yaml("base: &b {x: 1}\nmore: {<<: *b, y: 2}")["more"] == {
+        "x": 1,
+        "y": 2,
+    }
 
 
 def test_numbers_in_another_base_are_named() -> None:

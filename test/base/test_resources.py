@@ -16,16 +16,26 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_files_of_the_source_tree_are_found() -> None:
     assert resources.share_directory() == ROOT
-    assert set(resources.robot_names()) >= {"panda", "ur5e", "puma560", "scara", "planar_2r"}
+    assert set(resources.robot_names()) >= {
+        "panda",
+        "ur5e",
+        "puma560",
+        "scara",
+        "planar_2r",
+    }
     for name in resources.robot_names():
         assert resources.robot_urdf(name) == ROOT / "urdf" / f"{name}.urdf"
-    assert resources.dynamics_file("", "panda") == str(ROOT / "config" / "panda.dynamics.yaml")
+    assert resources.dynamics_file("", "panda") == str(
+        ROOT / "config" / "panda.dynamics.yaml"
+    )
     for kind in ("urdf", "textbook_arms", "config", "launch", "recordings"):
         for path in (ROOT / kind).glob("*.*"):
             assert resources.find_resource(kind, path.name) == path
 
 
-@pytest.mark.parametrize("name", ["pandaa.urdf", "panda", "", "../urdf/panda.urdf", "*"])
+@pytest.mark.parametrize(
+    "name", ["pandaa.urdf", "panda", "", "../urdf/panda.urdf", "*"]
+)
 def test_missing_name_is_refused(name: str) -> None:
     with pytest.raises(RobotDynamicsError) as error:
         resources.find_resource("urdf", name)
@@ -45,12 +55,23 @@ def test_missing_files_are_reported(tmp_path: Path) -> None:
     for folder in (lonely, lonely.parent):
         (folder / "__init__.py").touch()
     # A package.xml of something else beside the modules is not ours.
-    (tmp_path / "package.xml").write_text("<package><name>other</name></package>", encoding="utf-8")
-    for module in (resources.__file__, sys.modules[RobotDynamicsError.__module__].__file__):
+    (tmp_path / "package.xml").write_text(
+        "<package><name>other</name></package>", encoding="utf-8"
+    )
+    for module in (
+        resources.__file__,
+        sys.modules[RobotDynamicsError.__module__].__file__,
+    ):
         assert module is not None
         shutil.copy(module, lonely)
     code = "from robot_dynamics_ros.base.resources import robot_names; robot_names()"
-    run = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert run.returncode == 1
     assert "RobotDynamicsError" in run.stderr and str(lonely) in run.stderr
 
@@ -61,9 +82,14 @@ def test_robots_by_name() -> None:
         loaded = RobotModel.from_urdf_file(resources.robot_urdf(name), dynamics=file)
         assert (model.inertial_parameters == loaded.inertial_parameters).all()
         assert (model.friction_parameters == loaded.friction_parameters).all()
-    panda, coulomb = RobotModel.shipped("panda"), RobotModel.shipped("panda", dynamics="panda_coulomb")
+    panda, coulomb = (
+        RobotModel.shipped("panda"),
+        RobotModel.shipped("panda", dynamics="panda_coulomb"),
+    )
     assert (panda.friction_parameters != coulomb.friction_parameters).any()
-    assert resources.dynamics_file("panda_coulomb", "panda") == str(ROOT / "config" / "panda_coulomb.dynamics.yaml")
+    assert resources.dynamics_file("panda_coulomb", "panda") == str(
+        ROOT / "config" / "panda_coulomb.dynamics.yaml"
+    )
     assert resources.dynamics_file("none", "panda") is None
     with_gripper = RobotModel.shipped("panda", dynamics="panda_hand")
     assert (with_gripper.friction_parameters == panda.friction_parameters).all()

@@ -41,47 +41,87 @@ def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("compare", a, write(tmp_path / "y", 1.0, topic="/y")) == 2
 
 
-def test_a_misspelt_topic_is_answered_by_the_similar_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_topic_is_answered_by_the_similar_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     bag = write(tmp_path / "a", 1.0, topic="/efforts")
     assert run("compare", bag, bag, "--topics", "effort") == 2
     assert "mean /efforts?" in capsys.readouterr().err
     states = record(tmp_path / "states")
     with pytest.raises(RobotDynamicsError, match=rf"mean {STATES}\?"):
-        run("torque", states, "--topic", STATES.removesuffix("s"), "--robot", "planar_2r")
+        run(
+            "torque",
+            states,
+            "--topic",
+            STATES.removesuffix("s"),
+            "--robot",
+            "planar_2r",
+        )
 
 
-def test_names_cannot_control_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_cannot_control_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     name = "/x\x1b[2J\x9b2J\x07"
-    a, b = write(tmp_path / "a", 1.0, topic=name), write(tmp_path / "b", 2.0, topic=name)
-    assert (main(["compare", a, b]), main(["compare", a, write(tmp_path / "c", 1.0)])) == (1, 2)
+    a, b = (
+        write(tmp_path / "a", 1.0, topic=name),
+        write(tmp_path / "b", 2.0, topic=name),
+    )
+    assert (
+        main(["compare", a, b]),
+        main(["compare", a, write(tmp_path / "c", 1.0)]),
+    ) == (1, 2)
     reported = capsys.readouterr()
     for printed in (reported.out, reported.err):
-        assert r"/x\x1b[2J\x9b2J\x07" in printed and not set(printed) & set("\x1b\x9b\x07")
+        assert r"/x\x1b[2J\x9b2J\x07" in printed and not set(printed) & set(
+            "\x1b\x9b\x07"
+        )
 
 
-@pytest.mark.parametrize("topics", [["--topics=/x", "--topics=/y"], ["--topics", "/x", "/y", "--"]])
+@pytest.mark.parametrize(
+    "topics", [["--topics=/x", "--topics=/y"], ["--topics", "/x", "/y", "--"]]
+)
 def test_topics_before_the_bags(topics: list[str]) -> None:
-    parsed = parse("compare", "--rename=c=d", "--rename", "e=f", "g=h", *topics, "a", "b")
+    parsed = parse(
+        "compare", "--rename=c=d", "--rename", "e=f", "g=h", *topics, "a", "b"
+    )
     assert (parsed.a, parsed.b, parsed.topics) == (Path("a"), Path("b"), ["/x", "/y"])
     assert parsed.rename == [("c", "d"), ("e", "f"), ("g", "h")]
 
 
-@pytest.mark.parametrize("line", [("compare", "--topics", "/x", "a", "b"), ("report", "--rename", "c=d", "bag")])
-def test_missing_bags_are_an_error_with_a_cure(line: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [("compare", "--topics", "/x", "a", "b"), ("report", "--rename", "c=d", "bag")],
+)
+def test_missing_bags_are_an_error_with_a_cure(
+    line: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit):
         parse(*line)
     assert "Cure: " in capsys.readouterr().err
 
 
 def test_compare_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a, b = write(tmp_path / "a", 1.0, 2.0, np.inf), write(tmp_path / "b", 1.0, 2.25, 3.0)
+    a, b = (
+        write(tmp_path / "a", 1.0, 2.0, np.inf),
+        write(tmp_path / "b", 1.0, 2.25, 3.0),
+    )
     assert run("compare", a, b, "--json") == 1
     facts = json.loads(capsys.readouterr().out)
     comparison = compare_bags(a, b)
     ((topic,), expected) = facts["topics"], comparison.topics[0].fields[0]
-    assert (facts["a"], facts["matches"], topic["topic"], topic["count"]) == (a, False, "/x", 3)
+    assert (facts["a"], facts["matches"], topic["topic"], topic["count"]) == (
+        a,
+        False,
+        "/x",
+        3,
+    )
     (field,) = topic["fields"]
-    assert (field["name"], field["beyond"], field["matches"]) == (expected.name, 2, False)
+    assert (field["name"], field["beyond"], field["matches"]) == (
+        expected.name,
+        2,
+        False,
+    )
     assert (field["largest"], field["a"], field["b"]) == (None, None, 3.0), "not finite"
     assert field["first_at"]["b"] == 1
     assert run("compare", a, a, "--json") == 0
@@ -93,7 +133,11 @@ def test_compare_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 def test_junit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = write(tmp_path / "a", 1.0, 2.0), write(tmp_path / "b", 1.0, 2.25)
     out = tmp_path / "out.xml"
-    for line, code, kinds in (((a, a), 0, []), ((a, b), 1, ["failure"]), ((a, "nothing"), 2, ["error"])):
+    for line, code, kinds in (
+        ((a, a), 0, []),
+        ((a, b), 1, ["failure"]),
+        ((a, "nothing"), 2, ["error"]),
+    ):
         assert run("compare", *line, "--junit", out, "--overwrite") == code
         (case,) = ElementTree.parse(out).getroot().iter("testcase")
         assert [problem.tag for problem in case] == kinds
@@ -122,7 +166,9 @@ def record_with_description(folder: Path, description: str) -> None:
             bag.write(message.topic, message.received, message.data)
 
 
-def test_robot_of_the_bag_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_robot_of_the_bag_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     record_with_description(tmp_path, ARM)
     monkeypatch.chdir(tmp_path)
     page = page_of("bag")
@@ -133,11 +179,21 @@ def test_robot_of_the_bag_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     )
 
 
-def test_robot_of_a_file_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_robot_of_a_file_is_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "arm.urdf").write_text(ARM)
     bag = record(tmp_path / "bag", names=("old_a", "b"))
     line = (str(bag), "--overwrite", "-o", str(tmp_path / "out.html"))
-    page = page_of(*line, "--robot", str(tmp_path / "arm.urdf"), "--rename", "old_=", "--topic", STATES)
+    page = page_of(
+        *line,
+        "--robot",
+        str(tmp_path / "arm.urdf"),
+        "--rename",
+        "old_=",
+        "--topic",
+        STATES,
+    )
     assert "effort limit ±8 Nm" in page and "old_a" not in page
     path, first, *_ = capsys.readouterr().out.splitlines()
     assert "out.html: " in path and first == "  Tracks well"
@@ -146,7 +202,9 @@ def test_robot_of_a_file_is_taken(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def test_robot_that_cannot_be_used(tmp_path: Path) -> None:
     """A robot of the command line is an error; an unusable one in the bag is only reported."""
-    record_with_description(tmp_path, ARM.replace('name="a"', 'name="c"').replace('name="b"', 'name="d"'))
+    record_with_description(
+        tmp_path, ARM.replace('name="a"', 'name="c"').replace('name="b"', 'name="d"')
+    )
     line = (str(tmp_path / "bag"), "--overwrite", "-o", str(tmp_path / "out.html"))
     assert "the robot&#x27;s joints are c, d" in page_of(*line)
     with pytest.raises(RobotDynamicsError, match="joints are panda_joint1.* OLD=NEW"):
@@ -157,29 +215,64 @@ def test_robot_that_cannot_be_used(tmp_path: Path) -> None:
         page_of(str(bag), *line[1:], "--robot", str(tmp_path / "arm.urdf"))
 
 
-def test_torque_of_the_installed_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_torque_of_the_installed_recording(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Measured RMS and worst joint are those of the command torque; the finding comes first."""
-    bag, robot = str(find_resource("recordings", "panda_exciting_trajectory.mcap")), ("--robot", "panda")
-    page = page_of(bag, *robot, "--rename", "fer_=panda_", "-o", str(tmp_path / "out.html"))
+    bag, robot = (
+        str(find_resource("recordings", "panda_exciting_trajectory.mcap")),
+        ("--robot", "panda"),
+    )
+    page = page_of(
+        bag, *robot, "--rename", "fer_=panda_", "-o", str(tmp_path / "out.html")
+    )
     assert "criterion in 4 of 7 joints" in capsys.readouterr().out.splitlines()[1]
     run("torque", bag, *robot, "--rename", "fer_=panda_")
-    table = [line.split() for line in capsys.readouterr().out.splitlines() if line.startswith("panda_joint")]
-    cells = [re.findall("<td[^>]*>([^<]*)</td>", row) for row in page.split("<tr>") if ">Nm</td>" in row]
+    table = [
+        line.split()
+        for line in capsys.readouterr().out.splitlines()
+        if line.startswith("panda_joint")
+    ]
+    cells = [
+        re.findall("<td[^>]*>([^<]*)</td>", row)
+        for row in page.split("<tr>")
+        if ">Nm</td>" in row
+    ]
     shown = np.array([[row[2], row[6]] for row in cells], dtype=float)
-    np.testing.assert_allclose(shown, np.array([[row[2], row[7]] for row in table], dtype=float), rtol=1e-3, atol=1e-3)
-    options = ("--rename", "fer_=panda_", "--cutoff", "4", "--drive-gains", "1.1", "--effort-delay", "0.01")
+    np.testing.assert_allclose(
+        shown,
+        np.array([[row[2], row[7]] for row in table], dtype=float),
+        rtol=1e-3,
+        atol=1e-3,
+    )
+    options = (
+        "--rename",
+        "fer_=panda_",
+        "--cutoff",
+        "4",
+        "--drive-gains",
+        "1.1",
+        "--effort-delay",
+        "0.01",
+    )
     out = ("-o", str(tmp_path / "out.html"), "--overwrite")
     other = page_of(bag, *robot, *options, *out, "--compare-dynamics", "panda_hand")
     capsys.readouterr()
     run("torque", bag, *robot, *options, "--dynamics", "panda_hand", "--json")
-    rows = [re.findall("<td[^>]*>([^<]*)</td>", row) for row in other.split("<tr>") if ">Nm</td>" in row]
+    rows = [
+        re.findall("<td[^>]*>([^<]*)</td>", row)
+        for row in other.split("<tr>")
+        if ">Nm</td>" in row
+    ]
     errors = [row["error"] for row in json.loads(capsys.readouterr().out)["joints"]]
     np.testing.assert_allclose([float(row[-1]) for row in rows], errors, rtol=1e-3)
     worst = max(cells, key=lambda row: float(row[6]) / float(row[7]))
     assert f"Worst is {worst[0]}: " in page
 
 
-def test_joint_states_are_read_from_the_topic_that_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_joint_states_are_read_from_the_topic_that_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The default of two topics is the one named joint_states; a note names it and the other."""
     bag, output = record(tmp_path / "bag", cycles=20), str(tmp_path / "out.html")
     assert f"the stamps on {STATES}, " in page_of(str(bag), "-o", output)

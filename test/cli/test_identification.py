@@ -33,7 +33,9 @@ SCARA = ROOT / "urdf" / "scara.urdf"
 # --- excite
 
 
-def test_what_it_writes_is_what_the_node_reads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_it_writes_is_what_the_node_reads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "excitation.yaml"
     line = ("excite", "--robot", "planar_2r", "--restarts", 1, "-o", file)
     run(*line, "--duration", 6, "--cycles", 2, "--acceleration", 8)
@@ -49,23 +51,49 @@ def test_what_it_writes_is_what_the_node_reads(tmp_path: Path, capsys: pytest.Ca
     assert (np.abs(points.velocities) <= 0.9 * model.velocity_limits).all()
     assert (np.abs(points.accelerations) <= 8.0).all()
     move_time = values("trajectory.move_time")
-    assert isinstance(move_time, float) and points.times[-1] == pytest.approx(move_time + 12.0)
+    assert isinstance(move_time, float) and points.times[-1] == pytest.approx(
+        move_time + 12.0
+    )
     out = capsys.readouterr().out
-    found = re.search(r"(\S+) for the first random motion, (\S+) for the best found", out)
+    found = re.search(
+        r"(\S+) for the first random motion, (\S+) for the best found", out
+    )
     assert found is not None and float(found[2]) < float(found[1])
     largest = np.abs(points.velocities[points.times > move_time, 1]).max()
     row = next(line for line in out.splitlines() if line.startswith("joint2"))
     assert float(row.split()[7]) == pytest.approx(largest, abs=0.05)
 
 
-def test_some_joints_move_and_the_others_are_locked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_some_joints_move_and_the_others_are_locked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "excitation.yaml"
-    run("excite", "--robot", "planar_2r", "--joints", "joint2", "--duration", 4, "--restarts", 1, "-o", file)
-    assert JOINTS.read(read_parameter_file(file, "/trajectory_node", ALL)) == ("joint2",)
+    run(
+        "excite",
+        "--robot",
+        "planar_2r",
+        "--joints",
+        "joint2",
+        "--duration",
+        4,
+        "--restarts",
+        1,
+        "-o",
+        file,
+    )
+    assert JOINTS.read(read_parameter_file(file, "/trajectory_node", ALL)) == (
+        "joint2",
+    )
     assert "joint1 at 0" in capsys.readouterr().err
 
 
-def write_bag(path: Path, names: Sequence[str], stamps: Any, *fields: Any, topic: str = "/joint_states") -> Path:
+def write_bag(
+    path: Path,
+    names: Sequence[str],
+    stamps: Any,
+    *fields: Any,
+    topic: str = "/joint_states",
+) -> Path:
     writer = JointStateWriter(names)
     with BagWriter(path, {topic: KIND}) as bag:
         for stamp, *row in zip(stamps.tolist(), *fields, strict=True):
@@ -79,36 +107,63 @@ def write_bag(path: Path, names: Sequence[str], stamps: Any, *fields: Any, topic
 @pytest.fixture
 def bag(tmp_path: Path, load_robot: Callable[..., RobotModel]) -> Path:
     """Return a bag of 20 s of a Panda with a payload of 1.2 kg, at 50 Hz."""
-    truth = load_robot("panda", "panda").with_payload("panda_link7", 1.2, [0.0, 0.0, 0.1], [0.0] * 6)
+    truth = load_robot("panda", "panda").with_payload(
+        "panda_link7", 1.2, [0.0, 0.0, 0.1], [0.0] * 6
+    )
     motion = exciting_motion(truth, seed=3, noise=0.02, samples=1000)
     names = [name.replace("panda_", "fer_") for name in truth.joint_names]
     stamps = 10**18 + np.round(motion.time * 1e9).astype(np.int64)
     return write_bag(tmp_path / "bag", names, stamps, motion.q, motion.qd, motion.tau)
 
 
-def test_table_and_hints(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_and_hints(
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     csv = tmp_path / "torque.csv"
-    run("torque", bag, "--robot", "panda", "--rename", "fer_=panda_", "--cutoff", 8, "-o", csv)
+    run(
+        "torque",
+        bag,
+        "--robot",
+        "panda",
+        "--rename",
+        "fer_=panda_",
+        "--cutoff",
+        8,
+        "-o",
+        csv,
+    )
     out = " ".join(capsys.readouterr().out.split())
-    assert "from 1000 messages" in out and "Butterworth filter of order 4 at 8 Hz" in out
+    assert (
+        "from 1000 messages" in out and "Butterworth filter of order 4 at 8 Hz" in out
+    )
     assert "hint: the robot carries a payload that the model lacks: 1.2" in out
     names = csv.read_text(encoding="utf-8").splitlines()[0].split(",")
     table = np.loadtxt(csv, delimiter=",", skiprows=1)
     column = {name: table[:, k] for k, name in enumerate(names)}
     assert len(names) == 1 + 9 * 7 and table.shape[1] == len(names)
-    parts = sum(column[f"panda_joint2.{part}"] for part in ("inertia", "velocity", "gravity", "friction", "residual"))
+    parts = sum(
+        column[f"panda_joint2.{part}"]
+        for part in ("inertia", "velocity", "gravity", "friction", "residual")
+    )
     np.testing.assert_allclose(parts, column["panda_joint2.measured"], atol=1e-6)
     measured = np.sqrt(np.mean(column["panda_joint2.measured"] ** 2))
     (shown,) = re.findall(r"panda_joint2 Nm (\S+) ", out)
-    assert float(shown) == pytest.approx(measured, rel=0.05), "it is without reversals that fall on a sample"
+    assert float(shown) == pytest.approx(measured, rel=0.05), (
+        "it is without reversals that fall on a sample"
+    )
 
 
-def test_the_example_finds_the_missing_gripper(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_finds_the_missing_gripper(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     """The model has a hand of 0.73 kg; the command that it prints gives the same result."""
     run("torque", "--example")
     command, _, result = capsys.readouterr().out.partition("\n")[2].partition("\n")
     hint = " ".join(result.split())
-    found = re.search(r"(\S+) \+- (\S+) kg on panda_link7, .* at \[(\S+) \S+ \S+ (\S+) \S+ \S+ (\S+) .*\]", hint)
+    found = re.search(
+        r"(\S+) \+- (\S+) kg on panda_link7, .* at \[(\S+) \S+ \S+ (\S+) \S+ \S+ (\S+) .*\]",
+        hint,
+    )
     assert found is not None
     mass, half, *center = (float(number) for number in found.groups())
     assert abs(mass - 0.73) <= half < 0.5
@@ -117,36 +172,71 @@ def test_the_example_finds_the_missing_gripper(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.strip() == result.strip()
 
 
-def test_effort_in_other_units_is_read(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_effort_in_other_units_is_read(
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """One gain for a joint, one for all others."""
     csv = tmp_path / "torque.csv"
     gains = ("--drive-gains", "panda_joint2=-2", "0.5")
     columns = []
     for more in ((), gains):
-        run("torque", bag, "--robot", "panda", "--rename", "fer_=panda_", "-o", csv, "--overwrite", *more)
+        run(
+            "torque",
+            bag,
+            "--robot",
+            "panda",
+            "--rename",
+            "fer_=panda_",
+            "-o",
+            csv,
+            "--overwrite",
+            *more,
+        )
         names = csv.read_text(encoding="utf-8").splitlines()[0].split(",")
         table = np.loadtxt(csv, delimiter=",", skiprows=1)
-        columns.append(table[:, [names.index(f"panda_joint{k}.measured") for k in (1, 2, 3)]])
+        columns.append(
+            table[:, [names.index(f"panda_joint{k}.measured") for k in (1, 2, 3)]]
+        )
     np.testing.assert_allclose(columns[1], columns[0] * [0.5, -2.0, 0.5], atol=1e-6)
 
 
-def test_effort_of_a_command_topic_is_commanded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_effort_of_a_command_topic_is_commanded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     t = 0.02 * np.arange(500)
     q, qd = (np.column_stack([values, values]) for values in (np.sin(t), np.cos(t)))
     stamps = 10**18 + 20_000_000 * np.arange(500)
-    bag = write_bag(tmp_path / "bag", ("joint1", "joint2"), stamps, q, qd, q, topic="/node/command_states")
+    bag = write_bag(
+        tmp_path / "bag",
+        ("joint1", "joint2"),
+        stamps,
+        q,
+        qd,
+        q,
+        topic="/node/command_states",
+    )
     run("torque", bag, "--robot", "planar_2r")
     assert "RMS of commanded inertia" in " ".join(capsys.readouterr().out.split())
 
 
-def test_torque_as_json(bag: Path, capsys: pytest.CaptureFixture[str], load_robot: Callable[..., RobotModel]) -> None:
+def test_torque_as_json(
+    bag: Path, capsys: pytest.CaptureFixture[str], load_robot: Callable[..., RobotModel]
+) -> None:
     """The numbers are those of analyse_torque."""
     run("torque", bag, "--robot", "panda", "--rename", "fer_=panda_", "--json")
     facts = json.loads(capsys.readouterr().out)
     model = load_robot("panda", "panda")
-    series = read_joint_states(bag, ["/joint_states"], rename={"fer_": "panda_"})["/joint_states"]
-    analysis = analyse_torque(model, recorded_motion(series.in_order(model.joint_names), Smoothing()))
-    assert (facts["bag"], facts["topic"], facts["effort"]) == (str(bag), "/joint_states", "measured")
+    series = read_joint_states(bag, ["/joint_states"], rename={"fer_": "panda_"})[
+        "/joint_states"
+    ]
+    analysis = analyse_torque(
+        model, recorded_motion(series.in_order(model.joint_names), Smoothing())
+    )
+    assert (facts["bag"], facts["topic"], facts["effort"]) == (
+        str(bag),
+        "/joint_states",
+        "measured",
+    )
     assert (facts["messages"], facts["samples"]) == (1000, len(analysis.motion.time))
     assert facts["cutoff"] == analysis.motion.smoothing.cutoff
     columns = {
@@ -163,9 +253,13 @@ def test_torque_as_json(bag: Path, capsys: pytest.CaptureFixture[str], load_robo
     assert "payload that the model lacks: 1.2" in facts["hints"][0]
 
 
-def test_joints_without_motion_are_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_joints_without_motion_are_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     t = 0.02 * np.arange(500)
-    q, qd = (np.column_stack(values) for values in ((t, 0.0 * t), (1.0 + 0.0 * t, 0.0 * t)))
+    q, qd = (
+        np.column_stack(values) for values in ((t, 0.0 * t), (1.0 + 0.0 * t, 0.0 * t))
+    )
     bag = write_bag(
         tmp_path / "bag",
         ("joint1", "joint2"),
@@ -176,27 +270,38 @@ def test_joints_without_motion_are_noted(tmp_path: Path, capsys: pytest.CaptureF
     )
     run("torque", bag, "--robot", "planar_2r")
     reported = capsys.readouterr().out
-    assert "note: joint1 moves in one direction only" in reported and "note: joint2 does not move" in reported
+    assert (
+        "note: joint1 moves in one direction only" in reported
+        and "note: joint2 does not move" in reported
+    )
     run("torque", bag, "--robot", "planar_2r", "--dynamics", "none", "--json")
     facts = json.loads(capsys.readouterr().out)
     assert [note.split()[0] for note in facts["notes"]] == ["joint1", "joint2"]
 
 
-def test_what_is_not_finite_is_null(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_finite_is_null(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A constant effort has no variance that a model can explain."""
     t = 0.02 * np.arange(500)
     q, qd = (np.column_stack([values, values]) for values in (np.sin(t), np.cos(t)))
     stamps = 10**18 + 20_000_000 * np.arange(500)
-    bag = write_bag(tmp_path / "bag", ("joint1", "joint2"), stamps, q, qd, np.ones_like(q))
+    bag = write_bag(
+        tmp_path / "bag", ("joint1", "joint2"), stamps, q, qd, np.ones_like(q)
+    )
     run("torque", bag, "--robot", "planar_2r", "--json")
-    assert [row["explained"] for row in json.loads(capsys.readouterr().out)["joints"]] == [None, None]
+    assert [
+        row["explained"] for row in json.loads(capsys.readouterr().out)["joints"]
+    ] == [None, None]
 
 
 # --- identify
 
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
-def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bags_become_a_dynamics_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """From two bags of a SCARA, friction that the model lacks is identified within 3 %."""
     actual = with_friction(SCARA, tmp_path)
     names, bags = [f"left_{name}" for name in actual.joint_names], []
@@ -207,43 +312,95 @@ def test_bags_become_a_dynamics_file(tmp_path: Path, capsys: pytest.CaptureFixtu
     before = {path: path.read_bytes() for bag in bags for path in bag.iterdir()}
     output = tmp_path / "new.yaml"
     files = ("--urdf", tmp_path / "new.urdf", "--mjcf", tmp_path / "new.xml")
-    run("identify", *bags, "--rename", "left_=", "--robot", SCARA, "--dynamics", "none", "-o", output, *files)
+    run(
+        "identify",
+        *bags,
+        "--rename",
+        "left_=",
+        "--robot",
+        SCARA,
+        "--dynamics",
+        "none",
+        "-o",
+        output,
+        *files,
+    )
     reported = capsys.readouterr().out
-    assert reported.startswith("held out: the last 33 % of each bag") and "smaller in " in reported
+    assert (
+        reported.startswith("held out: the last 33 % of each bag")
+        and "smaller in " in reported
+    )
     assert all(path.read_bytes() == content for path, content in before.items())
-    assert "# std. dev.: viscous" in output.read_text() and "link1.izz + 0.16 link2.mass" in output.read_text()
-    assert output.read_text().startswith("# Made by robot_dynamics identify.\n# identified from the first 67 % of")
+    assert (
+        "# std. dev.: viscous" in output.read_text()
+        and "link1.izz + 0.16 link2.mass" in output.read_text()
+    )
+    assert output.read_text().startswith(
+        "# Made by robot_dynamics identify.\n# identified from the first 67 % of"
+    )
     run(*shlex.split(reported.rpartition("next: robot_dynamics ")[2]))
     assert "hints: none" in capsys.readouterr().out
     found = RobotModel.from_urdf_file(SCARA, dynamics=output)
     other = fourier(actual, 10.0, 50.0, 5)
-    torque = found.inverse_dynamics(other.q, other.qd, other.qdd) + found.friction_torque(other.q, other.qd)
-    error = np.sqrt(((torque - other.tau) ** 2).mean(axis=0) / (other.tau**2).mean(axis=0))
+    torque = found.inverse_dynamics(
+        other.q, other.qd, other.qdd
+    ) + found.friction_torque(other.q, other.qd)
+    error = np.sqrt(
+        ((torque - other.tau) ** 2).mean(axis=0) / (other.tau**2).mean(axis=0)
+    )
     assert error.max() < 0.01
-    np.testing.assert_allclose(found.friction_parameters[:, :3], actual.friction_parameters[:, :3], rtol=0.03)
+    np.testing.assert_allclose(
+        found.friction_parameters[:, :3], actual.friction_parameters[:, :3], rtol=0.03
+    )
     assert_same_dynamics(found, files[1], files[3])
     assert "direction of Coulomb friction" in reported and "rotor inertia" in reported
     with pytest.raises(RobotDynamicsError, match="new.urdf: it exists already"):
-        run("identify", *bags, "--robot", SCARA, "-o", tmp_path / "other.yaml", "--urdf", files[1])
+        run(
+            "identify",
+            *bags,
+            "--robot",
+            SCARA,
+            "-o",
+            tmp_path / "other.yaml",
+            "--urdf",
+            files[1],
+        )
     with pytest.raises(RobotDynamicsError, match="same file"):
-        run("identify", *bags, "--robot", SCARA, "-o", tmp_path / "o", "--urdf", tmp_path / "o")
+        run(
+            "identify",
+            *bags,
+            "--robot",
+            SCARA,
+            "-o",
+            tmp_path / "o",
+            "--urdf",
+            tmp_path / "o",
+        )
 
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
-def test_another_bag_tests_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_bag_tests_the_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """All of the first bag is used. A rotor of a light joint, lost in the noise, gets an impossible estimate."""
     actual = with_friction(SCARA, tmp_path)
     bags = []
     for k in (4, 2):
         series = fourier(actual, 20.0, 100.0, k).recorded(k, 0.1)
         fields = (series.position, series.velocity, series.effort)
-        bags.append(write_bag(tmp_path / f"bag{k}", actual.joint_names, series.stamps, *fields))
+        bags.append(
+            write_bag(tmp_path / f"bag{k}", actual.joint_names, series.stamps, *fields)
+        )
     line = ("identify", bags[0], "--robot", SCARA, "-o", tmp_path / "new.yaml")
     run(*line, "--test", bags[1])
     reported = capsys.readouterr().out
     file = (tmp_path / "new.yaml").read_text()
     assert f"# identified from {bags[0]}" in file and f"held out: {bags[1]}" in reported
-    rows = [row.split()[1:] for row in file.splitlines() if row.endswith(".rotor_inertia") and " + " not in row]
+    rows = [
+        row.split()[1:]
+        for row in file.splitlines()
+        if row.endswith(".rotor_inertia") and " + " not in row
+    ]
     negative = [row[-1] for row in rows if float(row[0]) < 0.0]
     warning = reported.partition("warning: determined weakly: ")[2]
     assert negative and all(name in warning for name in negative)
@@ -252,12 +409,22 @@ def test_another_bag_tests_the_result(tmp_path: Path, capsys: pytest.CaptureFixt
         run(*line, "--test", bags[1], "--holdout", 0.2)
 
 
-def test_the_hint_to_keep_friction_is_followed_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_hint_to_keep_friction_is_followed_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The prior is the simulated robot itself, which no identification predicts better."""
     run("simulate", "panda", "-o", tmp_path / "bag")
     for number, options in enumerate(([], ["--friction", "keep"])):
         capsys.readouterr()
-        run("identify", tmp_path / "bag", "--robot", "panda", "-o", tmp_path / f"{number}.yaml", *options)
+        run(
+            "identify",
+            tmp_path / "bag",
+            "--robot",
+            "panda",
+            "-o",
+            tmp_path / f"{number}.yaml",
+            *options,
+        )
         out = " ".join(capsys.readouterr().out.split())
         assert out.count("record a longer motion") == 1
         assert out.count("give --friction keep") == (not options)
@@ -274,7 +441,10 @@ def test_identify_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     facts = json.loads(capsys.readouterr().out)
     prior = RobotModel.from_urdf_file(SCARA)
     found = identify(prior, [recorded_motion(series, Smoothing())], "viscous_coulomb")
-    assert facts["dynamics_file"] == str(tmp_path / "new.yaml") and facts["held_out"] is None
+    assert (
+        facts["dynamics_file"] == str(tmp_path / "new.yaml")
+        and facts["held_out"] is None
+    )
     assert facts["samples"] == found.samples
     for key, values in (
         ("name", found.estimate.base.names),
@@ -283,16 +453,30 @@ def test_identify_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         ("in_file", found.base_values),
     ):
         assert [row[key] for row in facts["base_parameters"]] == list(values)
-    run("report", bag, "--robot", SCARA, "--dynamics", tmp_path / "new.yaml", "-o", tmp_path / "report.html")
-    cells = re.findall(r">([^<]+)</td><td>(\S+) \+- (\S+)</td><td>(\S+)</td>", (tmp_path / "report.html").read_text())
+    run(
+        "report",
+        bag,
+        "--robot",
+        SCARA,
+        "--dynamics",
+        tmp_path / "new.yaml",
+        "-o",
+        tmp_path / "report.html",
+    )
+    cells = re.findall(
+        r">([^<]+)</td><td>(\S+) \+- (\S+)</td><td>(\S+)</td>",
+        (tmp_path / "report.html").read_text(),
+    )
     shown = {name: list(map(float, numbers)) for name, *numbers in cells}
     assert len(shown) == len(facts["base_parameters"])
     for row in facts["base_parameters"]:
         value, half, in_file = shown[row["name"]]
-        assert half == pytest.approx(2.0 * row["deviation"], rel=0.2, abs=1.1e-3 * abs(row["estimate"]))
-        assert value == pytest.approx(row["estimate"], abs=0.51 * half) and in_file == pytest.approx(
-            row["in_file"], rel=1e-3
+        assert half == pytest.approx(
+            2.0 * row["deviation"], rel=0.2, abs=1.1e-3 * abs(row["estimate"])
         )
+        assert value == pytest.approx(
+            row["estimate"], abs=0.51 * half
+        ) and in_file == pytest.approx(row["in_file"], rel=1e-3)
     capsys.readouterr()
     written = load_yaml((tmp_path / "new.yaml").read_text(encoding="utf-8"))["joints"]
     for row in facts["joints"]:
@@ -302,25 +486,37 @@ def test_identify_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     run(*line, "--overwrite")
     held_out = json.loads(capsys.readouterr().out)["held_out"]
     assert [row["joint"] for row in held_out["joints"]] == list(prior.joint_names)
-    assert all(row["error_now"] < 0.1 * row["error_before"] for row in held_out["joints"][:2])
+    assert all(
+        row["error_now"] < 0.1 * row["error_before"] for row in held_out["joints"][:2]
+    )
 
 
-def test_a_payload_that_the_robot_lacks_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_payload_that_the_robot_lacks_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The recorded Panda has no hand."""
     bag = ROOT / "recordings" / "panda_exciting_trajectory.mcap"
     line = ("identify", bag, "--rename", "fer_=panda_", "--robot", "panda")
     for dynamics, reported in (("panda_hand", True), ("panda", False)):
-        output, urdf, mjcf = (tmp_path / f"{dynamics}.{suffix}" for suffix in ("yaml", "urdf", "xml"))
+        output, urdf, mjcf = (
+            tmp_path / f"{dynamics}.{suffix}" for suffix in ("yaml", "urdf", "xml")
+        )
         run(*line, "--dynamics", dynamics, "-o", output, "--urdf", urdf, "--mjcf", mjcf)
-        assert ("warning: the data contradict the payload" in capsys.readouterr().out) == reported
-        assert_same_dynamics(RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=output), urdf, mjcf)
+        assert (
+            "warning: the data contradict the payload" in capsys.readouterr().out
+        ) == reported
+        assert_same_dynamics(
+            RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=output), urdf, mjcf
+        )
 
 
 # --- payload
 
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
-def test_payload_and_gains_from_two_bags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_payload_and_gains_from_two_bags(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The first bag of an arm with friction that the model lacks is empty, the second has 1.2 kg; unit: half Nm."""
     actual = with_friction(SCARA, tmp_path)
     known = (1.2, [0.1, 0.05, 0.0], [0.003, 0.0, 0.0, 0.003, 0.0, 0.003])
@@ -328,13 +524,22 @@ def test_payload_and_gains_from_two_bags(tmp_path: Path, capsys: pytest.CaptureF
     for k, model in enumerate((actual, actual.with_payload("link3", *known))):
         series = fourier(model, 20.0, 100.0, 1).recorded(k, 0.01)
         fields = (series.position, series.velocity, 2.0 * series.effort)
-        bags.append(write_bag(tmp_path / f"bag{k}", model.joint_names, series.stamps, *fields))
+        bags.append(
+            write_bag(tmp_path / f"bag{k}", model.joint_names, series.stamps, *fields)
+        )
     line = ("payload", *bags, "--robot", SCARA, "--dynamics", "none", "--link", "link3")
     run(*line, "--drive-gains", 0.5)
     reported = capsys.readouterr().out
     assert "com.z  undetermined" in reported
-    message = load_yaml(shlex.split(reported[reported.index("ros2 topic pub") :].replace("\\\n", ""))[-1])
-    assert message["header"]["frame_id"] == "link3" and set(message["inertia"]) == {"m", "com"}
+    message = load_yaml(
+        shlex.split(reported[reported.index("ros2 topic pub") :].replace("\\\n", ""))[
+            -1
+        ]
+    )
+    assert message["header"]["frame_id"] == "link3" and set(message["inertia"]) == {
+        "m",
+        "com",
+    }
     assert message["inertia"]["m"] == pytest.approx(1.2, rel=0.03)
     run(*line, "--drive-gains", 0.5, "--json")
     payload = json.loads(capsys.readouterr().out)["payload"]
@@ -342,4 +547,6 @@ def test_payload_and_gains_from_two_bags(tmp_path: Path, capsys: pytest.CaptureF
     assert payload["com.z"]["half_width"] is None
     run(*line, "--known", 1.2, 0.1, 0.05, 0.0, "--json")
     gains = json.loads(capsys.readouterr().out)["drive_gains"]
-    assert [row["value"] for row in gains.values()] == pytest.approx([0.5] * 3, rel=0.03)
+    assert [row["value"] for row in gains.values()] == pytest.approx(
+        [0.5] * 3, rel=0.03
+    )

@@ -27,7 +27,10 @@ ERRORS = [
     ("excite --robot planar_2r --joints joint9", "joint9"),
     ("excite --robot planar_2r --cycles 0", "--cycles"),
     ("excite --robot planar_2r --margin 2", "margin 2"),
-    ("excite --robot planar_2r --restarts 1 -o /no/such/folder.yaml", "/no/such/folder.yaml"),
+    (
+        "excite --robot planar_2r --restarts 1 -o /no/such/folder.yaml",
+        "/no/such/folder.yaml",
+    ),
     ("identify bag -o no/new.yaml", "no/new.yaml"),
     ("identify bag -o new.yaml --holdout=-0.1", "--holdout"),
     ("identify bag -o new.yaml --holdout 0.95", "--holdout"),
@@ -77,24 +80,43 @@ ERRORS = [
 
 @pytest.mark.parametrize(("line", "culprit"), ERRORS, ids=[line for line, _ in ERRORS])
 def test_errors_name_the_culprit(
-    line: str, culprit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    line: str,
+    culprit: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     if line.startswith("view"):
         pytest.importorskip("viser")
         pytest.importorskip("trimesh")
     monkeypatch.chdir(tmp_path)
     arm = (ROOT / "urdf" / "planar_2r.urdf").read_text(encoding="utf-8")
-    Path("fallen.urdf").write_text(arm.replace('velocity="6"', 'velocity="0.1"'), encoding="utf-8")
-    Path("typo.dynamics.yaml").write_text("joints: {joint1: {viscos: 1.0}}", encoding="utf-8")
-    Path("lnk2.dynamics.yaml").write_text(
-        "payload: {link: lnk2, mass: 1.0, com: [0, 0, 0], inertia: [0, 0, 0, 0, 0, 0]}", encoding="utf-8"
+    Path("fallen.urdf").write_text(
+        arm.replace('velocity="6"', 'velocity="0.1"'), encoding="utf-8"
     )
-    Path("law.yaml").write_text("/**: {ros__parameters: {law: pd_pluss}}", encoding="utf-8")
-    Path("floating.yaml").write_text("/**: {ros__parameters: {law: gravity_compensation}}", encoding="utf-8")
+    Path("typo.dynamics.yaml").write_text(
+        "joints: {joint1: {viscos: 1.0}}", encoding="utf-8"
+    )
+    Path("lnk2.dynamics.yaml").write_text(
+        "payload: {link: lnk2, mass: 1.0, com: [0, 0, 0], inertia: [0, 0, 0, 0, 0, 0]}",
+        encoding="utf-8",
+    )
+    Path("law.yaml").write_text(
+        "/**: {ros__parameters: {law: pd_pluss}}", encoding="utf-8"
+    )
+    Path("floating.yaml").write_text(
+        "/**: {ros__parameters: {law: gravity_compensation}}", encoding="utf-8"
+    )
     points = "[{positions: [1.0], time_from_start: {sec: 1, nanosec: 0}}]"
-    Path("elbow.yaml").write_text(f"joint_names: [elbow]\npoints: {points}", encoding="utf-8")
+    Path("elbow.yaml").write_text(
+        f"joint_names: [elbow]\npoints: {points}", encoding="utf-8"
+    )
     assert main(line.split()) == 1
-    (reported,) = [part for part in capsys.readouterr().err.splitlines() if part.startswith("robot_dynamics: ")]
+    (reported,) = [
+        part
+        for part in capsys.readouterr().err.splitlines()
+        if part.startswith("robot_dynamics: ")
+    ]
     assert culprit in reported
 
 
@@ -113,7 +135,10 @@ def test_commands_that_start_nodes_report_that_ros_is_missing(
 def test_alone_it_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     shown = capsys.readouterr().out
-    places = [shown.index("demo --view"), *(shown.index(f"\n{heading}:\n") for heading in GROUPS)]
+    places = [
+        shown.index("demo --view"),
+        *(shown.index(f"\n{heading}:\n") for heading in GROUPS),
+    ]
     assert places == sorted(places)
     assert all(f"\n  {name} " in shown for name in COMMANDS)
 
@@ -148,15 +173,23 @@ def test_misspelt_words_are_answered_by_the_similar_one(
         ("inspect scara --port x", "--port", False),
     ],
 )
-def test_usage_errors_have_a_cure(line: str, culprit: str, lists: bool, capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage_errors_have_a_cure(
+    line: str, culprit: str, lists: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Options with several values take the positional arguments that follow them."""
     with pytest.raises(SystemExit, match="2"):
         main(line.split())
     error = capsys.readouterr().err.rpartition("error: ")[2]
-    assert culprit in error and "Cure: " in error and ("before options with several values" in error) == lists
+    assert (
+        culprit in error
+        and "Cure: " in error
+        and ("before options with several values" in error) == lists
+    )
 
 
-def test_a_warning_is_printed_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_warning_is_printed_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """``torque`` opens the truncated recording several times, and loads the robot in between."""
     rng, urdf = np.random.default_rng(0), tmp_path / "arm.urdf"
     arm = arms.random_arm(rng, [0], ["continuous"])
@@ -164,21 +197,36 @@ def test_a_warning_is_printed_once(tmp_path: Path, capsys: pytest.CaptureFixture
     states = JointStateWriter(arm.movable)
     with BagWriter(tmp_path / "bag", {"/joint_states": JOINT_STATE}) as bag:
         for k in range(20_000):
-            bag.write("/joint_states", k * 10**7, states.write(k * 10**7, *(rng.standard_normal((3, 1)))))
+            bag.write(
+                "/joint_states",
+                k * 10**7,
+                states.write(k * 10**7, *(rng.standard_normal((3, 1)))),
+            )
     (whole,) = (tmp_path / "bag").glob("*.mcap")
     cut = tmp_path / "cut.mcap"
     cut.write_bytes(whole.read_bytes()[: whole.stat().st_size * 2 // 3])
     with warnings.catch_warnings():
         warnings.simplefilter("default")
         main(["torque", str(cut), "--robot", str(urdf)])
-    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("warning: ")]
-    assert len(lines) == len(set(lines)) and sum("truncated" in line for line in lines) == 1
+    lines = [
+        line
+        for line in capsys.readouterr().err.splitlines()
+        if line.startswith("warning: ")
+    ]
+    assert (
+        len(lines) == len(set(lines))
+        and sum("truncated" in line for line in lines) == 1
+    )
     assert sum("no effort" in line for line in lines) == 1
 
 
-def test_the_examples_of_the_help_run_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_the_help_run_in_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("path.yaml").write_text("points: [[0, 0.4, 0.2, 0.4, 1, 0, 0, 0], [2, 0.4, -0.2, 0.3, 1, 0, 0, 0]]")
+    Path("path.yaml").write_text(
+        "points: [[0, 0.4, 0.2, 0.4, 1, 0, 0, 0], [2, 0.4, -0.2, 0.3, 1, 0, 0, 0]]"
+    )
     for command, (_, _, example) in COMMANDS.items():
         if command == "payload":
             shutil.copytree("my_bag", "tool_bag")
@@ -200,15 +248,30 @@ def test_the_examples_of_the_help_run_in_their_order(tmp_path: Path, monkeypatch
         ("robot_dynamics simulate panda --plant-dynamics fric", {"friction.yaml"}),
     ],
 )
-def test_shells_complete_commands_options_robots_and_files(line: str, completed: set[str], tmp_path: Path) -> None:
+def test_shells_complete_commands_options_robots_and_files(
+    line: str, completed: set[str], tmp_path: Path
+) -> None:
     """The protocol of argcomplete: the shell asks by variables, and reads the words from file descriptor 8."""
     pytest.importorskip("argcomplete")
     for name in ("own.urdf", "friction.yaml", "friction.txt"):
         (tmp_path / name).touch()
-    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line, "COMP_POINT": str(len(line))}
+    asked = {
+        "_ARGCOMPLETE": "1",
+        "_ARGCOMPLETE_IFS": "\n",
+        "COMP_LINE": line,
+        "COMP_POINT": str(len(line)),
+    }
     command = f"{sys.executable} -m robot_dynamics_ros 8>&1 9>&2 1>/dev/null"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **asked}
-    run = subprocess.run(command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        command,
+        shell=True,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert {word.strip() for word in run.stdout.splitlines()} == completed, run.stderr
 
 
@@ -231,7 +294,10 @@ WRITING = {
 
 @pytest.mark.parametrize("command", WRITING)
 def test_nothing_is_overwritten_unasked_and_no_input_ever(
-    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with BagWriter("bag", {}):
@@ -244,17 +310,32 @@ def test_nothing_is_overwritten_unasked_and_no_input_ever(
     line = WRITING[command]
     inputs = ["bag", "bag/bag.mcap", "link.mcap", "hard.mcap"] if "bag" in line else []
     overwrite = [] if command in ("demo", "record") else ["--overwrite"]
-    for output, more in [("bag", []), ("nowhere", []), ("notes", overwrite), *((name, overwrite) for name in inputs)]:
-        assert main([command, *line, output, *more]) == (2 if command == "compare" else 1)
+    for output, more in [
+        ("bag", []),
+        ("nowhere", []),
+        ("notes", overwrite),
+        *((name, overwrite) for name in inputs),
+    ]:
+        assert main([command, *line, output, *more]) == (
+            2 if command == "compare" else 1
+        )
         assert capsys.readouterr().err.startswith(f"robot_dynamics: {output}: ")
-    assert {file: file.read_bytes() for file in Path("bag").iterdir()} == before and Path("notes").is_dir()
+    assert {
+        file: file.read_bytes() for file in Path("bag").iterdir()
+    } == before and Path("notes").is_dir()
 
 
 def test_a_bag_stays_until_the_new_one_is_complete(tmp_path: Path) -> None:
     line = ["simulate", "scara", "--duration", "4", "-o", str(tmp_path / "kept")]
     assert main(line) == 0
     before = (tmp_path / "kept" / "bag.mcap").read_bytes()
-    replayed = ["replay", str(tmp_path / "other"), "-o", str(tmp_path / "kept"), "--overwrite"]
+    replayed = [
+        "replay",
+        str(tmp_path / "other"),
+        "-o",
+        str(tmp_path / "kept"),
+        "--overwrite",
+    ]
     assert main([*line[:-1], str(tmp_path / "other")]) == 0
     assert main([*replayed, "--topic", "joint_states=/nothing"]) == 1
     assert (tmp_path / "kept" / "bag.mcap").read_bytes() == before

@@ -10,13 +10,19 @@ from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.ros.nodes import player_node, recorder_node, view_node
 from support.commands import run
 
-NODES = {"player_node": player_node, "recorder_node": recorder_node, "view_node": view_node}
+NODES = {
+    "player_node": player_node,
+    "recorder_node": recorder_node,
+    "view_node": view_node,
+}
 
 
 def started(monkeypatch: pytest.MonkeyPatch, *line: str) -> tuple[str, dict[str, Any]]:
     """Return the node that a command line becomes, and its parameters as the node reads them."""
     calls: list[tuple[str, list[str]]] = []
-    monkeypatch.setattr("os.execv", lambda path, arguments: calls.append((path, arguments)))
+    monkeypatch.setattr(
+        "os.execv", lambda path, arguments: calls.append((path, arguments))
+    )
     run(*line)
     ((path, command),) = calls
     assert path == command[0] == sys.executable and command[1] == "-m"
@@ -25,13 +31,23 @@ def started(monkeypatch: pytest.MonkeyPatch, *line: str) -> tuple[str, dict[str,
     assert command[4] == "--ros-args" and set(command[5::2]) == {"-p"}
     given = dict(part.split(":=", 1) for part in command[6::2])
     known = {parameter.name: parameter for parameter in NODES[node].ALL}
-    return node, {name: known[name].check(yaml.safe_load(value)) for name, value in given.items()}
+    return node, {
+        name: known[name].check(yaml.safe_load(value)) for name, value in given.items()
+    }
 
 
 def test_play(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert started(monkeypatch, "play", "my bag") == ("player_node", {"input": "my bag", "rate": 1.0})
+    assert started(monkeypatch, "play", "my bag") == (
+        "player_node",
+        {"input": "my bag", "rate": 1.0},
+    )
     topics, listeners = ["--topics", "/a", "/b"], ["--wait-for", "yes"]
-    expected = {"input": "123", "rate": 2.5, "topics": ("/a", "/b"), "listeners": ("yes",)}
+    expected = {
+        "input": "123",
+        "rate": 2.5,
+        "topics": ("/a", "/b"),
+        "listeners": ("yes",),
+    }
     for line in (
         ["123", "--rate", "2.5", *topics, *listeners],
         [*topics, *listeners, "--rate", "2.5", "123"],
@@ -44,14 +60,29 @@ def test_play(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_record(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = {"output": 'a "new" bag: 1', "topics": ("/a", "/b"), "report": "line"}
-    assert started(monkeypatch, "record", "-o", 'a "new" bag: 1', "/a", "/b") == ("recorder_node", expected)
+    assert started(monkeypatch, "record", "-o", 'a "new" bag: 1', "/a", "/b") == (
+        "recorder_node",
+        expected,
+    )
 
 
 def test_live_view(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("viser")
     pytest.importorskip("trimesh")
     urdf = str(robot_urdf("scara"))
-    line = ("view", urdf, "--live", "--namespace", "left", "--dynamics", "none", "--gravity", "0", "0", "-1.6")
+    line = (
+        "view",
+        urdf,
+        "--live",
+        "--namespace",
+        "left",
+        "--dynamics",
+        "none",
+        "--gravity",
+        "0",
+        "0",
+        "-1.6",
+    )
     assert started(monkeypatch, *line) == (
         "view_node",
         {

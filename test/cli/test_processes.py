@@ -6,7 +6,12 @@ import sys
 import time
 from pathlib import Path
 
-from robot_dynamics_ros.cli.processes import NodeProcess, node_command, private_domain, private_graph
+from robot_dynamics_ros.cli.processes import (
+    NodeProcess,
+    node_command,
+    private_domain,
+    private_graph,
+)
 
 _ASK = """
 from robot_dynamics_ros.cli.processes import private_domain
@@ -17,7 +22,9 @@ with private_domain() as domain:
 
 def test_domains_differ() -> None:
     with private_domain() as one, private_domain() as two:
-        other = subprocess.run([sys.executable, "-c", _ASK], capture_output=True, text=True, check=True)
+        other = subprocess.run(
+            [sys.executable, "-c", _ASK], capture_output=True, text=True, check=True
+        )
         assert len({one, two, int(other.stdout)}) == 3
         assert all(1 <= domain <= 101 for domain in (one, two))
 
@@ -34,7 +41,12 @@ def test_an_early_signal_is_sent_again(tmp_path: Path) -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with private_graph() as environment:
-            node = NodeProcess("trajectory_node", tmp_path / "log", node_command("trajectory_node", {}), environment)
+            node = NodeProcess(
+                "trajectory_node",
+                tmp_path / "log",
+                node_command("trajectory_node", {}),
+                environment,
+            )
             node.stop()
             node.join(time.monotonic() + 60.0)
     finally:

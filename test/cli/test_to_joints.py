@@ -14,7 +14,11 @@ from support.commands import run
 from support.comparing import assert_close
 
 HALF = 0.5**0.5
-POSES = [[0, 0.4, 0.2, 0.4, 1, 0, 0, 0], [1, 0.4, -0.2, 0.3, HALF, HALF, 0, 0], [2, 0.5, 0, 0.5, 1, 0, 0, 0]]
+POSES = [
+    [0, 0.4, 0.2, 0.4, 1, 0, 0, 0],
+    [1, 0.4, -0.2, 0.3, HALF, HALF, 0, 0],
+    [2, 0.5, 0, 0.5, 1, 0, 0, 0],
+]
 
 
 def write(folder: Path, **content: Any) -> Path:
@@ -23,23 +27,54 @@ def write(folder: Path, **content: Any) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("robot", "start"), [("ur5e", [0, -1, 1, 0, 0, 0]), ("panda", [0, -0.5, 0, -2, 0, 1.6, 0.8])])
-def test_the_link_goes_through_the_poses(robot: str, start: list[float], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("robot", "start"),
+    [("ur5e", [0, -1, 1, 0, 0, 0]), ("panda", [0, -0.5, 0, -2, 0, 1.6, 0.8])],
+)
+def test_the_link_goes_through_the_poses(
+    robot: str, start: list[float], tmp_path: Path
+) -> None:
     output = tmp_path / "trajectory.yaml"
     opposite = [[*row[:4], *(-x for x in row[4:])] for row in POSES[1:2]]
-    run("to-joints", robot, write(tmp_path, points=[POSES[0], *opposite, POSES[2]]), "-o", output, "--start", *start)
+    run(
+        "to-joints",
+        robot,
+        write(tmp_path, points=[POSES[0], *opposite, POSES[2]]),
+        "-o",
+        output,
+        "--start",
+        *start,
+    )
     points, model = read_trajectory_file(output), RobotModel.shipped(robot)
     for time, *pose in POSES:
         q = points.positions[points.times.tolist().index(time)]
-        assert_close(model.link_pose(q, model.end_links[0]), pose_of(np.array(pose[:3]), np.array(pose[3:])), 1e-8, 1.0)
+        assert_close(
+            model.link_pose(q, model.end_links[0]),
+            pose_of(np.array(pose[:3]), np.array(pose[3:])),
+            1e-8,
+            1.0,
+        )
     assert points.joint_names == model.joint_names and len(points.times) == 101
     steps = np.abs(np.diff(points.positions, axis=0)).max(axis=1)
     assert max(steps[0], steps[-1]) < 0.1 * steps.max() < 0.02
 
 
 def test_chosen_components_and_parameters_of_an_arm(tmp_path: Path) -> None:
-    path, output = write(tmp_path, components="x z", points=[[0, 0.6, 0, 0.2], [1, 0.4, 0, 0.5]]), tmp_path / "q.yaml"
-    run("to-joints", "craig_2r", path, "-o", output, "--rate", 10, "--xacro-arg", "l2:=0.5")
+    path, output = (
+        write(tmp_path, components="x z", points=[[0, 0.6, 0, 0.2], [1, 0.4, 0, 0.5]]),
+        tmp_path / "q.yaml",
+    )
+    run(
+        "to-joints",
+        "craig_2r",
+        path,
+        "-o",
+        output,
+        "--rate",
+        10,
+        "--xacro-arg",
+        "l2:=0.5",
+    )
     points, model = read_trajectory_file(output), RobotModel.shipped("craig_2r", l2=0.5)
     places = model.link_pose(points.positions, "link3")[:, [0, 2], 3]
     assert_close(places[[0, -1]], np.array([[0.6, 0.2], [0.4, 0.5]]), 1e-8)

@@ -20,22 +20,42 @@ pytestmark = pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
 
 def run(cache: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "robot_dynamics_ros.cli.main", *arguments]
-    return subprocess.run(command, env=os.environ | {"NUMBA_CACHE_DIR": str(cache)}, capture_output=True, text=True)
+    return subprocess.run(
+        command,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
+        capture_output=True,
+        text=True,
+    )
 
 
-RECORDING = Path(__file__).resolve().parents[2] / "recordings" / "panda_exciting_trajectory.mcap"
+RECORDING = (
+    Path(__file__).resolve().parents[2]
+    / "recordings"
+    / "panda_exciting_trajectory.mcap"
+)
 
 
 @pytest.mark.slow
 def test_a_terminal_shows_the_number_of_kernels(tmp_path: Path) -> None:
     """Command identify counts all kernels that it compiles; torque uses a part of them."""
-    words = ["identify", str(RECORDING), "--robot", "panda", "--rename", "fer_=panda_", "-o", str(tmp_path / "new")]
+    words = [
+        "identify",
+        str(RECORDING),
+        "--robot",
+        "panda",
+        "--rename",
+        "fer_=panda_",
+        "-o",
+        str(tmp_path / "new"),
+    ]
     command = [sys.executable, "-m", "robot_dynamics_ros.cli.main", *words]
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     ours, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     shown = b""
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=terminal) as process:
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=terminal
+    ) as process:
         os.close(terminal)
         with suppress(OSError):  # the process has ended
             while True:
@@ -68,4 +88,7 @@ def test_afterwards_nothing_is_compiled(tmp_path: Path) -> None:
         ("identify", bag, "--robot", "panda", "-o", str(tmp_path / "identified.yaml")),
     ):
         result = run(tmp_path, *command)
-        assert result.returncode == 0 and "compiling" not in result.stderr, (command, result.stderr)
+        assert result.returncode == 0 and "compiling" not in result.stderr, (
+            command,
+            result.stderr,
+        )

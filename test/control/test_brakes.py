@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    SafetySettings,
+)
 from support.independent_plant import STORE, TYPES, Session
 
 RATE = 500.0  # Nm/s
@@ -18,16 +21,29 @@ REPORTED = pytest.mark.parametrize("reported", [True, False])
 
 
 def arm(payload: float = 1.5, **settings: Any) -> Session:
-    given = {"natural_frequency": (10.0,), "torque_rate_limit": (RATE,), "observer_gain": 25.0, **settings}
+    given = {
+        "natural_frequency": (10.0,),
+        "torque_rate_limit": (RATE,),
+        "observer_gain": 25.0,
+        **settings,
+    }
     safety = SafetySettings(following_error_limit=(0.3,), collision_threshold=(20.0,))
-    return Session("panda", ControllerSettings(safety=safety, **given), viscous=1.0, coulomb=1.0, payload=payload)
+    return Session(
+        "panda",
+        ControllerSettings(safety=safety, **given),
+        viscous=1.0,
+        coulomb=1.0,
+        payload=payload,
+    )
 
 
 def brake(session: Session, engaged: bool, reported: bool = True) -> None:
     session.plant.braked = engaged
     if reported:
         kind = "std_msgs/msg/Bool"
-        session.receive("brakes_engaged", bytes(STORE.serialize_cdr(TYPES[kind](engaged), kind)))
+        session.receive(
+            "brakes_engaged", bytes(STORE.serialize_cdr(TYPES[kind](engaged), kind))
+        )
 
 
 def gravity(session: Session) -> Any:
@@ -35,7 +51,9 @@ def gravity(session: Session) -> Any:
 
 
 @REPORTED
-def test_brakes_that_stop_a_motion_are_no_fault_if_they_are_reported(reported: bool) -> None:
+def test_brakes_that_stop_a_motion_are_no_fault_if_they_are_reported(
+    reported: bool,
+) -> None:
     session = arm().run(0.4)
     goal = [session.plant.q + 0.6 * np.array([1.0, 1.0, 1.0, -1.0, 0.0, 0.0, 0.0])]
     assert session.go(goal, [1.0])
@@ -47,7 +65,9 @@ def test_brakes_that_stop_a_motion_are_no_fault_if_they_are_reported(reported: b
         return
     assert not session.causes and not session.controller.plan.busy
     np.testing.assert_allclose(session.effort, gravity(session), atol=1e-9)
-    assert not session.go(goal, [1.0]) and any("the brakes are engaged" in line for line in session.lines)
+    assert not session.go(goal, [1.0]) and any(
+        "the brakes are engaged" in line for line in session.lines
+    )
 
 
 @REPORTED
@@ -62,8 +82,13 @@ def test_the_integral_does_not_grow_behind_reported_brakes(reported: bool) -> No
 
 
 @pytest.mark.parametrize("rates", [(RATE,), ()])
-@pytest.mark.parametrize("law", ["computed_torque", "pd", "gravity_compensation", "task_space_computed_torque"])
-def test_when_brakes_open_the_arm_is_held_where_it_is(law: str, rates: tuple[float, ...]) -> None:
+@pytest.mark.parametrize(
+    "law",
+    ["computed_torque", "pd", "gravity_compensation", "task_space_computed_torque"],
+)
+def test_when_brakes_open_the_arm_is_held_where_it_is(
+    law: str, rates: tuple[float, ...]
+) -> None:
     """It was turned by hand meanwhile. The effort changes by a ramp, with and without a rate limit."""
     session = arm(payload=0.0, law=law, torque_rate_limit=rates).run(0.4)
     brake(session, True)
@@ -75,7 +100,9 @@ def test_when_brakes_open_the_arm_is_held_where_it_is(law: str, rates: tuple[flo
     brake(session, False)
     session.run(1.5)
     effort = np.array([given.effort for given in session.commands[first - 1 :]])
-    assert np.abs(np.diff(effort, axis=0)).max() < 1.0 and session.largest_step(RATE) < 1.0
+    assert (
+        np.abs(np.diff(effort, axis=0)).max() < 1.0 and session.largest_step(RATE) < 1.0
+    )
     assert not session.causes and np.abs(session.plant.qd).max() < 0.05
     assert np.abs(session.plant.q - q).max() < (0.5 if law == "pd" else 0.03)
 
@@ -92,7 +119,9 @@ def test_in_hold_the_arm_is_held_where_the_brakes_stopped_it() -> None:
     q = session.plant.q.copy()
     brake(session, False)
     session.run(1.0)
-    assert session.causes == ["emergency_stop"] and session.controller.mode.value == "hold"
+    assert (
+        session.causes == ["emergency_stop"] and session.controller.mode.value == "hold"
+    )
     assert np.abs(session.plant.q - q).max() < 0.005
 
 

@@ -9,7 +9,10 @@ import pytest
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.base.errors import TrajectoryError
-from robot_dynamics_ros.control.configuration.settings import SafetySettings, TrajectoryRules
+from robot_dynamics_ros.control.configuration.settings import (
+    SafetySettings,
+    TrajectoryRules,
+)
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.laws import LAWS
@@ -46,7 +49,9 @@ def desired(controller: Controller, time: float) -> tuple[Any, Any]:
 @pytest.mark.parametrize("law", ["computed_torque", "pd_gravity"])
 def test_it_holds_the_first_measured_position(law: str) -> None:
     """Gravity torque, Tsai (9.117)-(9.118), from the first command on; later position errors are corrected."""
-    controller = make_controller(MODEL, teleporting(law=law, ramp_time=2.0, torque_rate_limit=[20.0]))
+    controller = make_controller(
+        MODEL, teleporting(law=law, ramp_time=2.0, torque_rate_limit=[20.0])
+    )
     first = command(controller, 0.0)
     assert_close(first.desired.q, Q, 0.0)
     assert_close(first.effort, WEIGHT, 1e-12)
@@ -70,12 +75,16 @@ def test_it_holds_a_given_position_from_the_start(law: str) -> None:
     assert_close(command(controller, 0.0, Q + 0.1).desired.q, Q, 0.0)
     if controller.law.end_effector is not None:
         a, b = (MODEL.link_pose(q, MODEL.link_names[-1])[:3, 3] for q in (Q, Q + 0.1))
-        assert np.linalg.norm(controller.law.end_effector.error[:3]) == pytest.approx(np.linalg.norm(a - b), abs=1e-12)
+        assert np.linalg.norm(controller.law.end_effector.error[:3]) == pytest.approx(
+            np.linalg.norm(a - b), abs=1e-12
+        )
     assert (controller.law.end_effector is None) == (law == "computed_torque")
 
 
 def test_a_trajectory_may_begin_in_the_measured_state() -> None:
-    controller = started(trajectories=TrajectoryRules(interpolate_from_desired_state=False))
+    controller = started(
+        trajectories=TrajectoryRules(interpolate_from_desired_state=False)
+    )
     command(controller, 0.1, Q + 0.2)
     controller.follow(move(Q), None, 0.1)
     assert_close(command(controller, 0.1, Q + 0.2).desired.q, Q + 0.2, 1e-12)
@@ -83,25 +92,46 @@ def test_a_trajectory_may_begin_in_the_measured_state() -> None:
 
 def test_the_command_starts_at_the_measured_effort() -> None:
     """The measured effort of an unmodelled load is added, decreasing to zero within ramp_time."""
-    controller = make_controller(MODEL, teleporting(law="pd_gravity", kp=[100.0], kd=[0.0], ramp_time=2.0))
+    controller = make_controller(
+        MODEL, teleporting(law="pd_gravity", kp=[100.0], kd=[0.0], ramp_time=2.0)
+    )
     load = np.array([3.0, 1.0])
     controller.start_effort = WEIGHT + load
-    for time, share in ((0.0, 1.0), (0.5, 0.75), (1.0, 0.5), (1.5, 0.25), (2.0, 0.0), (2.5, 0.0)):
+    for time, share in (
+        (0.0, 1.0),
+        (0.5, 0.75),
+        (1.0, 0.5),
+        (1.5, 0.25),
+        (2.0, 0.0),
+        (2.5, 0.0),
+    ):
         assert_close(command(controller, time).effort, WEIGHT + share * load, 1e-12)
 
 
-@pytest.mark.parametrize(("law", "stiffness"), [("pd_gravity", [20.0, 5.0]), ("computed_torque", None)])
-def test_the_start_takes_longer_where_the_law_is_too_soft_for_the_load(law: str, stiffness: Any) -> None:
+@pytest.mark.parametrize(
+    ("law", "stiffness"), [("pd_gravity", [20.0, 5.0]), ("computed_torque", None)]
+)
+def test_the_start_takes_longer_where_the_law_is_too_soft_for_the_load(
+    law: str, stiffness: Any
+) -> None:
     """The arm yields by load / kp, at most at 0.05 rad/s; under computed torque by M^-1 load / kp, kp in 1/s^2."""
     kp = stiffness or [5.0]
-    controller = make_controller(MODEL, teleporting(law=law, kp=kp, kd=[0.0], ramp_time=1.0))
+    controller = make_controller(
+        MODEL, teleporting(law=law, kp=kp, kd=[0.0], ramp_time=1.0)
+    )
     load = np.array([3.0, 1.0])
     controller.start_effort = WEIGHT + load
-    sag = load / kp if stiffness else np.linalg.solve(tsai.mass_matrix(P, Q), load) / 5.0
+    sag = (
+        load / kp if stiffness else np.linalg.solve(tsai.mass_matrix(P, Q), load) / 5.0
+    )
     seconds = np.abs(sag).max() / 0.05
     assert seconds > 2.0
     for share in (1.0, 0.5, 0.0):
-        assert_close(command(controller, (1.0 - share) * seconds).effort, WEIGHT + share * load, 1e-9)
+        assert_close(
+            command(controller, (1.0 - share) * seconds).effort,
+            WEIGHT + share * load,
+            1e-9,
+        )
 
 
 @pytest.mark.parametrize("law", ["pd", "pd_gravity"])
@@ -127,7 +157,11 @@ def test_an_open_loop_law_needs_no_states() -> None:
         assert result.mode is (Mode.ACTIVE if time > 1.0 else Mode.HOLD)
         assert_close(result.desired.q, start, 1e-12)
         assert_close(result.effort, tsai.gravity(P, start), 1e-12)
-        assert_close(controller.finish(controller.clock.time).effort, tsai.gravity(P, start), 1e-12)
+        assert_close(
+            controller.finish(controller.clock.time).effort,
+            tsai.gravity(P, start),
+            1e-12,
+        )
     controller.clear_fault(6.1)
     assert_close(controller.update(1.1, 6.2).desired.q, start, 1e-12)
     assert controller.mode is Mode.ACTIVE
@@ -137,12 +171,17 @@ def test_states_under_an_open_loop_law_are_checked() -> None:
     controller = make_controller(MODEL, teleporting(law="feedforward"))
     assert command(controller, 0.0).mode is Mode.ACTIVE
     assert (
-        command(controller, 0.1, [0.3, 2.1]).mode is Mode.HOLD and controller.safety.fault.cause is Cause.POSITION_LIMIT
+        command(controller, 0.1, [0.3, 2.1]).mode is Mode.HOLD
+        and controller.safety.fault.cause is Cause.POSITION_LIMIT
     )
 
 
-@pytest.mark.parametrize(("law", "begun"), [("feedforward", True), ("computed_torque", False)])
-def test_missing_states_are_no_fault_under_an_open_loop_law_or_before_the_start(law: str, begun: bool) -> None:
+@pytest.mark.parametrize(
+    ("law", "begun"), [("feedforward", True), ("computed_torque", False)]
+)
+def test_missing_states_are_no_fault_under_an_open_loop_law_or_before_the_start(
+    law: str, begun: bool
+) -> None:
     controller = make_controller(MODEL, teleporting(law=law))
     if begun:
         command(controller, 0.0)
@@ -153,18 +192,31 @@ def test_missing_states_are_no_fault_under_an_open_loop_law_or_before_the_start(
 @pytest.mark.parametrize("law", sorted(LAWS))
 def test_gravity_is_omitted_if_the_robot_adds_it(law: str) -> None:
     """In law, hold and last command."""
-    controller = make_controller(MODEL, teleporting(law=law, robot_compensates_gravity=True, task_space=TASK_SPACE))
-    weightless = make_controller(MODEL.without_gravity(), teleporting(law=law, task_space=TASK_SPACE))
+    controller = make_controller(
+        MODEL,
+        teleporting(law=law, robot_compensates_gravity=True, task_space=TASK_SPACE),
+    )
+    weightless = make_controller(
+        MODEL.without_gravity(), teleporting(law=law, task_space=TASK_SPACE)
+    )
     for each in (controller, weightless):
         command(each, 0.0)
         if LAWS[law].follows:
             each.follow(move((1.0, 0.5)), None, 0.0)
     for time in (0.2, 0.5):
-        assert_close(command(controller, time, Q + 0.1).effort, command(weightless, time, Q + 0.1).effort, 0.0)
+        assert_close(
+            command(controller, time, Q + 0.1).effort,
+            command(weightless, time, Q + 0.1).effort,
+            0.0,
+        )
     for each in (controller, weightless):
         assert_close(each.finish(each.clock.time).effort, REST, 0.0)
     if LAWS[law].needs_state:
-        assert_close(command(controller, 0.6, NAN).effort, command(weightless, 0.6, NAN).effort, 0.0)
+        assert_close(
+            command(controller, 0.6, NAN).effort,
+            command(weightless, 0.6, NAN).effort,
+            0.0,
+        )
 
 
 @pytest.mark.parametrize("on", [True, False])
@@ -172,7 +224,9 @@ def test_the_friction_of_the_desired_motion_is_compensated(on: bool) -> None:
     """Not that of the measured motion; the arm rests here."""
     arm = ARM.with_joint("joint1", extra='<dynamics damping="0.5" friction="2"/>')
     model = RobotModel.from_urdf(arm.urdf, gravity=GRAVITY)
-    controller = make_controller(model, teleporting(friction_compensation=on, kp=[0.0], kd=[0.0]))
+    controller = make_controller(
+        model, teleporting(friction_compensation=on, kp=[0.0], kd=[0.0])
+    )
     command(controller, 0.0)
     controller.follow(move(Q + [1.0, 0.5]), None, 0.0)
     result = command(controller, 0.3)
@@ -182,22 +236,37 @@ def test_the_friction_of_the_desired_motion_is_compensated(on: bool) -> None:
 
 
 def test_the_rate_of_the_torque_is_limited() -> None:
-    controller = started(law="pd", kp=[100.0], kd=[0.0], torque_rate_limit=[20.0], robot_compensates_gravity=True)
-    efforts = [command(controller, time, Q + [-1.0, 0.05]).effort.copy() for time in (0.1, 0.3, 0.4)]
+    controller = started(
+        law="pd",
+        kp=[100.0],
+        kd=[0.0],
+        torque_rate_limit=[20.0],
+        robot_compensates_gravity=True,
+    )
+    efforts = [
+        command(controller, time, Q + [-1.0, 0.05]).effort.copy()
+        for time in (0.1, 0.3, 0.4)
+    ]
     assert_close(np.array(efforts), [[2.0, -2.0], [6.0, -5.0], [8.0, -5.0]], 1e-12)
     assert controller.slowed_cycles == 2 + 1  # joint1 in all three
 
 
 def test_the_rate_limit_applies_when_cycles_resume() -> None:
     """Hold commands during 0.25 s without cycles; the next cycle's step counts from its last command."""
-    controller = make_controller(MODEL, teleporting(law="pd_gravity", torque_rate_limit=[10.0]))
+    controller = make_controller(
+        MODEL, teleporting(law="pd_gravity", torque_rate_limit=[10.0])
+    )
     command(controller, 100.0)
     controller.measure(100.25, 100.25, Q, np.full(2, 2.0))
     held = controller.watch(100.25)
     assert held.mode is Mode.HOLD
     effort = held.effort.copy()
     assert_close(np.abs(effort - WEIGHT), [2.5, 2.5], 1e-9)
-    assert_close(np.abs(command(controller, 100.26, qd=[9.0, 9.0]).effort - effort), [0.1, 0.1], 1e-9)
+    assert_close(
+        np.abs(command(controller, 100.26, qd=[9.0, 9.0]).effort - effort),
+        [0.1, 0.1],
+        1e-9,
+    )
 
 
 @pytest.mark.parametrize("decelerate", [True, False])
@@ -218,7 +287,9 @@ def points(times: Any, elbow: Any, velocities: Any = None) -> TrajectoryPoints:
     """Return points of which only joint2 moves, with velocities for quintics without acceleration at the points."""
     q = np.array([[Q[0], x] for x in elbow])
     qd = None if velocities is None else np.array([[0.0, x] for x in velocities])
-    return TrajectoryPoints(MODEL.joint_names, np.array(times), q, qd, None if qd is None else 0.0 * q)
+    return TrajectoryPoints(
+        MODEL.joint_names, np.array(times), q, qd, None if qd is None else 0.0 * q
+    )
 
 
 BEYOND = {  # the limits of joint2: 2 rad, 5 rad/s
@@ -260,14 +331,23 @@ def test_a_joint_beyond_its_limit_may_only_move_back() -> None:
 @pytest.mark.parametrize("kind", ["continuous", "revolute"])
 def test_goals_of_a_continuous_joint_are_at_most_half_a_turn_away(kind: str) -> None:
     """Only the first point is wrapped; the trajectory with effort keeps the positions of the points."""
-    model = RobotModel.from_urdf(ARM.with_joint("joint1", type=kind).urdf, gravity=GRAVITY)
+    model = RobotModel.from_urdf(
+        ARM.with_joint("joint1", type=kind).urdf, gravity=GRAVITY
+    )
     controller = make_controller(model, teleporting(law="feedforward"))
     command(controller, 0.0)
-    goal = move(Q + [math.tau + 0.1, 0.0], Q + [math.tau - 0.1, 0.0], Q + [2 * math.tau, 0.0], seconds=5.0)
+    goal = move(
+        Q + [math.tau + 0.1, 0.0],
+        Q + [math.tau - 0.1, 0.0],
+        Q + [2 * math.tau, 0.0],
+        seconds=5.0,
+    )
     trajectory = controller.follow(goal, None, 0.0)
     turn = math.tau if kind == "continuous" else 0.0
     for time, position in zip(goal.times, goal.positions, strict=True):
-        assert_close(controller.update(time, time).desired.q, position - [turn, 0.0], 1e-12)
+        assert_close(
+            controller.update(time, time).desired.q, position - [turn, 0.0], 1e-12
+        )
     *_, followed = trajectory_effort(model, trajectory, model.joint_names, np.inf)
     assert_close(followed.positions, goal.positions, 1e-12)
 
@@ -283,10 +363,14 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("on_fault", ["hold", "zero"])
-@pytest.mark.parametrize("law", ["computed_torque", "gravity_compensation", "task_space_computed_torque"])
+@pytest.mark.parametrize(
+    "law", ["computed_torque", "gravity_compensation", "task_space_computed_torque"]
+)
 def test_each_check(law: str, on_fault: str, case: str) -> None:
     change, expected_cause, joint = CASES[case]
-    controller = started(law=law, safety=SafetySettings(on_fault=on_fault), task_space=TASK_SPACE)
+    controller = started(
+        law=law, safety=SafetySettings(on_fault=on_fault), task_space=TASK_SPACE
+    )
     if LAWS[law].follows:
         controller.follow(move((1.0, 0.5)), None, 0.0)
     failed = command(controller, 0.1, **{"q": Q, **change})
@@ -294,12 +378,24 @@ def test_each_check(law: str, on_fault: str, case: str) -> None:
     assert (transition.fault.cause, transition.fault.joint) == (expected_cause, joint)
     assert failed.mode.value == transition.after.value == on_fault
     q = np.array(Q if expected_cause is Cause.STATE_INVALID else change.get("q", Q))
-    qd = np.array(change.get("qd", REST) if expected_cause is Cause.VELOCITY_LIMIT else REST)
+    qd = np.array(
+        change.get("qd", REST) if expected_cause is Cause.VELOCITY_LIMIT else REST
+    )
     # It stops within 0.1 s, which takes more than the set deceleration.
-    expected = REST if on_fault == "zero" else tsai.gravity(P, q) - tsai.mass_matrix(P, q) @ (qd / 0.1)
-    assert_close(failed.effort, np.clip(expected, -MODEL.effort_limits, MODEL.effort_limits), 1e-9)
+    expected = (
+        REST
+        if on_fault == "zero"
+        else tsai.gravity(P, q) - tsai.mass_matrix(P, q) @ (qd / 0.1)
+    )
+    assert_close(
+        failed.effort,
+        np.clip(expected, -MODEL.effort_limits, MODEL.effort_limits),
+        1e-9,
+    )
     # The arm rests until the fault is cleared.
-    with pytest.raises(TrajectoryError, match=f"{on_fault}.*joint|gravity_compensation"):
+    with pytest.raises(
+        TrajectoryError, match=f"{on_fault}.*joint|gravity_compensation"
+    ):
         controller.follow(move((1.0, 0.5)), None, 0.1)
     stop = Q + 0.05 * qd
     for time in (0.2, 0.4, 5.0):
@@ -307,7 +403,9 @@ def test_each_check(law: str, on_fault: str, case: str) -> None:
     if expected_cause is Cause.POSITION_LIMIT and on_fault == "hold":
         return  # it is held beyond the limit
     assert waiting.mode is Mode.FAULT
-    assert_close(waiting.effort, tsai.gravity(P, stop) if on_fault == "hold" else REST, 1e-9)
+    assert_close(
+        waiting.effort, tsai.gravity(P, stop) if on_fault == "hold" else REST, 1e-9
+    )
     assert_close(waiting.desired.q, stop, 1e-12)
     controller.clear_fault(5.0)
     cleared = command(controller, 5.1, stop)
@@ -347,7 +445,10 @@ def test_an_arm_beyond_a_limit_moves_back_after_the_fault_is_cleared() -> None:
 
 def test_old_feedback() -> None:
     """Gravity compensation without damping for stale_hold_time, then zero; clearing requires states."""
-    controller = make_controller(MODEL, teleporting(safety=SafetySettings(state_timeout=0.1, stale_hold_time=0.5)))
+    controller = make_controller(
+        MODEL,
+        teleporting(safety=SafetySettings(state_timeout=0.1, stale_hold_time=0.5)),
+    )
     command(controller, 0.0, Q, [0.5, 0.5])
     assert controller.watch(0.1) is None
     held = controller.watch(0.11)
@@ -363,19 +464,33 @@ def test_old_feedback() -> None:
     back = command(controller, 1.0)
     assert back.mode is Mode.HOLD
     assert_close(back.effort, WEIGHT, 1e-12)
-    assert [t.after for t in controller.safety.take_transitions()] == [Mode.HOLD, Mode.ZERO, Mode.HOLD]
+    assert [t.after for t in controller.safety.take_transitions()] == [
+        Mode.HOLD,
+        Mode.ZERO,
+        Mode.HOLD,
+    ]
 
 
 def test_desired_motion_with_non_finite_torque() -> None:
     controller = started(law="pd_feedforward")
-    huge = TrajectoryPoints(MODEL.joint_names, np.array([0.0]), np.array([[0.0, 0.0]]), np.array([[1e200, 0.0]]))
+    huge = TrajectoryPoints(
+        MODEL.joint_names,
+        np.array([0.0]),
+        np.array([[0.0, 0.0]]),
+        np.array([[1e200, 0.0]]),
+    )
     rules = TrajectoryRules(
-        allow_nonzero_velocity_at_trajectory_end=True, trajectory_limits="off", set_point_step_limit=(np.inf,)
+        allow_nonzero_velocity_at_trajectory_end=True,
+        trajectory_limits="off",
+        set_point_step_limit=(np.inf,),
     )
     controller.tune(teleporting(law="pd_feedforward", trajectories=rules))
     controller.follow(huge, None, 0.0)
     failed = command(controller, 0.1)
-    assert failed.mode is Mode.HOLD and controller.safety.fault.cause is Cause.TORQUE_NOT_FINITE
+    assert (
+        failed.mode is Mode.HOLD
+        and controller.safety.fault.cause is Cause.TORQUE_NOT_FINITE
+    )
     assert_close(failed.effort, WEIGHT, 1e-12)
 
 
@@ -388,17 +503,23 @@ def test_the_last_command(on_fault: str) -> None:
 
 
 def test_the_last_command_obeys_the_rate_limit() -> None:
-    controller = started(law="pd_gravity", kp=[100.0], kd=[0.0], torque_rate_limit=[20.0])
+    controller = started(
+        law="pd_gravity", kp=[100.0], kd=[0.0], torque_rate_limit=[20.0]
+    )
     for k in range(1, 4):
         pulled = command(controller, 0.1 * k, Q - 0.5).effort.copy()
     towards = tsai.gravity(P, Q - 0.5) - pulled
-    assert_close(controller.finish(0.45).effort, pulled + np.clip(towards, -3.0, 3.0), 1e-9)
+    assert_close(
+        controller.finish(0.45).effort, pulled + np.clip(towards, -3.0, 3.0), 1e-9
+    )
 
 
 @pytest.mark.parametrize(("effect", "mode"), [("stop", Mode.HOLD), ("zero", Mode.ZERO)])
 def test_an_emergency_stop_ends_by_clear_fault_alone(effect: str, mode: Mode) -> None:
     """Not by fault_reset auto, nor before it has taken effect; without cycles ``watch`` executes it."""
-    safety = SafetySettings(on_fault="zero", fault_reset="auto", emergency_stop_effect=effect)
+    safety = SafetySettings(
+        on_fault="zero", fault_reset="auto", emergency_stop_effect=effect
+    )
     controller = started(torque_rate_limit=(1.0,), safety=safety)
     controller.safety.request_emergency_stop("a button")
     assert controller.watch(0.001) is None
@@ -424,14 +545,19 @@ def test_an_emergency_stop_keeps_zero_effort() -> None:
 
 @pytest.mark.parametrize("reset", ["manual", "auto"])
 def test_time_that_goes_back_is_a_fault_that_drops_the_trajectory(reset: str) -> None:
-    controller = make_controller(MODEL, teleporting(safety=SafetySettings(fault_reset=reset)))
+    controller = make_controller(
+        MODEL, teleporting(safety=SafetySettings(fault_reset=reset))
+    )
     command(controller, 5.0)
     controller.follow(move((1.0, 0.5)), None, 5.0)
     command(controller, 5.5)
     there = np.array([0.1, 0.2])
     held = command(controller, 1.0, there)
     assert held.mode is Mode.HOLD
-    assert (controller.safety.fault.cause, controller.safety.fault.value) == (Cause.CLOCK_JUMPED_BACK, 4.5)
+    assert (controller.safety.fault.cause, controller.safety.fault.value) == (
+        Cause.CLOCK_JUMPED_BACK,
+        4.5,
+    )
     for time in (1.1, 1.2, 1.35):
         later = command(controller, time, there)
     assert later.mode is (Mode.ACTIVE if reset == "auto" else Mode.FAULT)
@@ -441,11 +567,16 @@ def test_time_that_goes_back_is_a_fault_that_drops_the_trajectory(reset: str) ->
 
 
 def test_the_rate_limit_uses_the_steady_clock_after_a_jump_back() -> None:
-    controller = make_controller(MODEL, teleporting(law="pd_gravity", torque_rate_limit=[10.0]))
+    controller = make_controller(
+        MODEL, teleporting(law="pd_gravity", torque_rate_limit=[10.0])
+    )
     command(controller, 5.0)
     command(controller, 5.5)
     held = command(controller, 1.0, qd=[1.0, 1.0], steady=5.6)
-    assert (controller.safety.fault.cause, controller.safety.fault.value) == (Cause.CLOCK_JUMPED_BACK, 4.5)
+    assert (controller.safety.fault.cause, controller.safety.fault.value) == (
+        Cause.CLOCK_JUMPED_BACK,
+        4.5,
+    )
     assert_close(np.abs(held.effort - WEIGHT), [1.0, 1.0], 1e-9)
 
 
@@ -481,25 +612,42 @@ def test_a_rate_that_is_not_kept() -> None:
         (100.0, 100.5, False),
     ],
 )
-def test_missing_cycles_are_a_fault_if_both_clocks_advance(stamp: float, steady: float, held: bool) -> None:
-    controller = make_controller(MODEL, teleporting(safety=SafetySettings(state_timeout=0.125)))
+def test_missing_cycles_are_a_fault_if_both_clocks_advance(
+    stamp: float, steady: float, held: bool
+) -> None:
+    controller = make_controller(
+        MODEL, teleporting(safety=SafetySettings(state_timeout=0.125))
+    )
     controller.estimator.simulated_time = True
     command(controller, 100.0)
     controller.measure(stamp, steady, Q, REST)
     decided = controller.watch(steady)
     assert (decided is not None) == held
     if decided is not None:
-        assert decided.mode is Mode.HOLD and controller.safety.fault.cause is Cause.CYCLE_RATE
+        assert (
+            decided.mode is Mode.HOLD
+            and controller.safety.fault.cause is Cause.CYCLE_RATE
+        )
         assert_close(decided.effort, WEIGHT, 1e-12)
 
 
 def test_a_payload_applies_from_the_next_cycle_on() -> None:
     controller = started()
-    payload = (MODEL.link_names[-1], 2.0, (0.1, 0.0, 0.0), (0.01, 0.0, 0.0, 0.01, 0.0, 0.01))
+    payload = (
+        MODEL.link_names[-1],
+        2.0,
+        (0.1, 0.0, 0.0),
+        (0.01, 0.0, 0.0, 0.01, 0.0, 0.01),
+    )
     controller.arm.set_payload(*payload)
-    before, after = MODEL.gravity_torque(Q), MODEL.with_payload(*payload).gravity_torque(Q)
+    before, after = (
+        MODEL.gravity_torque(Q),
+        MODEL.with_payload(*payload).gravity_torque(Q),
+    )
     for time, share in ((0.1, 0.5), (0.2, 1.0), (0.3, 1.0)):
-        assert_close(command(controller, time).effort, before + share * (after - before), 1e-9)
+        assert_close(
+            command(controller, time).effort, before + share * (after - before), 1e-9
+        )
     with pytest.raises(RobotDynamicsError, match='"hand"'):
         controller.arm.set_payload("hand", *payload[1:])
 
@@ -527,7 +675,8 @@ def test_gravity_compensation_refuses_trajectories() -> None:
     with pytest.raises(TrajectoryError, match="gravity_compensation"):
         controller.follow(move((1.0, 0.5)), None, 1.5)
     controller.clock.period = 0.0
-    controller.tune(teleporting())  # the new law holds the position to which the arm was guided
+    # the new law holds the position to which the arm was guided
+    controller.tune(teleporting())
     result = command(controller, 2.0, there)
     assert_close(result.desired.q, there, 0.0)
     assert_close(result.effort, tsai.gravity(P, there), 1e-12)
@@ -546,7 +695,11 @@ def test_a_new_integral_gain_keeps_the_torque() -> None:
         for _ in range(25):  # until the transition is over, without an error
             command(controller, controller.clock.time + 0.01)
         result = command(controller, controller.clock.time + 0.01, Q - error)
-        assert_close(result.effort, tsai.torque(P, Q - error, REST, 100.0 * error + share * error), 1e-9)
+        assert_close(
+            result.effort,
+            tsai.torque(P, Q - error, REST, 100.0 * error + share * error),
+            1e-9,
+        )
 
 
 def test_a_new_cutoff_applies_at_once() -> None:
@@ -557,9 +710,17 @@ def test_a_new_cutoff_applies_at_once() -> None:
     controller.tune(teleporting(**damper, velocity_filter_cutoff=5.0))
     command(controller, 0.02)
     left = np.exp(-2 * np.pi * 5.0 * 0.01)
-    assert_close(command(controller, 0.03, qd=[1.0, 1.0]).effort, (left - 1.0) * np.ones(2), 1e-12)
+    assert_close(
+        command(controller, 0.03, qd=[1.0, 1.0]).effort,
+        (left - 1.0) * np.ones(2),
+        1e-12,
+    )
     controller.tune(teleporting(**damper, velocity_filter_cutoff=5.0, ramp_time=1.0))
-    assert_close(command(controller, 0.04, qd=[1.0, 1.0]).effort, (left**2 - 1.0) * np.ones(2), 1e-12)
+    assert_close(
+        command(controller, 0.04, qd=[1.0, 1.0]).effort,
+        (left**2 - 1.0) * np.ones(2),
+        1e-12,
+    )
 
 
 def test_new_effort_limits_and_a_new_fall_back() -> None:
@@ -567,7 +728,11 @@ def test_new_effort_limits_and_a_new_fall_back() -> None:
     controller = started(**stiff)
     free = command(controller, 0.1, Q + [0.0, 0.4])
     assert_close(free.effort, [0.0, -400.0], 1e-9)
-    controller.tune(teleporting(**stiff, effort_limit_scale=[0.5], safety=SafetySettings(on_fault="zero")))
+    controller.tune(
+        teleporting(
+            **stiff, effort_limit_scale=[0.5], safety=SafetySettings(on_fault="zero")
+        )
+    )
     cut = command(controller, 0.2, Q + [0.0, 0.4])
     assert_close(cut.effort, [0.0, -250.0], 1e-9)
     assert (free.saturated, cut.saturated) == ((), ("joint2",))
@@ -579,7 +744,11 @@ def test_a_new_margin_accepts_the_present_position() -> None:
     controller = make_controller(MODEL, teleporting())
     command(controller, 0.0, OUTSIDE)
     controller.tune(teleporting(safety=SafetySettings(position_limit_margin=[0.1])))
-    for time, elbow, mode in ((0.1, 2.5, Mode.ACTIVE), (0.2, 2.59, Mode.ACTIVE), (0.3, 2.61, Mode.HOLD)):
+    for time, elbow, mode in (
+        (0.1, 2.5, Mode.ACTIVE),
+        (0.2, 2.59, Mode.ACTIVE),
+        (0.3, 2.61, Mode.HOLD),
+    ):
         assert command(controller, time, [0.3, elbow]).mode is mode
 
 
@@ -591,7 +760,9 @@ def test_other_settings_do_not_move_the_limits() -> None:
         controller.tune(teleporting(natural_frequency=[1.0 + time]))
 
 
-def test_the_observer_needs_commands_and_good_states_and_survives_other_settings() -> None:
+def test_the_observer_needs_commands_and_good_states_and_survives_other_settings() -> (
+    None
+):
     controller = make_controller(MODEL, teleporting(observer_gain=20.0))
     for time in (0.0, 0.05):
         controller.measure(time, time, Q, REST)

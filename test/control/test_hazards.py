@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    SafetySettings,
+)
 from robot_dynamics_ros.control.estimation.estimate import Trust
 from support.independent_plant import SECOND, Session
 
@@ -22,18 +25,30 @@ RATES = pytest.mark.parametrize("update_rate", [0.0, 250.0])
 Change = Callable[[Session], "dict[str, Any] | None"]
 
 
-def arm(safety: dict[str, Any] | None = None, plant: dict[str, Any] | None = None, **settings: Any) -> Session:
+def arm(
+    safety: dict[str, Any] | None = None,
+    plant: dict[str, Any] | None = None,
+    **settings: Any,
+) -> Session:
     given = {"natural_frequency": (10.0,), "torque_rate_limit": (RATE,), **settings}
     friction = {"viscous": 1.0, "coulomb": 1.0, **(plant or {})}
-    return Session("panda", ControllerSettings(safety=SafetySettings(**(safety or {})), **given), **friction)
+    return Session(
+        "panda",
+        ControllerSettings(safety=SafetySettings(**(safety or {})), **given),
+        **friction,
+    )
 
 
 def move(session: Session, step: float = 0.6) -> None:
     """Follow a trajectory of 1 s of the first four joints, at up to 0.9 rad/s."""
-    assert session.go([session.plant.q + step * np.array([1.0, 1.0, 1.0, -1.0, 0.0, 0.0, 0.0])], [1.0])
+    assert session.go(
+        [session.plant.q + step * np.array([1.0, 1.0, 1.0, -1.0, 0.0, 0.0, 0.0])], [1.0]
+    )
 
 
-def until_zero(session: Session, seconds: float, change: Change = lambda s: {}) -> tuple[float, float]:
+def until_zero(
+    session: Session, seconds: float, change: Change = lambda s: {}
+) -> tuple[float, float]:
     """Run with changed states until the effort is to be zero; return the largest speed, and step of the effort."""
     speed = step = 0.0
     for _ in range(round(seconds / session.period)):
@@ -58,7 +73,9 @@ def velocity(factor: float, joint: Any = slice(None)) -> Change:
     return change
 
 
-def frozen(session: Session, fields: tuple[str, ...], joint: Any = slice(None)) -> Change:
+def frozen(
+    session: Session, fields: tuple[str, ...], joint: Any = slice(None)
+) -> Change:
     kept = {name: getattr(session.plant, name).copy() for name in fields}
 
     def change(session: Session) -> dict[str, Any]:
@@ -104,11 +121,16 @@ def test_velocities_that_end_are_replaced_in_hold(update_rate: float) -> None:
     assert session.causes == ["state_invalid"] and speed < 1.0
     assert session.controller.estimator.estimate.trust is Trust.POSITION
     session.run(0.5)
-    assert session.controller.estimator.estimate.trust is Trust.FULL and session.controller.mode.value == "fault"
+    assert (
+        session.controller.estimator.estimate.trust is Trust.FULL
+        and session.controller.mode.value == "fault"
+    )
 
 
 @RATES
-@pytest.mark.parametrize(("fields", "joint"), [(("q",), 1), (("q", "qd"), slice(None)), (("q", "qd"), 1)])
+@pytest.mark.parametrize(
+    ("fields", "joint"), [(("q",), 1), (("q", "qd"), slice(None)), (("q", "qd"), 1)]
+)
 @pytest.mark.parametrize("in_motion", [True, False])
 def test_positions_that_stand_still_are_no_feedback_until_they_change(
     update_rate: float, fields: tuple[str, ...], joint: Any, in_motion: bool
@@ -130,7 +152,9 @@ def test_positions_that_stand_still_are_no_feedback_until_they_change(
         session.session.clear_fault(session.now)
 
 
-def test_joints_that_freeze_in_motion_are_detected_before_the_law_accelerates_them() -> None:
+def test_joints_that_freeze_in_motion_are_detected_before_the_law_accelerates_them() -> (
+    None
+):
     """The driver repeats positions with velocity 0, at 0.9 rad/s."""
     session = arm(torque_rate_limit=()).run(0.4)
     move(session)
@@ -141,7 +165,9 @@ def test_joints_that_freeze_in_motion_are_detected_before_the_law_accelerates_th
 
 
 @pytest.mark.parametrize("joint", [slice(None), 1])
-def test_values_that_freeze_after_an_invalid_message_are_no_feedback(joint: Any) -> None:
+def test_values_that_freeze_after_an_invalid_message_are_no_feedback(
+    joint: Any,
+) -> None:
     """As of a slave that is lost: one NaN, then the last position, within the noise of an encoder, and velocity 0."""
     session = arm().run(0.4)
     move(session)
@@ -151,7 +177,10 @@ def test_values_that_freeze_after_an_invalid_message_are_no_feedback(joint: Any)
 
     def freeze(session: Session) -> dict[str, Any]:
         state = np.array((session.plant.q, session.plant.qd))
-        state[0, joint], state[1, joint] = q[joint] + 1e-5 * (session.random.random() > 0.9), 0.0
+        state[0, joint], state[1, joint] = (
+            q[joint] + 1e-5 * (session.random.random() > 0.9),
+            0.0,
+        )
         return {"q": state[0], "qd": state[1]}
 
     until_zero(session, 1.5, freeze)
@@ -175,7 +204,11 @@ def test_a_jump_that_stays_leaves_the_other_joints_held() -> None:
     before = session.plant.q.copy()
     for _ in range(400):
         session.cycle(q=session.plant.q + np.array([0, 0.08, 0, 0, 0, 0, 0]))
-    assert session.causes and np.abs(session.plant.qd).max() < 0.05 and np.abs(session.plant.q - before).max() < 0.3
+    assert (
+        session.causes
+        and np.abs(session.plant.qd).max() < 0.05
+        and np.abs(session.plant.q - before).max() < 0.3
+    )
 
 
 def test_a_hold_that_accelerates_a_joint_ends() -> None:
@@ -199,7 +232,11 @@ def test_a_repeated_message_is_no_news(update_rate: float) -> None:
     session = arm(update_rate=update_rate).run(0.4)
     move(session)
     session.run(0.3)
-    state = {"stamp": session.ros, "q": session.plant.q.copy(), "qd": session.plant.qd.copy()}
+    state = {
+        "stamp": session.ros,
+        "q": session.plant.q.copy(),
+        "qd": session.plant.qd.copy(),
+    }
     speed, _ = until_zero(session, 0.3, lambda s: state)
     assert session.causes == ["state_stale"] and speed < 4.0
 
@@ -208,7 +245,11 @@ def test_a_repeated_message_is_news_while_simulated_time_stands_still() -> None:
     session = arm()
     session.session._simulated_time = True
     session.run(0.4)
-    state = {"stamp": session.ros, "q": session.plant.q.copy(), "qd": session.plant.qd.copy()}
+    state = {
+        "stamp": session.ros,
+        "q": session.plant.q.copy(),
+        "qd": session.plant.qd.copy(),
+    }
     for _ in range(200):
         session.pass_time(clock=0.0)
         session.state(**state)
@@ -225,7 +266,11 @@ def test_the_load_is_held_while_no_state_arrives(kind: str) -> None:
     step = until_zero(session, 0.3 if kind == "silence" else PERIOD, lambda s: {
         "silence": None, "nan": {"q": np.full(7, np.nan)}, "clock": {}}[kind])[1]  # fmt: skip
     step = max(step, until_zero(session, 0.5)[1])
-    assert len(session.causes) == 1 and step < 4.0 and np.abs(session.plant.q - q).max() < 0.01
+    assert (
+        len(session.causes) == 1
+        and step < 4.0
+        and np.abs(session.plant.q - q).max() < 0.01
+    )
 
 
 def test_a_torque_changes_at_its_rate_while_states_are_missing() -> None:
@@ -237,7 +282,9 @@ def test_a_torque_changes_at_its_rate_while_states_are_missing() -> None:
     steps = np.abs(np.diff([g.effort for g in given], axis=0)).max(axis=1)
     assert steps.max() <= 1.5 * RATE * PERIOD + 1e-9
     passed = session.time - next(g.at for g in session.commands if g.kind == "unasked")
-    assert np.abs(before - session.effort).max() == pytest.approx(min(RATE * passed, np.abs(before).max()), abs=4.0)
+    assert np.abs(before - session.effort).max() == pytest.approx(
+        min(RATE * passed, np.abs(before).max()), abs=4.0
+    )
 
 
 @pytest.mark.parametrize("back", [1, 5_000_000])
@@ -257,8 +304,12 @@ def test_two_states_shortly_after_each_other_without_velocities() -> None:
     move(session)
     for k in range(300):
         session.pass_time()
-        session.state(qd=np.empty(0), stamp=session.ros + (1_800_000 if k == 150 else 0))
-        largest = max(largest, float(np.abs(session.controller.estimator.estimate.state[1]).max()))
+        session.state(
+            qd=np.empty(0), stamp=session.ros + (1_800_000 if k == 150 else 0)
+        )
+        largest = max(
+            largest, float(np.abs(session.controller.estimator.estimate.state[1]).max())
+        )
     assert session.causes == [] and largest < 1.0
 
 
@@ -274,16 +325,26 @@ def test_the_hold_has_gains_of_its_own() -> None:
 
 def test_gains_that_a_velocity_filter_makes_unstable_are_refused() -> None:
     with pytest.raises(RobotDynamicsError, match="velocity_filter_cutoff"):
-        arm(natural_frequency=(40.0,), velocity_filter_cutoff=1.0, update_rate=500.0).run(0.1)
-    arm(natural_frequency=(10.0,), velocity_filter_cutoff=20.0, update_rate=500.0).run(0.1)
+        arm(
+            natural_frequency=(40.0,), velocity_filter_cutoff=1.0, update_rate=500.0
+        ).run(0.1)
+    arm(natural_frequency=(10.0,), velocity_filter_cutoff=20.0, update_rate=500.0).run(
+        0.1
+    )
 
 
 @pytest.mark.parametrize("share", [-0.3, 0.3, 0.05, 1.0])
-def test_the_first_command_is_the_reported_effort_only_if_a_payload_explains_it(share: float) -> None:
+def test_the_first_command_is_the_reported_effort_only_if_a_payload_explains_it(
+    share: float,
+) -> None:
     session = arm(plant={"payload": 1.5, "coulomb": 0.0, "viscous": 0.0})
     session.pass_time()
     session.state(effort=share * session.plant.gravity())
-    expected = session.plant.gravity() if share == 1.0 else session.model.gravity_torque(session.plant.q)
+    expected = (
+        session.plant.gravity()
+        if share == 1.0
+        else session.model.gravity_torque(session.plant.q)
+    )
     np.testing.assert_allclose(session.commands[0].effort, expected, atol=1e-6)
 
 
@@ -293,7 +354,9 @@ def test_effort_limits_below_gravity_are_refused() -> None:
     session = arm().run(0.1)
     controller, link = session.controller, session.model.link_names[-1]
     with pytest.raises(RobotDynamicsError, match="fall"):
-        controller.tune(dataclasses.replace(controller.settings, effort_limit_scale=(0.08,)))
+        controller.tune(
+            dataclasses.replace(controller.settings, effort_limit_scale=(0.08,))
+        )
     robot = session.session.arm.robot
     (note,) = session.session.on_payload(link, 50.0, (0.0, 0.0, 0.1), (0.0,) * 6).notes
     assert "fall" in note.text and session.session.arm.robot is robot
@@ -312,15 +375,21 @@ def test_a_moving_arm_is_not_activated(qd: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["emergency stop", "cancel", "exit"])
 def test_stops_end_before_the_position_limit(kind: str) -> None:
-    session = arm(max_deceleration_on_cancel=(1.0,), torque_rate_limit=(2000.0,)).run(0.1)
+    session = arm(max_deceleration_on_cancel=(1.0,), torque_rate_limit=(2000.0,)).run(
+        0.1
+    )
     upper, goal = session.model.position_upper[0], session.plant.q.copy()
     goal[0] = upper - 0.02
     assert session.go([goal], [2.8])
     while upper - session.plant.q[0] > 0.2:
         session.cycle()
-    assert session.plant.qd[0] ** 2 > 2.0 * 0.2, "it would run past the limit at 1 rad/s^2"
+    assert session.plant.qd[0] ** 2 > 2.0 * 0.2, (
+        "it would run past the limit at 1 rad/s^2"
+    )
     {
-        "emergency stop": lambda: session.session.safety.request_emergency_stop("button"),
+        "emergency stop": lambda: session.session.safety.request_emergency_stop(
+            "button"
+        ),
         "cancel": session.controller.cancel,
         "exit": session.session.safety.begin_stop,
     }[kind]()
@@ -336,8 +405,12 @@ def test_valid_states_between_invalid_ones_stop_the_arm(every: int) -> None:
     session.run(0.3)
     number = iter(range(10_000))
     invalid = {"q": np.full(7, np.nan)}
-    speed, _ = until_zero(session, 2.0, lambda s: invalid if next(number) % every else {})
-    assert session.causes == ["state_invalid"] and session.controller.mode.value == "hold"
+    speed, _ = until_zero(
+        session, 2.0, lambda s: invalid if next(number) % every else {}
+    )
+    assert (
+        session.causes == ["state_invalid"] and session.controller.mode.value == "hold"
+    )
     assert speed < 1.2 and np.abs(session.plant.qd).max() < 0.05
 
 
@@ -356,7 +429,10 @@ def test_joints_that_come_to_rest_in_hold_are_not_taken_for_frozen(kind: str) ->
     session.run(0.3)
     session.memory["first"] = 1
     until_zero(session, 1.5, change)
-    assert session.causes[0] == "state_implausible" and session.controller.mode.value != "zero"
+    assert (
+        session.causes[0] == "state_implausible"
+        and session.controller.mode.value != "zero"
+    )
     assert np.abs(session.plant.qd).max() < 0.05
 
 
@@ -400,7 +476,10 @@ def test_wrong_stamps_leave_the_arm_held(kind: str) -> None:
         if k == 250:
             stopped = session.plant.q
     assert session.controller.mode.value == "hold"
-    assert np.abs(session.plant.qd).max() < 0.2 and np.abs(session.plant.q - stopped).max() < 0.05
+    assert (
+        np.abs(session.plant.qd).max() < 0.2
+        and np.abs(session.plant.q - stopped).max() < 0.05
+    )
 
 
 def test_zeros_are_no_feedback_until_the_position_is_back() -> None:
@@ -408,7 +487,10 @@ def test_zeros_are_no_feedback_until_the_position_is_back() -> None:
     session = arm(safety={"fault_reset": "auto"}).run(0.4)
     q = session.plant.q.copy()
     session.run(0.2, q=np.zeros(7), qd=np.zeros(7))
-    assert session.causes == ["state_implausible"] and np.abs(session.plant.q - q).max() < 0.01
+    assert (
+        session.causes == ["state_implausible"]
+        and np.abs(session.plant.q - q).max() < 0.01
+    )
     session.run(0.3)
     assert session.controller.mode.value == "active"
     session.run(1.0, q=np.zeros(7), qd=np.zeros(7))
@@ -423,12 +505,18 @@ def test_velocities_that_are_too_large_are_replaced(factor: float) -> None:
     move(session)
     session.run(0.3)
     speed, step = until_zero(session, 1.0, velocity(factor))
-    assert session.causes == ["state_implausible"] and speed < 1.2 and step < 0.05 * 87.0
+    assert (
+        session.causes == ["state_implausible"] and speed < 1.2 and step < 0.05 * 87.0
+    )
     assert np.abs(session.plant.qd).max() < 0.02
 
 
-@pytest.mark.parametrize(("interval", "count"), [(0.03, 15), (0.06, 10), (0.04, 1), (0.06, 5)])
-def test_a_rate_limit_passes_while_states_come_in_bursts(interval: float, count: int) -> None:
+@pytest.mark.parametrize(
+    ("interval", "count"), [(0.03, 15), (0.06, 10), (0.04, 1), (0.06, 5)]
+)
+def test_a_rate_limit_passes_while_states_come_in_bursts(
+    interval: float, count: int
+) -> None:
     """States of 2 ms arrive together, ``count`` of them; or only one for each ``interval``."""
     session = arm().run(0.4)
     move(session)
@@ -436,7 +524,13 @@ def test_a_rate_limit_passes_while_states_come_in_bursts(interval: float, count:
         queue = []
         for _ in range(round(interval / session.period)):
             session.pass_time()
-            queue.append({"stamp": session.ros, "q": session.plant.q.copy(), "qd": session.plant.qd.copy()})
+            queue.append(
+                {
+                    "stamp": session.ros,
+                    "q": session.plant.q.copy(),
+                    "qd": session.plant.qd.copy(),
+                }
+            )
         for state in queue[-count:]:
             session.state(**state)
     assert session.causes == [] and session.largest_step(np.full(7, RATE)) < 1.01
@@ -447,22 +541,35 @@ def test_a_rate_limit_is_for_the_cycles_not_for_the_states() -> None:
     session = arm(update_rate=50.0).run(0.4)
     move(session)
     session.run(1.5)
-    assert session.causes == [] and np.abs(session.plant.q - session.controller.plan.q).max() < 0.05  # friction
+    assert (
+        session.causes == []
+        and np.abs(session.plant.q - session.controller.plan.q).max() < 0.05
+    )  # friction
 
 
 @pytest.mark.parametrize("joint", [1, 3])
 def test_a_frozen_joint_is_detected_under_a_task_space_law(joint: int) -> None:
     session = arm(law="task_space_computed_torque").run(0.4)
     change = frozen(session, ("q", "qd"), joint)
-    session.aim(session.plant.end_effector_position() + [0.2, 0.2, 0.1], [1.0, 0.0, 0.0, 0.0])
+    session.aim(
+        session.plant.end_effector_position() + [0.2, 0.2, 0.1], [1.0, 0.0, 0.0, 0.0]
+    )
     speed, _ = until_zero(session, 0.3, change)
     assert session.causes[:1] == ["state_implausible"] and speed < 2.5
 
 
 @pytest.mark.parametrize("cutoff", [0.0, 20.0])
-def test_a_joint_that_was_pushed_beyond_its_speed_limit_is_stopped(cutoff: float) -> None:
+def test_a_joint_that_was_pushed_beyond_its_speed_limit_is_stopped(
+    cutoff: float,
+) -> None:
     """Its damping has not accelerated it, although the joint is above one and a half times its limit for long."""
-    session = arm(plant={"viscous": 0.0, "coulomb": 0.0}, velocity_filter_cutoff=cutoff, torque_rate_limit=()).run(0.4)
+    session = arm(
+        plant={"viscous": 0.0, "coulomb": 0.0},
+        velocity_filter_cutoff=cutoff,
+        torque_rate_limit=(),
+    ).run(0.4)
     session.plant.qd[0] = 2.5 * session.model.velocity_limits[0]
     session.run(1.0)
-    assert session.causes == ["velocity_limit"] and np.abs(session.plant.qd).max() < 0.05
+    assert (
+        session.causes == ["velocity_limit"] and np.abs(session.plant.qd).max() < 0.05
+    )

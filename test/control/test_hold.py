@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    SafetySettings,
+)
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.simulation import Plant
@@ -19,13 +22,21 @@ from support.task_space_loops import READY
 PERIOD, LATE = 0.002, 25
 
 
-def test_damping_is_omitted_if_it_is_unstable_behind_a_delay(load_robot: Callable[..., RobotModel]) -> None:
+def test_damping_is_omitted_if_it_is_unstable_behind_a_delay(
+    load_robot: Callable[..., RobotModel],
+) -> None:
     """With delays of 50 ms the law and the hold oscillate; with gravity compensation alone the arm stops."""
     model = load_robot("panda", "panda")
-    settings = ControllerSettings(safety=SafetySettings(position_step_limit=(np.inf,)))  # joints hit their limits
+    # joints hit their limits
+    settings = ControllerSettings(safety=SafetySettings(position_step_limit=(np.inf,)))
     controller = make_controller(model, settings)
     start = READY["panda"]
-    plant = Plant(model, step_size=PERIOD / 2, initial_positions=start, initial_velocities=np.full(7, 0.5))
+    plant = Plant(
+        model,
+        step_size=PERIOD / 2,
+        initial_positions=start,
+        initial_velocities=np.full(7, 0.5),
+    )
     effort = model.gravity_torque(start)
     states: deque[Any] = deque([None] * LATE)
     commands: deque[Any] = deque([effort] * LATE)
@@ -39,10 +50,17 @@ def test_damping_is_omitted_if_it_is_unstable_behind_a_delay(load_robot: Callabl
             effort = commands.popleft()
         plant.step(effort, 2)
         speeds.append(float(np.abs(plant.velocity).max()))
-    assert controller.mode is Mode.FAULT and controller.safety.fault.cause is Cause.VELOCITY_LIMIT
+    assert (
+        controller.mode is Mode.FAULT
+        and controller.safety.fault.cause is Cause.VELOCITY_LIMIT
+    )
     assert max(speeds) < 100.0, "200 rad/s with damping, which never ends"
     assert max(speeds[-500:]) < 1.0, "friction has stopped it"
-    assert_close(controller.command.effort, model.gravity_torque(controller.estimator.estimate.state[0]), 1e-9)
+    assert_close(
+        controller.command.effort,
+        model.gravity_torque(controller.estimator.estimate.state[0]),
+        1e-9,
+    )
 
 
 def test_the_load_is_compensated_in_hold_and_afterwards() -> None:
@@ -78,7 +96,12 @@ def test_zero_effort_if_the_torque_to_hold_is_not_finite(mass: float) -> None:
 def test_unstable_damping_is_omitted_until_the_fault_is_cleared() -> None:
     """The limit of joint2 is 5 rad/s and a margin of 0.2."""
     controller = started()
-    for time, speed, damped in ((0.05, 6.0, True), (0.1, -6.0, False), (0.15, 1.0, False), (0.3, 6.0, True)):
+    for time, speed, damped in (
+        (0.05, 6.0, True),
+        (0.1, -6.0, False),
+        (0.15, 1.0, False),
+        (0.3, 6.0, True),
+    ):
         if time == 0.3:
             command(controller, 0.2)
             controller.clear_fault(0.2)

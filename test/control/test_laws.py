@@ -19,14 +19,22 @@ IN_PLANE, DOWN = [0.0, -9.81, 0.0], [0.0, 0.0, -9.81]
 class Book:
     """Textbook arm: its closed forms, and its model."""
 
-    def __init__(self, forms: ModuleType, build: Callable[[Any], arms.Arm], gravity: list[float], *parameters: float):
+    def __init__(
+        self,
+        forms: ModuleType,
+        build: Callable[[Any], arms.Arm],
+        gravity: list[float],
+        *parameters: float,
+    ):
         self._forms, self._parameters = forms, forms.Parameters(*parameters)
         self.model = RobotModel.from_urdf(build(self._parameters).urdf, gravity=gravity)
 
     def velocity_terms(self, q: Any, qd: Any) -> Any:
         """Return C(q, qd) qd."""
         forms = self._forms
-        return (getattr(forms, "velocity_terms", None) or forms.velocity_coupling)(self._parameters, q, qd)
+        return (getattr(forms, "velocity_terms", None) or forms.velocity_coupling)(
+            self._parameters, q, qd
+        )
 
     def coriolis(self, q: Any, a: Any, b: Any) -> Any:
         """Return C(q, a) b with C by Christoffel symbols: the symmetric bilinear form of C(q, a) a."""
@@ -43,8 +51,24 @@ class Book:
 
 
 BOOKS = {
-    "tsai_planar_2r": (tsai_planar_2r, arms.tsai_planar_2r, IN_PLANE, 0.5, 0.4, 4.0, 3.0),
-    "craig_planar_2r": (craig_planar_2r, arms.craig_planar_2r, IN_PLANE, 0.5, 0.4, 4.0, 3.0),
+    "tsai_planar_2r": (
+        tsai_planar_2r,
+        arms.tsai_planar_2r,
+        IN_PLANE,
+        0.5,
+        0.4,
+        4.0,
+        3.0,
+    ),
+    "craig_planar_2r": (
+        craig_planar_2r,
+        arms.craig_planar_2r,
+        IN_PLANE,
+        0.5,
+        0.4,
+        4.0,
+        3.0,
+    ),
     "craig_rp": (craig_rp, arms.craig_rp, IN_PLANE, 0.3, 4.0, 3.0, 0.2, 0.1),
     "tsai_scara": (tsai_scara, arms.tsai_scara, DOWN, 0.5, 0.4, 4.0, 3.0, 1.2),
 }
@@ -76,7 +100,12 @@ class Case(NamedTuple):
 
 def cases(n: int) -> list[Case]:
     desired, measured = arms.states(1, n, 10), arms.states(2, n, 10)
-    rows = zip(*desired, *measured[:2], np.random.default_rng(3).normal(size=(10, n)), strict=True)
+    rows = zip(
+        *desired,
+        *measured[:2],
+        np.random.default_rng(3).normal(size=(10, n)),
+        strict=True,
+    )
     return [Case(Motion(*row[:3]), *row[3:]) for row in rows]
 
 
@@ -87,10 +116,17 @@ def _pd(g: Gains, d: Motion, q: Any, qd: Any) -> Any:
 # Formulas of the table in docs/laws.md, with the terms of the textbooks.
 CLOSED_FORMS: dict[str, Callable[[Book, Gains, Motion, Any, Any, Any], Any]] = {
     "feedforward": lambda book, g, d, q, qd, z: book.torque(d.q, d.qd, d.qdd),
-    "computed_torque": lambda book, g, d, q, qd, z: book.torque(q, qd, d.qdd + _pd(g, d, q, qd) + g.ki * z),
-    "pd_feedforward": lambda book, g, d, q, qd, z: book.torque(d.q, d.qd, d.qdd) + _pd(g, d, q, qd),
+    "computed_torque": lambda book, g, d, q, qd, z: book.torque(
+        q, qd, d.qdd + _pd(g, d, q, qd) + g.ki * z
+    ),
+    "pd_feedforward": lambda book, g, d, q, qd, z: (
+        book.torque(d.q, d.qd, d.qdd) + _pd(g, d, q, qd)
+    ),
     "pd_plus": lambda book, g, d, q, qd, z: (
-        book.mass_matrix(q) @ d.qdd + book.coriolis(q, qd, d.qd) + book.gravity(q) + _pd(g, d, q, qd)
+        book.mass_matrix(q) @ d.qdd
+        + book.coriolis(q, qd, d.qd)
+        + book.gravity(q)
+        + _pd(g, d, q, qd)
     ),
     "pd_gravity": lambda book, g, d, q, qd, z: book.gravity(q) + _pd(g, d, q, qd),
     "pd": lambda book, g, d, q, qd, z: _pd(g, d, q, qd),
@@ -102,7 +138,10 @@ CLOSED_FORMS: dict[str, Callable[[Book, Gains, Motion, Any, Any, Any], Any]] = {
 def test_closed_form(name: str, book: Book) -> None:
     g = gains(book.model.n, ki=30.0)
     for case in cases(book.model.n):
-        before = [x.copy() for x in (case.desired.q, case.desired.qd, case.desired.qdd, *case[1:])]
+        before = [
+            x.copy()
+            for x in (case.desired.q, case.desired.qd, case.desired.qdd, *case[1:])
+        ]
         torque = LAWS[name].torque(book.model, g, *case)
         assert_close(torque, CLOSED_FORMS[name](book, g, *case), 1e-12, scale=1e3)
         after = [case.desired.q, case.desired.qd, case.desired.qdd, *case[1:]]
@@ -113,7 +152,12 @@ def test_closed_form(name: str, book: Book) -> None:
 @pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_laws_use_the_inputs_of_their_properties(name: str, panda: RobotModel) -> None:
     """Inputs that a Law does not declare have no effect; NaN in the others appears in the torque."""
-    law, g, case, unknown = LAWS[name], gains(7, ki=30.0), cases(7)[0], np.full(7, np.nan)
+    law, g, case, unknown = (
+        LAWS[name],
+        gains(7, ki=30.0),
+        cases(7)[0],
+        np.full(7, np.nan),
+    )
     torque = law.torque(panda, g, *case)
     for needed, without in (
         (law.needs_state, case._replace(q=unknown, qd=unknown)),
@@ -130,20 +174,33 @@ def test_laws_that_compensate_gravity_always_do(name: str, panda: RobotModel) ->
     law, floating, rng = LAWS[name], panda.without_gravity(), np.random.default_rng(5)
     gains, always = Gains(*np.full((3, 7), 10.0)), True
     for speed in np.geomspace(1e-3, 10.0, 9):
-        q, qd, zero = rng.uniform(-1.0, 1.0, 7), speed * rng.choice([-1.0, 1.0], 7), np.zeros(7)
+        q, qd, zero = (
+            rng.uniform(-1.0, 1.0, 7),
+            speed * rng.choice([-1.0, 1.0], 7),
+            np.zeros(7),
+        )
         desired = Motion(q, qd, zero)
-        part = law.torque(panda, gains, desired, q, qd, zero) - law.torque(floating, gains, desired, q, qd, zero)
+        part = law.torque(panda, gains, desired, q, qd, zero) - law.torque(
+            floating, gains, desired, q, qd, zero
+        )
         always &= np.allclose(part, panda.gravity_torque(q), rtol=0.0, atol=1e-9)
     assert always == law.compensates_gravity
 
 
 @pytest.mark.parametrize("ki", [0.0, 300.0])
-def test_computed_torque_linearises_the_error_of_a_panda(ki: float, panda: RobotModel) -> None:
+def test_computed_torque_linearises_the_error_of_a_panda(
+    ki: float, panda: RobotModel
+) -> None:
     """e'' + Kd e' + Kp e + Ki int e = 0, with the acceleration from forward dynamics."""
     g = gains(7, ki)
     for desired, q, qd, integral in cases(7):
         tau = LAWS["computed_torque"].torque(panda, g, desired, q, qd, integral)
-        error = desired.qdd - panda.forward_dynamics(q, qd, tau) + _pd(g, desired, q, qd) + ki * integral
+        error = (
+            desired.qdd
+            - panda.forward_dynamics(q, qd, tau)
+            + _pd(g, desired, q, qd)
+            + ki * integral
+        )
         assert_close(error, np.zeros(7), 1e-9, scale=1e3)
 
 
@@ -154,7 +211,9 @@ def test_pd_plus_dissipates_energy_by_damping_only(book: Book) -> None:
         tau = LAWS["pd_plus"].torque(book.model, g, desired, q, qd, np.zeros(n))
         m = book.mass_matrix(q)
         qdd = np.linalg.solve(m, tau - book.velocity_terms(q, qd) - book.gravity(q))
-        m_dot = (book.mass_matrix(q + step * qd) - book.mass_matrix(q - step * qd)) / (2 * step)
+        m_dot = (book.mass_matrix(q + step * qd) - book.mass_matrix(q - step * qd)) / (
+            2 * step
+        )
         e, e_dot, e_dot_dot = desired.q - q, desired.qd - qd, desired.qdd - qdd
         rate = e_dot @ m @ e_dot_dot + e_dot @ m_dot @ e_dot / 2 + e @ (g.kp * e_dot)
         assert_close(rate, -e_dot @ (g.kd * e_dot), 1e-7, scale=1e3)

@@ -30,7 +30,11 @@ def rows(names: tuple[str, ...], lower: Any, upper: Any, velocity: Any) -> Limit
     """Return the limits of independent joints."""
     n = len(names)
     return LimitRows(
-        names, np.array([lower, upper, lower, upper, velocity]), (names,) * 5, np.empty((0, n)), np.empty(0)
+        names,
+        np.array([lower, upper, lower, upper, velocity]),
+        (names,) * 5,
+        np.empty((0, n)),
+        np.empty(0),
     )
 
 
@@ -44,9 +48,17 @@ def limiter(rates: Any) -> EffortLimiter:
 def test_effort_is_clamped_on_both_sides_and_the_joints_are_named() -> None:
     cut = limiter([1000.0, 1000.0])
     assert not cut.clamped and not cut.slowed
-    np.testing.assert_array_equal(cut.limit(np.array([9.0, -5.0]), 0.1, 0.1), [9.0, -5.0])
-    assert not cut.clamped and not cut.slowed and cut.over(NAMES, np.array([9.0, -5.0])) == ()
-    np.testing.assert_array_equal(cut.limit(np.array([11.0, -50.0]), 0.1, 0.1), [10.0, -5.0])
+    np.testing.assert_array_equal(
+        cut.limit(np.array([9.0, -5.0]), 0.1, 0.1), [9.0, -5.0]
+    )
+    assert (
+        not cut.clamped
+        and not cut.slowed
+        and cut.over(NAMES, np.array([9.0, -5.0])) == ()
+    )
+    np.testing.assert_array_equal(
+        cut.limit(np.array([11.0, -50.0]), 0.1, 0.1), [10.0, -5.0]
+    )
     assert cut.clamped and not cut.slowed
     assert cut.over(NAMES, np.array([9.0, -50.0])) == ("b",)
     cut.limit(np.array([-50.0, 0.0]), 0.001, 0.001)
@@ -59,19 +71,27 @@ def test_a_lowered_limit_applies_at_once() -> None:
     slow = limiter([1.0, 1.0])
     slow.limit(np.array([6.0, -4.0]), 5.0, 5.0)
     slow.set(np.array([2.0, 1.0]), np.array([1.0, 1.0]))
-    np.testing.assert_array_equal(slow.limit(np.array([6.0, -4.0]), 0.001, 0.001), [2.0, -1.0])
+    np.testing.assert_array_equal(
+        slow.limit(np.array([6.0, -4.0]), 0.001, 0.001), [2.0, -1.0]
+    )
 
 
 sane = st.floats(-1e6, 1e6)
 
 
 @given(
-    st.lists(st.tuples(arrays(float, 2, elements=sane), st.floats(0.0, 1.0)), min_size=1, max_size=20),
+    st.lists(
+        st.tuples(arrays(float, 2, elements=sane), st.floats(0.0, 1.0)),
+        min_size=1,
+        max_size=20,
+    ),
     arrays(float, 2, elements=st.floats(0.1, 100.0)),
     arrays(float, 2, elements=st.one_of(st.floats(0.1, 1e3), st.just(np.inf))),
     st.floats(0.0, 2.0),
 )
-def test_no_limit_is_ever_exceeded(history: Any, limits: Any, rates: Any, ramp_time: float) -> None:
+def test_no_limit_is_ever_exceeded(
+    history: Any, limits: Any, rates: Any, ramp_time: float
+) -> None:
     each = EffortLimiter(limits, rates)
     last = np.zeros(2)
     each.start(last, np.ones(2), ramp_time)
@@ -96,7 +116,9 @@ def test_no_limit_is_ever_exceeded(history: Any, limits: Any, rates: Any, ramp_t
         (0.0, -3.51, Cause.VELOCITY_LIMIT, "limit -3"),
     ],
 )
-def test_beyond_a_limit_and_its_margin(q: float, qd: float, cause: Cause | None, limit: str) -> None:
+def test_beyond_a_limit_and_its_margin(
+    q: float, qd: float, cause: Cause | None, limit: str
+) -> None:
     bounds = np.array([-np.inf, -1.0]), np.array([np.inf, 2.0]), np.array([np.inf, 3.0])
     state = np.array([[9.0, q], [9.0, qd]])
     limits = MotionLimits(rows(NAMES, *bounds), np.full(2, 0.0625), np.full(2, 0.5))
@@ -140,21 +162,37 @@ def test_a_limit_may_be_reached_for_some_time() -> None:
 def test_a_widened_limit_follows_the_joint_inwards(side: float) -> None:
     """On both sides, also for the only joint of an arm, and with steps smaller than the margin."""
     one = np.ones(1)
-    limits = MotionLimits(rows(("a",), -2.0 * one, 2.0 * one, 9.0 * one), 0.1 * one, one)
+    limits = MotionLimits(
+        rows(("a",), -2.0 * one, 2.0 * one, 9.0 * one), 0.1 * one, one
+    )
     limits.accept(2.5 * side * one)
-    for q, inside in ((2.5, True), (2.4, True), (2.3, True), (2.38, True), (2.46, False), (1.0, True), (2.15, False)):
+    for q, inside in (
+        (2.5, True),
+        (2.4, True),
+        (2.3, True),
+        (2.38, True),
+        (2.46, False),
+        (1.0, True),
+        (2.15, False),
+    ):
         fault = limits.check(np.array([[q * side], [0.0]]))
         assert (fault is None) == inside
         assert inside or "limit 2" in fault.message.replace("-", "")
     limits.accept(0.0 * one)
 
 
-def test_a_manually_guided_arm_stops_before_its_soft_limit(urdf_path: Callable[[str], Path]) -> None:
+def test_a_manually_guided_arm_stops_before_its_soft_limit(
+    urdf_path: Callable[[str], Path],
+) -> None:
     """Pushed with 5 Nm, Pinocchio's Panda brakes at 2 rad/s^2 and stops; pulled back it moves freely."""
     urdf = urdf_path("panda").read_text()
     soft = '<safety_controller soft_lower_limit="-2" soft_upper_limit="1.2" k_velocity="10"/>'
-    model = RobotModel.from_urdf(urdf.replace('type="revolute">', f'type="revolute">{soft}', 1)).scaled(friction=0.0)
-    controller = make_controller(model, ControllerSettings(law="gravity_compensation", update_rate=500.0))
+    model = RobotModel.from_urdf(
+        urdf.replace('type="revolute">', f'type="revolute">{soft}', 1)
+    ).scaled(friction=0.0)
+    controller = make_controller(
+        model, ControllerSettings(law="gravity_compensation", update_rate=500.0)
+    )
     peer, q, qd, braked = Peer(urdf, model.joint_names), READY["panda"], np.zeros(7), []
     for k in range(1500):
         controller.measure(0.002 * k, 0.002 * k, q, qd)
@@ -172,34 +210,54 @@ def test_a_manually_guided_arm_stops_before_its_soft_limit(urdf_path: Callable[[
 def test_the_limits_of_a_follower_are_checked() -> None:
     """j1 at 0.9 rad pushes j2 = -2 j1 against its stop at 1 rad; 2.26 rad/s of j1 are 4.52 rad/s of j2, limit 3."""
     limits = MotionLimits(follower().limit_rows, np.full(1, 0.05), np.full(1, 0.2))
-    for q, qd, cause in ((0.9, 0.0, Cause.POSITION_LIMIT), (0.0, -2.26, Cause.VELOCITY_LIMIT)):
+    for q, qd, cause in (
+        (0.9, 0.0, Cause.POSITION_LIMIT),
+        (0.0, -2.26, Cause.VELOCITY_LIMIT),
+    ):
         fault = limits.check(np.array([[q], [qd]]))
-        assert fault is not None and (fault.cause, fault.joint, fault.value) == (cause, "j1", q or qd)
+        assert fault is not None and (fault.cause, fault.joint, fault.value) == (
+            cause,
+            "j1",
+            q or qd,
+        )
         assert 'of joint "j2"' in fault.message
     assert limits.check(np.array([[-0.54], [1.6]])) is None
 
 
 def test_the_limits_of_a_differential_are_checked() -> None:
     """The margin of a joint is that of its motors, by their factors; a widened limit follows it inwards."""
-    limits = MotionLimits(differential().limit_rows, np.array([0.1, 0.1]), np.array([0.2, 0.2]))
+    limits = MotionLimits(
+        differential().limit_rows, np.array([0.1, 0.1]), np.array([0.2, 0.2])
+    )
     assert limits.check(np.array([[0.59, 0.59], [2.19, 2.19]])) is None
     for state, cause, value in (
         ([[0.61, 0.61], [0.0, 0.0]], Cause.POSITION_LIMIT, 0.61),
         ([[0.0, 0.0], [-2.0, -2.5]], Cause.VELOCITY_LIMIT, -2.25),
     ):
         fault = limits.check(np.array(state))
-        assert fault is not None and (fault.cause, fault.joint, fault.value) == (cause, "j1", value)
+        assert fault is not None and (fault.cause, fault.joint, fault.value) == (
+            cause,
+            "j1",
+            value,
+        )
     limits.accept(np.array([0.7, 0.7]))
     for q, inside in ((0.79, True), (0.65, True), (0.74, True), (0.76, False)):
         assert (limits.check(np.array([[q, q], [0.0, 0.0]])) is None) == inside
-    assert MotionLimits(differential().limit_rows, FREE, FREE).check(np.full((2, 2), 9.0)) is None
+    assert (
+        MotionLimits(differential().limit_rows, FREE, FREE).check(np.full((2, 2), 9.0))
+        is None
+    )
 
 
 @pytest.mark.parametrize("velocity", [(1.0, 1.0), (1.0, -1.0), (1.0, 0.0)])
-def test_a_guided_differential_brakes_before_the_limits_of_its_joints(velocity: tuple[float, float]) -> None:
+def test_a_guided_differential_brakes_before_the_limits_of_its_joints(
+    velocity: tuple[float, float],
+) -> None:
     """It coasts without friction until it is braked, and does not hit the stops of the plant."""
     model = differential()
-    controller = make_controller(model, ControllerSettings(law="gravity_compensation", update_rate=500.0))
+    controller = make_controller(
+        model, ControllerSettings(law="gravity_compensation", update_rate=500.0)
+    )
     plant = Plant(model, step_size=0.002, initial_velocities=velocity)
     for k in range(1500):
         controller.measure(0.002 * k, 0.002 * k, plant.position, plant.velocity)

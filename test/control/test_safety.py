@@ -15,7 +15,9 @@ STALE = Fault(Cause.STATE_STALE, "too old", value=0.3)
 NAN = Fault(Cause.STATE_INVALID, "nan", "joint2")
 
 
-def step(safety: Safety, fault: Fault | None, time: float, steady: float, blind: bool = False) -> None:
+def step(
+    safety: Safety, fault: Fault | None, time: float, steady: float, blind: bool = False
+) -> None:
     safety.step([] if fault is None else [fault], time, steady, blind)
 
 
@@ -23,15 +25,23 @@ def machine(on_fault: str = "hold", reset: str = "manual") -> Safety:
     return Safety(SafetySettings(on_fault=on_fault, fault_reset=reset))
 
 
-@pytest.mark.parametrize(("on_fault", "after"), [("hold", Mode.HOLD), ("zero", Mode.ZERO)])
+@pytest.mark.parametrize(
+    ("on_fault", "after"), [("hold", Mode.HOLD), ("zero", Mode.ZERO)]
+)
 def test_a_failed_check_leads_to_on_fault(on_fault: str, after: Mode) -> None:
     safety = machine(on_fault)
     step(safety, None, 0.0, 10.0)
-    assert safety.mode is Mode.ACTIVE and safety.transitions == [] and safety.fault is None
+    assert (
+        safety.mode is Mode.ACTIVE and safety.transitions == [] and safety.fault is None
+    )
     step(safety, LIMIT, 1.0, 11.0)
     assert safety.mode is after
     (transition,) = safety.transitions
-    assert (transition.time, transition.before, transition.after) == (1.0, Mode.ACTIVE, after)
+    assert (transition.time, transition.before, transition.after) == (
+        1.0,
+        Mode.ACTIVE,
+        after,
+    )
     assert transition.fault is LIMIT and safety.fault is LIMIT
     assert safety.holds == (on_fault == "hold")
     assert safety.fault_count == 1
@@ -84,7 +94,10 @@ def test_the_first_fault_of_each_cause_is_reported() -> None:
     step(safety, further, 1.1, 1.1)
     assert safety.fault is LIMIT and len(safety.transitions) == 1
     step(safety, STALE, 1.1, 1.15)
-    assert [(t.after, t.fault) for t in safety.transitions] == [(Mode.HOLD, LIMIT), (Mode.HOLD, STALE)]
+    assert [(t.after, t.fault) for t in safety.transitions] == [
+        (Mode.HOLD, LIMIT),
+        (Mode.HOLD, STALE),
+    ]
     step(safety, LIMIT, 1.15, 1.15)
     for time in (1.2, 1.5):
         step(safety, None, time, time)
@@ -100,7 +113,10 @@ def test_zero_is_forced_if_holding_is_impossible() -> None:
     assert safety.mode is Mode.FAULT and safety.holds
     safety.force_zero(NAN, 1.5)
     assert safety.mode is Mode.ZERO and not safety.holds and safety.fault is NAN
-    assert (safety.transitions[-1].time, safety.transitions[-1].after) == (1.5, Mode.ZERO)
+    assert (safety.transitions[-1].time, safety.transitions[-1].after) == (
+        1.5,
+        Mode.ZERO,
+    )
     step(safety, None, 1.6, 1.6)
     assert safety.mode is Mode.HOLD, "every check has to pass for a while, once more"
     step(safety, None, 1.61 + RECOVERY_TIME, 2.0)
@@ -119,9 +135,14 @@ _ALLOWED = {
 @given(
     st.sampled_from(["hold", "zero"]),
     st.sampled_from(["manual", "auto"]),
-    st.lists(st.tuples(st.sampled_from([None, LIMIT, STALE, NAN]), st.floats(0.0, 0.4)), max_size=60),
+    st.lists(
+        st.tuples(st.sampled_from([None, LIMIT, STALE, NAN]), st.floats(0.0, 0.4)),
+        max_size=60,
+    ),
 )
-def test_any_history(on_fault: str, reset: str, history: list[tuple[Fault | None, float]]) -> None:
+def test_any_history(
+    on_fault: str, reset: str, history: list[tuple[Fault | None, float]]
+) -> None:
     """Only the defined transitions; never active with a fault; back to active only by auto reset."""
     safety = machine(on_fault, reset)
     time, modes = 0.0, [safety.mode]
@@ -146,13 +167,15 @@ def test_any_history(on_fault: str, reset: str, history: list[tuple[Fault | None
     [
         ([(0.0, 2.5), (0.0, 0.1), (0.0, -2.5)], True),
         ([(1000.0, -2.5), (1000.05, 0.1), (1000.1, 2.5)], True),
-        ([(0.0, 2.5), (0.3, 0.1), (0.6, -2.5)], False),  # slow for RECOVERY_TIME in between
+        # slow for RECOVERY_TIME in between
+        ([(0.0, 2.5), (0.3, 0.1), (0.6, -2.5)], False),
         ([(0.0, 2.5), *((0.1 * k, 0.1) for k in range(1, 21)), (2.1, -2.5)], False),
         ([(0.0, 2.5), (RECOVERY_TIME, -2.5)], False),  # exactly RECOVERY_TIME
         ([(0.0, 2.0), (0.05, -2.5), (0.1, 2.0)], False),  # the limit itself is allowed
         ([(0.0, -2.0), (0.05, 2.5), (0.1, -2.0)], False),
         ([(0.0, -2.0), (0.05, 2.5), (0.1, -2.0), (0.15, -2.1)], True),
-        ([(100.0, 2.5), (100.1, 0.1), (0.0, -2.5)], False),  # a time that goes back restarts the check
+        # a time that goes back restarts the check
+        ([(100.0, 2.5), (100.1, 0.1), (0.0, -2.5)], False),
         ([(100.0, 2.5), (100.1, 0.1), (0.0, -2.5), (0.1, 2.5)], True),
     ],
 )
@@ -179,7 +202,11 @@ def test_damping_is_unstable_above_one_and_a_half_times_the_limit() -> None:
         check = DampingCheck(np.array([2.0, np.inf]))
         check.begin(np.array([begin, 0.0]))
         allowed = 1.5 * max(2.0, abs(begin))
-        for velocity, unstable in ((allowed, False), (-allowed - 0.1, True), (0.0, True)):
+        for velocity, unstable in (
+            (allowed, False),
+            (-allowed - 0.1, True),
+            (0.0, True),
+        ):
             check.update(np.array([velocity, 50.0]), 0.0)
             assert check.unstable == unstable
 
@@ -187,6 +214,13 @@ def test_damping_is_unstable_above_one_and_a_half_times_the_limit() -> None:
 def test_the_first_number_that_is_not_finite_is_named() -> None:
     names = ("a", "b", "c")
     assert not_finite(names, np.array([1.0, -2.0, 1e308])) is None
-    for numbers, joint, value in (([1.0, -np.inf, np.nan], "b", -np.inf), ([np.inf, 0.0, 0.0], "a", np.inf)):
+    for numbers, joint, value in (
+        ([1.0, -np.inf, np.nan], "b", -np.inf),
+        ([np.inf, 0.0, 0.0], "a", np.inf),
+    ):
         fault = not_finite(names, np.array(numbers))
-        assert fault is not None and (fault.cause, fault.joint, fault.value) == (Cause.TORQUE_NOT_FINITE, joint, value)
+        assert fault is not None and (fault.cause, fault.joint, fault.value) == (
+            Cause.TORQUE_NOT_FINITE,
+            joint,
+            value,
+        )

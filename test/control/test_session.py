@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    SafetySettings,
+)
 from robot_dynamics_ros.control.interface import ERROR, OK, Output
 from robot_dynamics_ros.control.safety import RECOVERY_TIME
 from robot_dynamics_ros.control.session import ControllerSession
@@ -29,7 +32,9 @@ class Receiver(Session):
     """Session that receives its states from the test."""
 
     def __init__(self, **safety: Any) -> None:
-        settings = ControllerSettings(safety=SafetySettings(position_step_limit=(np.inf,), **safety))
+        settings = ControllerSettings(
+            safety=SafetySettings(position_step_limit=(np.inf,), **safety)
+        )
         super().__init__("planar_2r", settings, braked=True)
 
     def good(self, q: Any = Q) -> Given:
@@ -55,7 +60,8 @@ def test_one_invalid_state_is_a_fault_at_once(kind: str) -> None:
     session.good()
     (answer,) = session.bad(kind)
     assert answer.mode == "hold" and session.causes == ["state_invalid"]
-    assert_close(answer.effort, session.model.gravity_torque(Q), 0.05)  # its rate is limited
+    # its rate is limited
+    assert_close(answer.effort, session.model.gravity_torque(Q), 0.05)
     held = session.good(Q + 0.1)
     assert held.mode == "hold" and session.damps(held, Q + 0.1)
 
@@ -71,7 +77,10 @@ def test_valid_states_among_many_invalid_ones_are_used() -> None:
             assert answers or kind != "nan", "its stamp is new"
         held = session.good(Q + 0.001 * k)
         assert held.mode == "hold" and session.damps(held, Q + 0.001 * k)
-    assert session.causes == ["state_invalid"] and session.controller.safety.fault_count == 1
+    assert (
+        session.causes == ["state_invalid"]
+        and session.controller.safety.fault_count == 1
+    )
     for _ in range(round((RECOVERY_TIME + 0.01) / session.period)):
         last = session.good()
     assert last.mode == "active"
@@ -95,7 +104,11 @@ def test_only_invalid_states_lead_to_zero_effort() -> None:
             session.bad(kind, 10)
             session.pass_time(0.02)
         assert session.commands[-1].mode == mode
-        assert_close(session.commands[-1].effort, (mode == "hold") * session.model.gravity_torque(Q), 1e-9)
+        assert_close(
+            session.commands[-1].effort,
+            (mode == "hold") * session.model.gravity_torque(Q),
+            1e-9,
+        )
     assert session.good().mode == "hold"
 
 
@@ -103,9 +116,13 @@ def test_nothing_is_commanded_before_the_first_valid_state() -> None:
     session = Receiver()
     for kind in JUNK:
         assert session.bad(kind) == []
-    assert "nothing is commanded yet" in session.lines[0] and not any("effort" in line for line in session.lines)
+    assert "nothing is commanded yet" in session.lines[0] and not any(
+        "effort" in line for line in session.lines
+    )
     assert session.good().mode == "hold"
-    assert session.controller.clock.time == 0.0, "time counts from the first state that could be used"
+    assert session.controller.clock.time == 0.0, (
+        "time counts from the first state that could be used"
+    )
 
 
 def test_a_stopped_process_detects_the_missing_states() -> None:
@@ -115,7 +132,9 @@ def test_a_stopped_process_detects_the_missing_states() -> None:
     session.time += 2.0
     session.ros += 2 * SECOND
     session.state(q=Q, qd=QD)
-    assert [(given.mode, given.kind) for given in session.commands[1:]] == [("hold", "answer")]
+    assert [(given.mode, given.kind) for given in session.commands[1:]] == [
+        ("hold", "answer")
+    ]
     assert session.causes == ["state_stale"] and session.controller.plan.drops > 0
 
 
@@ -125,7 +144,10 @@ def test_a_repeated_state_repeats_the_command() -> None:
     data = joint_state(session.ros, NAMES, Q, QD, NONE)
     first = session.receive("joint_states", data)
     time = session.controller.clock.time
-    assert session.receive("joint_states", data)[:3] == first[:3] and session.controller.clock.time == time
+    assert (
+        session.receive("joint_states", data)[:3] == first[:3]
+        and session.controller.clock.time == time
+    )
     session.pass_time(1.0)
     held, again = session.commands[-1], session.receive("joint_states", data)
     assert held.kind == "unasked" and again.number == first.number == 1
@@ -141,16 +163,34 @@ def test_a_repeated_state_repeats_the_command() -> None:
 
 def test_state_that_persists_over_deactivation() -> None:
     session = Receiver()
-    live, heavy = session.session, session.model.with_payload("link2", 3.0, (0.1, 0.0, 0.0), (0.0,) * 6)
+    live, heavy = (
+        session.session,
+        session.model.with_payload("link2", 3.0, (0.1, 0.0, 0.0), (0.0,) * 6),
+    )
     session.good()
-    for given in (live.on_speed(0.5), live.on_payload("link2", 3.0, (0.1, 0.0, 0.0), (0.0,) * 6)):
+    for given in (
+        live.on_speed(0.5),
+        live.on_payload("link2", 3.0, (0.1, 0.0, 0.0), (0.0,) * 6),
+    ):
         assert all(note.level == OK for note in given.notes)
     live.safety.request_emergency_stop("the service")
-    for refused in (live.on_speed(2.0), live.on_payload("wrist", 3.0, (0.0,) * 3, (0.0,) * 6)):
+    for refused in (
+        live.on_speed(2.0),
+        live.on_payload("wrist", 3.0, (0.0,) * 3, (0.0,) * 6),
+    ):
         assert [note.level for note in refused.notes] == [ERROR]
     assert live.deactivate(session.now).command is not None
-    assert live.deactivate(session.now) == live.tick(session.now) == live.watch(session.now) == Output()
-    assert not live.controller and not session.go([Q], [1.0]) and "not active" in session.lines[-1]
+    assert (
+        live.deactivate(session.now)
+        == live.tick(session.now)
+        == live.watch(session.now)
+        == Output()
+    )
+    assert (
+        not live.controller
+        and not session.go([Q], [1.0])
+        and "not active" in session.lines[-1]
+    )
     with pytest.raises(RobotDynamicsError, match="not active"):
         live.clear_fault(session.now)
     session.take(live.activate(compare_effort=False))
@@ -177,7 +217,10 @@ def test_a_fault_is_cleared_when_all_emergency_stops_are_released() -> None:
     with pytest.raises(RobotDynamicsError, match=button):
         live.clear_fault(session.now)
     live.safety.emergency_stop(button, False)
-    assert live.clear_fault(session.now).transitions and not live.clear_fault(session.now).transitions
+    assert (
+        live.clear_fault(session.now).transitions
+        and not live.clear_fault(session.now).transitions
+    )
     assert session.good().mode == "active"
     live.safety.request_emergency_stop("the service")
     with pytest.raises(RobotDynamicsError, match="next cycle"):

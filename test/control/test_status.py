@@ -6,7 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    SafetySettings,
+)
 from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN
 from robot_dynamics_ros.control.safety import Cause, Fault, Mode, Transition
@@ -19,14 +22,18 @@ BEYOND = [Q[0], 2.1]  # the limit of joint2 is 2 rad
 def running() -> Controller:
     """Return a controller after seven cycles, at 0.6 s; joint2 reaches its effort limit 0.5 rad away."""
     slow = ControllerSettings(safety=SafetySettings(state_timeout=math.inf))
-    controller = make_controller(MODEL, teleporting(slow, law="pd", kp=[1000.0], kd=[0.0]))
+    controller = make_controller(
+        MODEL, teleporting(slow, law="pd", kp=[1000.0], kd=[0.0])
+    )
     for k in range(7):
         command(controller, 0.1 * k)
     return controller
 
 
 def test_status_before_the_first_state() -> None:
-    level, message, values = StatusReport(0.0).status(make_controller(MODEL, teleporting()), 1.0, 0.25, None)
+    level, message, values = StatusReport(0.0).status(
+        make_controller(MODEL, teleporting()), 1.0, 0.25, None
+    )
     assert level == WARN and message.startswith("waiting")
     assert (values["state age"], values["stamp age"], values["rate"]) == ("", "", 0.0)
 
@@ -59,7 +66,9 @@ def test_rate_and_warning_count_from_the_last_report() -> None:
 
 
 def test_old_states_are_a_warning() -> None:
-    controller = make_controller(MODEL, ControllerSettings(safety=SafetySettings(state_timeout=0.5)))
+    controller = make_controller(
+        MODEL, ControllerSettings(safety=SafetySettings(state_timeout=0.5))
+    )
     command(controller, 0.0)
     for age, level in ((0.24, OK), (0.26, WARN)):
         assert StatusReport(0.0).status(controller, age, 0.0, None).level == level
@@ -72,7 +81,10 @@ def test_status_of_a_fault_and_of_transitions() -> None:
     message = f"hold: {controller.safety.fault.message}"
     controller.clear_fault(0.7)
     now = report.status(controller, 1.0, 0.0, None)
-    failed, cleared = (report.status(controller, 1.0, 0.0, each) for each in controller.safety.take_transitions())
+    failed, cleared = (
+        report.status(controller, 1.0, 0.0, each)
+        for each in controller.safety.take_transitions()
+    )
     limit = "position_limit"
     for (level, text, values), expected, details in (
         (failing, (ERROR, message), ("hold", "", limit, "joint2", 2.1, 1)),
@@ -81,7 +93,20 @@ def test_status_of_a_fault_and_of_transitions() -> None:
         (cleared, (OK, "active"), ("active", "hold", limit, "joint2", 2.1, 1)),
     ):
         assert (level, text) == expected
-        assert tuple(values[name] for name in ("mode", "previous mode", "cause", "joint", "value", "faults")) == details
+        assert (
+            tuple(
+                values[name]
+                for name in (
+                    "mode",
+                    "previous mode",
+                    "cause",
+                    "joint",
+                    "value",
+                    "faults",
+                )
+            )
+            == details
+        )
 
 
 @pytest.mark.parametrize(
@@ -94,9 +119,15 @@ def test_status_of_a_fault_and_of_transitions() -> None:
     ],
 )
 def test_transitions_as_text(cause: Cause, after: Mode, level: int) -> None:
-    reported, text, _ = in_words(Transition(5.0, Mode.HOLD, after, Fault(cause, "it has hit something")), "call it")
+    reported, text, _ = in_words(
+        Transition(5.0, Mode.HOLD, after, Fault(cause, "it has hit something")),
+        "call it",
+    )
     assert reported == level and text.startswith(f"hold -> {after.value}: ")
-    assert ("it has hit something" in text, "call it" in text) == (after is Mode.ZERO, after is Mode.FAULT)
+    assert ("it has hit something" in text, "call it" in text) == (
+        after is Mode.ZERO,
+        after is Mode.FAULT,
+    )
 
 
 @pytest.mark.parametrize(

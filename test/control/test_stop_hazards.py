@@ -16,7 +16,9 @@ ROBOTS = pytest.mark.parametrize("robot", ["panda", "ur5e"])
 
 
 def moving(robot: str, update_rate: float = 0.0) -> Session:
-    settings = ControllerSettings(natural_frequency=(15.0,), torque_rate_limit=(RATE,), update_rate=update_rate)
+    settings = ControllerSettings(
+        natural_frequency=(15.0,), torque_rate_limit=(RATE,), update_rate=update_rate
+    )
     session = Session(robot, settings, viscous=1.0, coulomb=1.0).run(0.6)
     assert session.go([session.plant.q + 0.5 * np.eye(session.model.n)[1]], [0.6])
     return session.run(0.25)
@@ -25,26 +27,44 @@ def moving(robot: str, update_rate: float = 0.0) -> Session:
 def steps(session: Session, begin: float, seconds: float) -> tuple[float, float]:
     """Return the largest change of an effort in one command, and within ``seconds``, since ``begin`` (s)."""
     given = [command for command in session.commands if command.at >= begin]
-    single = max(np.abs(b.effort - a.effort).max() for a, b in zip(given, given[1:], strict=False))
-    near = (np.abs(b.effort - a.effort).max() for b in given for a in given if 0.0 <= b.at - a.at <= seconds)
+    single = max(
+        np.abs(b.effort - a.effort).max()
+        for a, b in zip(given, given[1:], strict=False)
+    )
+    near = (
+        np.abs(b.effort - a.effort).max()
+        for b in given
+        for a in given
+        if 0.0 <= b.at - a.at <= seconds
+    )
     return float(single), float(max(near))
 
 
 @ROBOTS
 @pytest.mark.parametrize("seconds", [0.06, 0.3])
-def test_states_that_were_queued_entitle_to_no_larger_change(robot: str, seconds: float) -> None:
+def test_states_that_were_queued_entitle_to_no_larger_change(
+    robot: str, seconds: float
+) -> None:
     """The process is stopped (SIGSTOP); then the last ten states arrive within 0.1 ms."""
     session, queue = moving(robot), []
     begin, session._next_watch = session.time - 0.001, np.inf
     for _ in range(round(seconds / session.period)):
         session.pass_time()
-        queue.append({"stamp": session.ros, "q": session.plant.q.copy(), "qd": session.plant.qd.copy()})
+        queue.append(
+            {
+                "stamp": session.ros,
+                "q": session.plant.q.copy(),
+                "qd": session.plant.qd.copy(),
+            }
+        )
     for state in queue[-10:]:
         session.time += 1e-5
         session.state(**state)
     session.run(0.05)
     single, near = steps(session, begin, 0.001)
-    assert single <= 1.51 * RATE * session.period and near <= 2.52 * RATE * session.period
+    assert (
+        single <= 1.51 * RATE * session.period and near <= 2.52 * RATE * session.period
+    )
 
 
 @ROBOTS

@@ -23,7 +23,9 @@ INERTIA = np.array([2.0, 0.1])
 
 def gains_of(law: str = "computed_torque", **changes: Any) -> Gains:
     given = {"natural_frequency": [10.0, 20.0], "damping_ratio": [1.0, 0.5], **changes}
-    return Tuning(MODEL, ControllerSettings(law=law, task_space=TASK_SPACE, **given)).gains(INERTIA)
+    return Tuning(
+        MODEL, ControllerSettings(law=law, task_space=TASK_SPACE, **given)
+    ).gains(INERTIA)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -43,22 +45,33 @@ def test_an_integral_gain_below_kp_kd_is_stable(kp: Any, kd: Any) -> None:
     below = gains_of(kp=kp, kd=kd, ki=(plain.kp * plain.kd * 0.999).tolist())
     for j in range(2):
         assert np.roots([1.0, below.kd[j], below.kp[j], below.ki[j]]).real.max() < 0.0
-        assert np.roots([1.0, below.kd[j], below.kp[j], 1.001 * plain.kp[j] * plain.kd[j]]).real.max() > 0.0
+        assert (
+            np.roots(
+                [1.0, below.kd[j], below.kp[j], 1.001 * plain.kp[j] * plain.kd[j]]
+            ).real.max()
+            > 0.0
+        )
     with pytest.raises(RobotDynamicsError, match='gains.ki.*"joint2"'):
         gains_of(kp=kp, kd=kd, ki=(plain.kp * plain.kd * [0.999, 1.0]).tolist())
 
 
 @given(st.floats(-3.0, 1.0), st.floats(-3.0, 1.0))
-def test_gains_that_are_unstable_when_sampled_are_refused(log_kd: float, log_kp: float) -> None:
+def test_gains_that_are_unstable_when_sampled_are_refused(
+    log_kd: float, log_kp: float
+) -> None:
     """Compared with the eigenvalues of e'' = u, with a delay of one period of 2 ms."""
     period = 0.002
     kd, kp = 10.0**log_kd / period, 10.0**log_kp / period**2
-    step = np.array([[1.0, period, 0.5 * period**2], [0.0, 1.0, period], [-kp, -kd, 0.0]])
+    step = np.array(
+        [[1.0, period, 0.5 * period**2], [0.0, 1.0, period], [-kp, -kd, 0.0]]
+    )
     radius = np.abs(np.linalg.eigvals(step)).max()
     if abs(radius - 1.0) < 1e-9:
         return
     try:
-        check_sampling("gains", np.array([1.0, kp]), np.array([1.0, kd]), period, MODEL.joint_names)
+        check_sampling(
+            "gains", np.array([1.0, kp]), np.array([1.0, kd]), period, MODEL.joint_names
+        )
     except RobotDynamicsError as refused:
         assert radius > 1.0 and '"joint2"' in str(refused)
     else:
@@ -66,9 +79,15 @@ def test_gains_that_are_unstable_when_sampled_are_refused(log_kd: float, log_kp:
 
 
 @pytest.mark.parametrize("law", ["computed_torque", "task_space_computed_torque", "pd"])
-def test_the_controller_refuses_them(law: str, load_robot: Callable[..., RobotModel]) -> None:
+def test_the_controller_refuses_them(
+    law: str, load_robot: Callable[..., RobotModel]
+) -> None:
     """Before the start, and when they change."""
-    model, q, plain = load_robot("ur5e"), READY["ur5e"], ControllerSettings(law=law, update_rate=500.0)
+    model, q, plain = (
+        load_robot("ur5e"),
+        READY["ur5e"],
+        ControllerSettings(law=law, update_rate=500.0),
+    )
     fast = replace(plain, natural_frequency=[5000.0])
     controller = make_controller(model, plain)
     inertia = model.mass_matrix(q).diagonal()
@@ -96,8 +115,14 @@ def test_an_integral_gain_for_a_law_that_does_not_integrate(law: str) -> None:
         ({"natural_frequency": []}, "gains.natural_frequency: .. is not allowed"),
         ({"natural_frequency": [1.0, -2.0]}, "gains.natural_frequency: -2.0 .number 2"),
         ({"natural_frequency": [1e200, 1.0]}, 'natural_frequency: 1e.200.*"joint1"'),
-        ({"natural_frequency": [1e150], "damping_ratio": [1e200]}, 'damping_ratio 1e.200.*"joint1"'),
-        ({"natural_frequency": [0.0], "damping_ratio": [1e308]}, 'damping_ratio 1e.308.*"joint1"'),
+        (
+            {"natural_frequency": [1e150], "damping_ratio": [1e200]},
+            'damping_ratio 1e.200.*"joint1"',
+        ),
+        (
+            {"natural_frequency": [0.0], "damping_ratio": [1e308]},
+            'damping_ratio 1e.308.*"joint1"',
+        ),
         ({"damping_ratio": [np.nan]}, "gains.damping_ratio: nan is not allowed"),
         ({"kp": [1.0]}, "kp and kd"),
         ({"kd": [1.0]}, "kp and kd"),

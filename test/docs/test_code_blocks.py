@@ -13,7 +13,12 @@ from support.documents.workspace import Workspace
 
 ALL = [block for page in pages() for block in blocks(page)]
 #: Pages that take longer than a few seconds, to run or to compile.
-SLOW = {"docs/identify.md", "docs/dynamics_file.md", "docs/quick_start.md", "docs/tutorials/testing_from_a_bag.md"}
+SLOW = {
+    "docs/identify.md",
+    "docs/dynamics_file.md",
+    "docs/quick_start.md",
+    "docs/tutorials/testing_from_a_bag.md",
+}
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 
@@ -31,16 +36,28 @@ def test_block_is_valid_in_its_language(block: Block, tmp_path: Path) -> None:
     check_block(block, tmp_path)
 
 
-@pytest.mark.parametrize("page", [*pages(), ROOT / "examples" / "README.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*pages(), ROOT / "examples" / "README.md"], ids=lambda page: page.name
+)
 def test_install_commands_are_those_of_the_installation_page(page: Path) -> None:
-    given = {words for block in blocks(ROOT / "docs" / "installation.md") for words in _install_commands(block)}
-    assert {words for block in blocks(page) for words in _install_commands(block)} <= given
+    given = {
+        words
+        for block in blocks(ROOT / "docs" / "installation.md")
+        for words in _install_commands(block)
+    }
+    assert {
+        words for block in blocks(page) for words in _install_commands(block)
+    } <= given
 
 
 def _install_commands(block: Block) -> set[str]:
     """Return the commands of a shell block that create environments or install this package."""
     lines = block.text.splitlines() if block.language in ("sh", "console") else []
-    return {line.partition("  #")[0].strip() for line in lines if re.search(r"-m venv|pip install .*\.\[|rosdep", line)}
+    return {
+        line.partition("  #")[0].strip()
+        for line in lines
+        if re.search(r"-m venv|pip install .*\.\[|rosdep", line)
+    }
 
 
 @pytest.mark.parametrize("page", _pages())

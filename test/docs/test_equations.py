@@ -17,7 +17,11 @@ def test_markdown_does_not_change_equations(page: Path) -> None:
     parser = markdown.MarkdownIt().enable("table")
     plain = "".join(text(token) for token in parser.parse(source))
     parser.use(plugin.dollarmath_plugin)
-    tokens = [child for token in parser.parse(source) for child in (token, *(token.children or ()))]
+    tokens = [
+        child
+        for token in parser.parse(source)
+        for child in (token, *(token.children or ()))
+    ]
     for token in tokens:
         if token.type.startswith("math_"):
             assert f"{token.markup}{token.content}{token.markup}" in plain
@@ -27,5 +31,7 @@ def text(token: object) -> str:
     """Return the text that Markdown shows of an inline token."""
     children = getattr(token, "children", None) or ()
     return "".join(
-        "\n" if child.type == "softbreak" else child.content for child in children if child.type != "code_inline"
+        "\n" if child.type == "softbreak" else child.content
+        for child in children
+        if child.type != "code_inline"
     )

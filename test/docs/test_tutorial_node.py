@@ -29,7 +29,10 @@ def test_tutorial_node_compensates_gravity(tmp_path: Path) -> None:
             env=graph.environment | {"PYTHONPATH": str(ROOT)},
         )
         try:
-            graph.wait(lambda: states and np.abs(states[-1].effort).max() > 1.0, "the node to command")
+            graph.wait(
+                lambda: states and np.abs(states[-1].effort).max() > 1.0,
+                "the node to command",
+            )
             first = len(states)
             graph.wait(lambda: len(states) > first + 1000, "two seconds")
         finally:

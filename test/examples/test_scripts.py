@@ -24,7 +24,9 @@ EXAMPLES = ROOT / "examples"
 
 def load_example(name: str) -> ModuleType:
     """Import examples/<name>.py."""
-    specification = importlib.util.spec_from_file_location(f"{name}_example", EXAMPLES / f"{name}.py")
+    specification = importlib.util.spec_from_file_location(
+        f"{name}_example", EXAMPLES / f"{name}.py"
+    )
     assert specification is not None and specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules[specification.name] = module
@@ -33,7 +35,9 @@ def load_example(name: str) -> ModuleType:
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
     """Return a function run(name, *arguments) that calls an example's main in an empty folder, for its output."""
     monkeypatch.chdir(tmp_path)
 
@@ -58,12 +62,25 @@ def assert_picture(name: str) -> None:
 def test_inverse_dynamics(robot: str, run: Callable[..., str]) -> None:
     """The table agrees with Pinocchio's torques."""
     urdf = ROOT / "urdf" / f"{robot}.urdf"
-    table = [numbers(line[20:]) for line in run("inverse_dynamics", str(urdf)).splitlines()[1:-1]]
+    table = [
+        numbers(line[20:])
+        for line in run("inverse_dynamics", str(urdf)).splitlines()[1:-1]
+    ]
     tau, inertia, velocity, gravity = np.array(table).T
     model = pin.buildModelFromUrdf(str(urdf))
-    q = np.clip(np.full(model.nq, 0.3), model.lowerPositionLimit, model.upperPositionLimit)
-    assert_close(tau, pin.rnea(model, model.createData(), q, np.full(model.nv, 0.5), np.ones(model.nv)), 6e-5)
-    assert_close(gravity, pin.computeGeneralizedGravity(model, model.createData(), q), 6e-5)
+    q = np.clip(
+        np.full(model.nq, 0.3), model.lowerPositionLimit, model.upperPositionLimit
+    )
+    assert_close(
+        tau,
+        pin.rnea(
+            model, model.createData(), q, np.full(model.nv, 0.5), np.ones(model.nv)
+        ),
+        6e-5,
+    )
+    assert_close(
+        gravity, pin.computeGeneralizedGravity(model, model.createData(), q), 6e-5
+    )
     assert_close(inertia + velocity + gravity, tau, 2e-4)
 
 
@@ -89,7 +106,8 @@ def test_identification(run: Callable[..., str]) -> None:
         found, true = numbers(line)
         assert found == pytest.approx(true, rel=0.03), line
     urdf, identified = (numbers(line)[0] for line in reported[6:8])
-    assert urdf == pytest.approx(20.0, abs=0.1)  # of 1.25 times the mass a fifth is missing
+    # of 1.25 times the mass a fifth is missing
+    assert urdf == pytest.approx(20.0, abs=0.1)
     assert identified < 0.5
 
 
@@ -97,7 +115,9 @@ def test_thousand_arms() -> None:
     """With 40 arms: a tenfold gain leaves about a hundredth of the error; a gain that is too high leaves more."""
     example = load_example("thousand_arms")
     masses = np.linspace(0.7, 1.3, 40)
-    low, high, too_high = (np.median(example.errors(omega, masses)) for omega in (10.0, 100.0, 300.0))
+    low, high, too_high = (
+        np.median(example.errors(omega, masses)) for omega in (10.0, 100.0, 300.0)
+    )
     assert 0.003 * low < high < 0.03 * low
     assert too_high > 10.0 * high
 
@@ -121,11 +141,21 @@ def test_resolved_rate(run: Callable[..., str]) -> None:
     for k in range(51):
         j = craig_jacobians.three_link_jacobian(q)
         assert_close(motion.angles[k], q, 1e-12)
-        assert_close(motion.rates[k], np.linalg.solve(j, craig_jacobians.THREE_LINK_VELOCITY), 1e-12)
+        assert_close(
+            motion.rates[k],
+            np.linalg.solve(j, craig_jacobians.THREE_LINK_VELOCITY),
+            1e-12,
+        )
         assert_close(motion.torques[k], j.T @ craig_jacobians.THREE_LINK_FORCE, 1e-12)
-        assert motion.determinant[k] == pytest.approx(craig_jacobians.three_link_determinant(q), rel=1e-12)
+        assert motion.determinant[k] == pytest.approx(
+            craig_jacobians.three_link_determinant(q), rel=1e-12
+        )
         q = q + 0.1 * motion.rates[k]
-    assert_close(motion.end_effector[-1] - motion.end_effector[0], 5.0 * craig_jacobians.THREE_LINK_VELOCITY, 0.03)
+    assert_close(
+        motion.end_effector[-1] - motion.end_effector[0],
+        5.0 * craig_jacobians.THREE_LINK_VELOCITY,
+        0.03,
+    )
     run("resolved_rate", "picture.png")
     assert_picture("picture.png")
 
@@ -133,7 +163,9 @@ def test_resolved_rate(run: Callable[..., str]) -> None:
 def test_euler_integration(run: Callable[..., str]) -> None:
     """Craig (6.117): of first order, beside a method of fourth order."""
     *_, first, fourth = numbers(run("euler_integration"))
-    assert first == pytest.approx(2.0, abs=0.1) and fourth == pytest.approx(16.0, abs=2.0)
+    assert first == pytest.approx(2.0, abs=0.1) and fourth == pytest.approx(
+        16.0, abs=2.0
+    )
     assert_picture("euler_integration.png")
 
 
@@ -143,12 +175,18 @@ def test_tour_gives_the_results_in_its_text(capsys: pytest.CaptureFixture[str]) 
     matplotlib.use("Agg")
     names: dict[str, Any] = {}
     printed, stored, pictures = "", "", 0
-    for cell in json.loads((EXAMPLES / "tour.ipynb").read_text(encoding="utf-8"))["cells"]:
+    for cell in json.loads((EXAMPLES / "tour.ipynb").read_text(encoding="utf-8"))[
+        "cells"
+    ]:
         if cell["cell_type"] == "code":
             exec(compile("".join(cell["source"]), "tour.ipynb", "exec"), names)
             printed += capsys.readouterr().out
-            stored += "".join(line for output in cell["outputs"] for line in output.get("text", []))
-            pictures += sum("image/png" in output.get("data", {}) for output in cell["outputs"])
+            stored += "".join(
+                line for output in cell["outputs"] for line in output.get("text", [])
+            )
+            pictures += sum(
+                "image/png" in output.get("data", {}) for output in cell["outputs"]
+            )
     assert len(names["plt"].get_fignums()) == pictures
     names["plt"].close("all")
     number = r"[-+.e\d\s]+"

@@ -46,7 +46,10 @@ def test_invalid_robot_can_be_replaced(node: str, tmp_path: Path) -> None:
         process = graph.start(node, {**PLANAR, "robot_description": BROKEN})
         _one_error(graph, Log(process.log), "link1", "four")
         for urdf, culprit in (("<robot name='x'>", "URDF"), ("<sdf/>", "sdf")):
-            graph.wait(lambda: graph.client.count_subscribers("robot_description"), "the node to listen")
+            graph.wait(
+                lambda: graph.client.count_subscribers("robot_description"),
+                "the node to listen",
+            )
             log = Log(process.log)
             graph.describe(urdf)
             _one_error(graph, log, culprit)
@@ -58,12 +61,20 @@ def test_invalid_qos_and_trajectory_parameters_are_reported(tmp_path: Path) -> N
     """Nodes report the error, and wait until it is corrected."""
     override = {"/joint_states": {"subscription": {"reliability": "relaible"}}}
     with Graph(tmp_path) as graph:
-        controller = Log(graph.start("computed_torque_node", {**PLANAR, "qos_overrides": override}).log)
-        trajectory = Log(graph.start("trajectory_node", {"trajectory": {"kind": "spiral"}}).log)
+        controller = Log(
+            graph.start(
+                "computed_torque_node", {**PLANAR, "qos_overrides": override}
+            ).log
+        )
+        trajectory = Log(
+            graph.start("trajectory_node", {"trajectory": {"kind": "spiral"}}).log
+        )
         states = graph.publisher(JointState, "joint_states")
         _one_error(graph, controller, "qos_overrides")
         message = JointState(name=JOINTS, position=Q)
-        graph.repeat(lambda: states.publish(message), lambda: trajectory.errors, "an error")
+        graph.repeat(
+            lambda: states.publish(message), lambda: trajectory.errors, "an error"
+        )
         assert "spiral" in trajectory.errors[0]
 
 
@@ -76,10 +87,20 @@ def test_recorder_ends_with_an_error_if_it_cannot_record(tmp_path: Path) -> None
         (["-p", f"output:={bag}", "-p", "topics:=['/never_there']"], str(bag)),
         (["--params-file", str(broken)], "broken.yaml"),
     ):
-        command = [sys.executable, "-m", "robot_dynamics_ros.ros.nodes.recorder_node", "--ros-args", *arguments]
+        command = [
+            sys.executable,
+            "-m",
+            "robot_dynamics_ros.ros.nodes.recorder_node",
+            "--ros-args",
+            *arguments,
+        ]
         run = subprocess.run(command, capture_output=True, text=True)
         assert run.returncode == 1
-        (line,) = [line for line in run.stderr.splitlines() if not line.startswith(("[INFO]", "[ERROR]"))]
+        (line,) = [
+            line
+            for line in run.stderr.splitlines()
+            if not line.startswith(("[INFO]", "[ERROR]"))
+        ]
         assert reason in line
 
 
@@ -88,11 +109,16 @@ def test_invalid_parameters_of_the_controller(tmp_path: Path) -> None:
     node = "computed_torque_node"
     with Graph(tmp_path) as graph:
         process = graph.start(node, {**PLANAR, "autostart": False})
-        reasons = graph.try_parameters(node, {"update_rate": "often", "law": "telepathy"})
-        assert all(name in reason for name, reason in reasons.items()), "wrong for whatever robot"
+        reasons = graph.try_parameters(
+            node, {"update_rate": "often", "law": "telepathy"}
+        )
+        assert all(name in reason for name, reason in reasons.items()), (
+            "wrong for whatever robot"
+        )
         for name, bad, good in (
             ("dynamics_file", "/nowhere/arm.dynamics.yaml", PLANAR["dynamics_file"]),
-            ("gains.natural_frequency", [1.0, 2.0, 3.0], 10),  # an integer where a double is meant
+            # an integer where a double is meant
+            ("gains.natural_frequency", [1.0, 2.0, 3.0], 10),
         ):
             log = Log(process.log)
             graph.set_parameters(node, {name: bad})
@@ -124,11 +150,15 @@ def test_invalid_parameters_of_the_plant(tmp_path: Path) -> None:
     node = "simulation_node"
     with Graph(tmp_path) as graph:
         misspelt = {"gains": {"natural_freqency": [5.0]}, "publish_rte": 100.0}
-        process = graph.start(node, {**PLANAR, **misspelt, "robot_description": ""}, "-p", "strange:=1")
+        process = graph.start(
+            node, {**PLANAR, **misspelt, "robot_description": ""}, "-p", "strange:=1"
+        )
         graph.await_log(Log(process.log), "waiting for the topic robot_description")
         # Of those in the file the one that is like one of this node's; all that are given to this node alone.
         graph.await_log(Log(process.log, begin=0), "strange")
-        assert ["publish_rate" in line for line in Log(process.log, begin=0).lines("WARN")] == [True, False]
+        assert [
+            "publish_rate" in line for line in Log(process.log, begin=0).lines("WARN")
+        ] == [True, False]
         for values, culprit in BAD_PLANT:
             log = Log(process.log)
             graph.set_parameters(node, GOOD_PLANT)

@@ -28,7 +28,9 @@ Q, QD = np.array([0.2, -0.3]), np.array([0.5, 0.1])
 KP, KD = np.array([90.0, 40.0]), np.array([18.0, 11.0])
 
 #: What every test starts from: the defaults, but for set points that move and for tests that pause.
-BASE = {parameter.name: parameter.default for parameter in ALL if parameter.when == "run"} | {
+BASE = {
+    parameter.name: parameter.default for parameter in ALL if parameter.when == "run"
+} | {
     "state_timeout": math.inf,
     "position_step_limit": [math.inf],
     "set_point_step_limit": [math.inf],
@@ -42,8 +44,12 @@ class Arm(Driver):
 
     def change(self, values: dict[str, Any]) -> SetParametersResult:
         """Set these parameters atomically, and return the result."""
-        request = SetParametersAtomically.Request(parameters=[_parameter(*item) for item in values.items()])
-        return self.graph.call(SetParametersAtomically, f"{NODE}/set_parameters_atomically", request).result
+        request = SetParametersAtomically.Request(
+            parameters=[_parameter(*item) for item in values.items()]
+        )
+        return self.graph.call(
+            SetParametersAtomically, f"{NODE}/set_parameters_atomically", request
+        ).result
 
     def take(self, values: dict[str, Any]) -> None:
         result = self.change(values)
@@ -51,7 +57,9 @@ class Arm(Driver):
 
     def values(self, names: list[str]) -> list[Any]:
         request = GetParameters.Request(names=names)
-        return list(self.graph.call(GetParameters, f"{NODE}/get_parameters", request).values)
+        return list(
+            self.graph.call(GetParameters, f"{NODE}/get_parameters", request).values
+        )
 
     def effort(self) -> Array:
         """Return the command at Q, QD after the 0.2 s (stamps and steady clock) in which a change takes effect."""
@@ -71,7 +79,12 @@ def _parameter(name: str, value: Any) -> Any:
 def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arm]:
     """Start a controller whose file has integers for floating-point parameters."""
     folder = tmp_path_factory.mktemp("controller")
-    whole = {"update_rate": 0, "gains.natural_frequency": [8, 8], "state_timeout": 1000, "effort_limit_scale": 1}
+    whole = {
+        "update_rate": 0,
+        "gains.natural_frequency": [8, 8],
+        "state_timeout": 1000,
+        "effort_limit_scale": 1,
+    }
     with Graph(folder) as graph:
         graph.start(NODE, rough_arm(folder) | whole)
         arm = Arm(graph)
@@ -86,7 +99,9 @@ def arm(started: Arm) -> Arm:
     started.take(BASE)
     log = Log(started.graph.processes.members[0].log)
     points = TrajectoryPoints(JOINTS, np.zeros(1), Q_D[None], QD_D[None], QDD_D[None])
-    started.graph.send_until_logged(lambda: started.follow(points), log, "following a trajectory: 1 points")
+    started.graph.send_until_logged(
+        lambda: started.follow(points), log, "following a trajectory: 1 points"
+    )
     return started
 
 
@@ -107,10 +122,16 @@ def _pd(kp: Any, kd: Any) -> Array:
 def test_gains_of_the_laws(arm: Arm) -> None:
     """Gains are given as numbers, or by natural frequency and damping ratio."""
     omega, zeta = np.array([7.0, 9.0]), np.array([0.8, 1.2])
-    frequencies = {"gains.natural_frequency": list(omega), "gains.damping_ratio": list(zeta)}
+    frequencies = {
+        "gains.natural_frequency": list(omega),
+        "gains.damping_ratio": list(zeta),
+    }
     # Torque laws get the same frequency and damping for each joint alone, where the arm started.
     inertia = tsai_planar_2r.mass_matrix(TSAI, START).diagonal()
-    for law, scale, effort in (("computed_torque", 1.0, _computed_torque), ("pd", inertia, _pd)):
+    for law, scale, effort in (
+        ("computed_torque", 1.0, _computed_torque),
+        ("pd", inertia, _pd),
+    ):
         arm.take({"law": law, "gains.kp": list(KP), "gains.kd": list(KD)})
         assert_effort(arm.effort(), effort(KP, KD))
         arm.take({"gains.kp": [], "gains.kd": [], **frequencies})
@@ -134,9 +155,15 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 def test_refused(arm: Arm) -> None:
     """The reason names the parameter, and valid values of the same request are not applied."""
     for bad, culprit in REFUSED:
-        names = [name for name in ("effort_limit_scale", *bad, "friction_compensation") if name != "gains.kq"]
+        names = [
+            name
+            for name in ("effort_limit_scale", *bad, "friction_compensation")
+            if name != "gains.kq"
+        ]
         before = arm.values(names)
-        result = arm.change({"friction_compensation": False, **bad, "effort_limit_scale": [0.01]})
+        result = arm.change(
+            {"friction_compensation": False, **bad, "effort_limit_scale": [0.01]}
+        )
         assert not result.successful and culprit in result.reason
         assert arm.values(names) == before
     assert_effort(arm.effort(), _computed_torque())
@@ -153,7 +180,10 @@ def test_parameter_changes_while_unconfigured(tmp_path: Path) -> None:
         tilted = tsai_planar_2r.gravity(replace(TSAI, g=1.62), Q - [lean, 0.0])
         cases: list[tuple[dict[str, Any], Array]] = [
             (
-                {"gravity": [1.62 * math.sin(lean), 0.0, -1.62 * math.cos(lean)], "joints": ["joint2", "joint1"]},
+                {
+                    "gravity": [1.62 * math.sin(lean), 0.0, -1.62 * math.cos(lean)],
+                    "joints": ["joint2", "joint1"],
+                },
                 tilted[::-1],
             ),
             ({"gravity": [], "robot_compensates_gravity": True}, np.zeros(2)),
@@ -161,7 +191,9 @@ def test_parameter_changes_while_unconfigured(tmp_path: Path) -> None:
         for values, expected in cases:
             assert graph.transition(NODE, Transition.TRANSITION_DEACTIVATE)
             result = arm.change(values)  # still configured
-            assert not result.successful and any(name in result.reason for name in values)
+            assert not result.successful and any(
+                name in result.reason for name in values
+            )
             assert graph.transition(NODE, Transition.TRANSITION_CLEANUP)
             for bad in ({"autostart": False}, {"gravity": [0.0, 0.0]}):
                 assert not arm.change(bad).successful

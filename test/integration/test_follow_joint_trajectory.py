@@ -13,7 +13,9 @@ from robot_dynamics_ros.ros.conversions import nanoseconds, trajectory_message
 from support.robot import Robot, move, one_robot
 from support.ros import JOINTS
 
-pytest.importorskip("control_msgs", reason="control_msgs comes with ROS distributions alone")
+pytest.importorskip(
+    "control_msgs", reason="control_msgs comes with ROS distributions alone"
+)
 
 from action_msgs.msg import GoalStatus  # noqa: E402
 from control_msgs.action import FollowJointTrajectory  # noqa: E402
@@ -27,7 +29,9 @@ ABORTED, CANCELED = GoalStatus.STATUS_ABORTED, GoalStatus.STATUS_CANCELED
 
 def goal(seconds: float = 0.6) -> Any:
     """Return a goal with one point, at rest, after ``seconds``."""
-    return FollowJointTrajectory.Goal(trajectory=trajectory_message(move(THERE, seconds)))
+    return FollowJointTrajectory.Goal(
+        trajectory=trajectory_message(move(THERE, seconds))
+    )
 
 
 class Client:
@@ -35,7 +39,11 @@ class Client:
 
     def __init__(self, robot: Robot) -> None:
         self.robot, self.graph = robot, robot.graph
-        self.action = ActionClient(self.graph.client, FollowJointTrajectory, f"{robot.node}/follow_joint_trajectory")
+        self.action = ActionClient(
+            self.graph.client,
+            FollowJointTrajectory,
+            f"{robot.node}/follow_joint_trajectory",
+        )
         self.graph.wait(self.action.server_is_ready, "the action")
         self.off = np.zeros(2)
         self.feedback: list[Any] = []
@@ -46,7 +54,9 @@ class Client:
         while not until():
             last = self.robot.answers[-1]
             self.robot.answer_to(np.array(last.position) - self.off, last.velocity)
-            assert self.robot.now < self.begin + 60e9, f"waited a minute for {what}\n{self.graph.logs()}"
+            assert self.robot.now < self.begin + 60e9, (
+                f"waited a minute for {what}\n{self.graph.logs()}"
+            )
             self.graph.spin_for(0.001)
 
     def rest(self) -> None:
@@ -58,7 +68,9 @@ class Client:
         """Return the handle of a goal, accepted or not; the time of joint_states does not advance."""
         self.feedback.clear()
         self.begin = self.robot.now
-        future = self.action.send_goal_async(message, feedback_callback=lambda x: self.feedback.append(x.feedback))
+        future = self.action.send_goal_async(
+            message, feedback_callback=lambda x: self.feedback.append(x.feedback)
+        )
         self.graph.wait(future.done, "an answer to the goal")
         return future.result()
 
@@ -73,7 +85,9 @@ class Client:
         return self.result(self.send(message))
 
     def ends(self, answer: Any, status: int, code: int, culprit: str = "") -> None:
-        assert (answer.status, answer.result.error_code) == (status, code), answer.result.error_string
+        assert (answer.status, answer.result.error_code) == (status, code), (
+            answer.result.error_string
+        )
         assert culprit in answer.result.error_string
 
 
@@ -105,19 +119,28 @@ def test_a_goal_is_reached(client: Client, robot: Robot) -> None:
     np.testing.assert_allclose(robot.answers[-1].position, THERE, atol=1e-12)
     first = client.feedback[0]
     assert tuple(first.joint_names) == JOINTS and first.header.stamp.sec > 0
-    assert 0 < first.desired.time_from_start.nanosec <= 60_000_000 and first.desired.time_from_start.sec == 0
+    assert (
+        0 < first.desired.time_from_start.nanosec <= 60_000_000
+        and first.desired.time_from_start.sec == 0
+    )
     times = [nanoseconds(one.desired.time_from_start) for one in client.feedback]
-    assert 3 < len(times) <= 16 and min(np.diff(times)) > 39_000_000, "20 Hz of the time of joint_states"
+    assert 3 < len(times) <= 16 and min(np.diff(times)) > 39_000_000, (
+        "20 Hz of the time of joint_states"
+    )
     for one in client.feedback:
         actual, error = np.array(one.actual.positions), np.array(one.error.positions)
         np.testing.assert_allclose(one.desired.positions, actual + error, atol=1e-12)
         assert len(one.desired.accelerations) == 2 and len(one.actual.velocities) == 2
 
 
-def test_a_trajectory_of_the_topic_replaces_a_goal(client: Client, robot: Robot) -> None:
+def test_a_trajectory_of_the_topic_replaces_a_goal(
+    client: Client, robot: Robot
+) -> None:
     handle = client.send(goal(20.0))
     robot.follow(move((0.1, 0.2), 0.4))
-    client.ends(client.result(handle), ABORTED, Result.INVALID_GOAL, "~/joint_trajectory")
+    client.ends(
+        client.result(handle), ABORTED, Result.INVALID_GOAL, "~/joint_trajectory"
+    )
     client.rest()
     np.testing.assert_allclose(robot.answers[-1].position, (0.1, 0.2), atol=1e-12)
 
@@ -127,14 +150,18 @@ def test_a_client_cancels(client: Client, robot: Robot) -> None:
     client.move(lambda: np.abs(robot.answers[-1].velocity).max() > 0.3, "some speed")
     future = handle.cancel_goal_async()
     robot.graph.wait(future.done, "the answer to cancel")
-    assert [bytes(one.goal_id.uuid) for one in future.result().goals_canceling] == [bytes(handle.goal_id.uuid)]
+    assert [bytes(one.goal_id.uuid) for one in future.result().goals_canceling] == [
+        bytes(handle.goal_id.uuid)
+    ]
     client.ends(client.result(handle), CANCELED, Result.SUCCESSFUL)
     client.move(lambda: not np.any(robot.answers[-1].velocity), "a stop")
     assert np.abs(np.subtract(robot.answers[-1].position, THERE)).max() > 0.05
     client.ends(client.run(goal()), SUCCEEDED, Result.SUCCESSFUL)
 
 
-def test_an_inactive_node_refuses_goals_and_ends_the_one_that_runs(client: Client, robot: Robot) -> None:
+def test_an_inactive_node_refuses_goals_and_ends_the_one_that_runs(
+    client: Client, robot: Robot
+) -> None:
     handle = client.send(goal(5.0))
     robot.deactivate()
     answer = handle.get_result_async()
@@ -148,18 +175,28 @@ def test_an_inactive_node_refuses_goals_and_ends_the_one_that_runs(client: Clien
 
 
 def test_controller_state(client: Client, robot: Robot) -> None:
-    states = robot.graph.collect(JointTrajectoryControllerState, f"{robot.node}/controller_state")
+    states = robot.graph.collect(
+        JointTrajectoryControllerState, f"{robot.node}/controller_state"
+    )
     client.begin = robot.now
     client.move(lambda: states, "controller_state")
     states.clear()
     client.off[0] = 0.01
     client.run(goal())
     last = robot.answers[-1]
-    robot.graph.wait(lambda: states and states[-1].header.stamp == last.header.stamp, "the last state")
-    assert min(np.diff([nanoseconds(state.header.stamp) for state in states])) >= 18e6, "50 Hz of joint_states' time"
+    robot.graph.wait(
+        lambda: states and states[-1].header.stamp == last.header.stamp,
+        "the last state",
+    )
+    assert (
+        min(np.diff([nanoseconds(state.header.stamp) for state in states])) >= 18e6
+    ), "50 Hz of joint_states' time"
     state = states[-1]
     assert tuple(state.joint_names) == JOINTS
-    assert (state.output.effort, state.reference.positions) == (last.effort, last.position)
+    assert (state.output.effort, state.reference.positions) == (
+        last.effort,
+        last.position,
+    )
     measured = np.add(state.feedback.positions, state.error.positions)
     np.testing.assert_allclose(state.reference.positions, measured, atol=1e-12)
 

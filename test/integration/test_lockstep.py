@@ -10,13 +10,21 @@ from trajectory_msgs.msg import JointTrajectory
 from oracles import tsai_planar_2r
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.configuration import parameters as controller
-from robot_dynamics_ros.control.configuration.settings import read_settings as controller_settings
+from robot_dynamics_ros.control.configuration.settings import (
+    read_settings as controller_settings,
+)
 from robot_dynamics_ros.recordings.bags import BagReader
-from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader, JointStateWriter, stamp_of
+from robot_dynamics_ros.recordings.messages.joint_state import (
+    JointStateReader,
+    JointStateWriter,
+    stamp_of,
+)
 from robot_dynamics_ros.ros.conversions import stamp, trajectory_message
 from robot_dynamics_ros.runs.simulation import START_DELAY, simulate_to_bag
 from robot_dynamics_ros.simulation import parameters as simulation
-from robot_dynamics_ros.simulation.parameters import read_settings as simulation_settings
+from robot_dynamics_ros.simulation.parameters import (
+    read_settings as simulation_settings,
+)
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 from support.robot import WARN, move
 from support.ros import JOINTS, PLANAR, RELIABLE, TSAI, URDF, Graph, Log, gravity
@@ -49,7 +57,9 @@ class Recording:
     def __init__(self, graph: Graph, topic: str) -> None:
         self.states: dict[int, bytes] = {}
         self.repeated = 0
-        graph.client.create_subscription(JointState, topic, self._receive, RELIABLE, raw=True)
+        graph.client.create_subscription(
+            JointState, topic, self._receive, RELIABLE, raw=True
+        )
 
     def _receive(self, data: bytes) -> None:
         at = stamp_of(data)
@@ -65,7 +75,9 @@ class Relay:
         self.lost = self._count = 0
         self._lose_every = lose_every
         self._out = graph.publisher(JointState, target)
-        graph.client.create_subscription(JointState, source, self._receive, RELIABLE, raw=True)
+        graph.client.create_subscription(
+            JointState, source, self._receive, RELIABLE, raw=True
+        )
 
     def _receive(self, data: bytes) -> None:
         self._count += 1
@@ -92,8 +104,13 @@ def _pause_and_step(plant: Simulation, recording: Recording) -> None:
     graph.wait(stands_still, "the last state again and again")
     seen = set(recording.states)
     for k in range(1, 6):
-        graph.wait(lambda: plant.try_step()[0], "a step, as soon as the answer is there")
-        graph.wait(lambda k=k: len(set(recording.states) - seen) == k, "the state after the step")
+        graph.wait(
+            lambda: plant.try_step()[0], "a step, as soon as the answer is there"
+        )
+        graph.wait(
+            lambda k=k: len(set(recording.states) - seen) == k,
+            "the state after the step",
+        )
         assert max(recording.states) == max(seen) + k * PERIOD
     plant.pause(False)
 
@@ -101,11 +118,26 @@ def _pause_and_step(plant: Simulation, recording: Recording) -> None:
 def _offline(bag: Path) -> dict[int, bytes]:
     """Return the joint_states of the same run by `robot_dynamics simulate`."""
     model = RobotModel.from_urdf(URDF, dynamics=str(PLANAR["dynamics_file"]))
-    plant = simulation_settings(({p.name: p.default for p in simulation.ALL} | PLANT).__getitem__, model)
-    settings = controller_settings(({p.name: p.default for p in controller.ALL} | CONTROLLED).__getitem__)
-    simulate_to_bag(bag, SimulatedArm(plant), plant.period, model, settings, move(GOAL, 1.0), END * 1e-9)
+    plant = simulation_settings(
+        ({p.name: p.default for p in simulation.ALL} | PLANT).__getitem__, model
+    )
+    settings = controller_settings(
+        ({p.name: p.default for p in controller.ALL} | CONTROLLED).__getitem__
+    )
+    simulate_to_bag(
+        bag,
+        SimulatedArm(plant),
+        plant.period,
+        model,
+        settings,
+        move(GOAL, 1.0),
+        END * 1e-9,
+    )
     with BagReader(bag) as reader:
-        states = {stamp_of(message.data): message.data for message in reader.messages(["/joint_states"])}
+        states = {
+            stamp_of(message.data): message.data
+            for message in reader.messages(["/joint_states"])
+        }
     return {at: data for at, data in states.items() if at is not None}
 
 
@@ -119,16 +151,27 @@ def test_a_run_is_identical_to_one_without_nodes(tmp_path: Path) -> None:
         ]
         node = graph.start(CONTROLLER, CONTROLLED)
         parameters = {**PLANT, "lockstep_topic": "answers", "real_time_factor": 2.0}
-        plant = Simulation(graph, parameters, "", "-r", "joint_states:=states_of_plant", listens=False)
-        trajectories = graph.publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory")
-        graph.wait(lambda: plant.statuses and plant.statuses[-1].number("commands") > 0, "the first answer")
+        plant = Simulation(
+            graph, parameters, "", "-r", "joint_states:=states_of_plant", listens=False
+        )
+        trajectories = graph.publisher(
+            JointTrajectory, f"{CONTROLLER}/joint_trajectory"
+        )
+        graph.wait(
+            lambda: plant.statuses and plant.statuses[-1].number("commands") > 0,
+            "the first answer",
+        )
         graph.wait(lambda: recording.states, "the state that was answered")
-        assert list(recording.states) == [PERIOD], "it is paused, and time begins at one period"
+        assert list(recording.states) == [PERIOD], (
+            "it is paused, and time begins at one period"
+        )
         message = trajectory_message(move(GOAL, 1.0))
         message.header.stamp = stamp(PERIOD + round(START_DELAY * 1e9))
         graph.wait(trajectories.get_subscription_count, "the controller to listen")
         trajectories.publish(message)
-        graph.wait(lambda: "following a trajectory" in node.log.read_text(), "the trajectory")
+        graph.wait(
+            lambda: "following a trajectory" in node.log.read_text(), "the trajectory"
+        )
 
         plant.pause(False)
         _pause_and_step(plant, recording)
@@ -142,7 +185,9 @@ def test_a_run_is_identical_to_one_without_nodes(tmp_path: Path) -> None:
             assert Log(process.log, 0).errors == []
     offline = _offline(tmp_path / "bag")
     assert set(range(PERIOD, END, PERIOD)) <= recording.states.keys() & offline.keys()
-    differing = [at for at in range(PERIOD, END, PERIOD) if recording.states[at] != offline[at]]
+    differing = [
+        at for at in range(PERIOD, END, PERIOD) if recording.states[at] != offline[at]
+    ]
     assert differing == [], f"the first of {len(differing)} at {differing[0] * 1e-9} s"
     last = JointStateReader(JOINTS).read(offline[END])
     assert last is not None
@@ -155,7 +200,9 @@ def test_plant_waits_for_the_command_of_its_state(tmp_path: Path) -> None:
         plant = Simulation(graph, {**PLANT, "start_paused": False})
         plant.await_start()
         status = plant.await_mode("waiting for the controller")
-        assert status.level == WARN and f"/{CONTROLLER}/command_states" in status.message
+        assert (
+            status.level == WARN and f"/{CONTROLLER}/command_states" in status.message
+        )
         seen = len(plant.states)
         graph.wait(lambda: len(plant.states) > seen + 10, "the state again")
         assert all(state == plant.states[0] for state in plant.states)
@@ -170,13 +217,18 @@ def test_plant_waits_for_the_command_of_its_state(tmp_path: Path) -> None:
 
         def answer(at: int, effort: Any) -> None:
             zeros = np.zeros(2)
-            publisher.publish(JointStateWriter(JOINTS).write(at, zeros, zeros, np.array(effort)))
+            publisher.publish(
+                JointStateWriter(JOINTS).write(at, zeros, zeros, np.array(effort))
+            )
 
         tau, log = np.array([12.0, -3.0]), plant.log_from_now()
         answer(PERIOD, [1.0, np.nan])
         for at in (0, PERIOD - 1, 2 * PERIOD):
             answer(at, tau)
-        graph.wait(lambda: plant.statuses[-1].number("answers to other states") == 3, "those to other states")
+        graph.wait(
+            lambda: plant.statuses[-1].number("answers to other states") == 3,
+            "those to other states",
+        )
         assert plant.statuses[-1].number("refused") == 1
         graph.await_log(log, "joint2")
         assert plant.now == PERIOD
@@ -185,8 +237,12 @@ def test_plant_waits_for_the_command_of_its_state(tmp_path: Path) -> None:
         answer(PERIOD, -tau)  # once more, as to a state that was sent again
         graph.wait(lambda: plant.now > PERIOD, "the step")
         seen = len(plant.states)
-        graph.wait(lambda: len(plant.states) > seen + 3, "the state after it again and again")
+        graph.wait(
+            lambda: len(plant.states) > seen + 3, "the state after it again and again"
+        )
         state = plant.states[-1]
         assert plant.now == 2 * PERIOD and tuple(state.effort) == tuple(tau)
-        acceleration = np.linalg.solve(tsai_planar_2r.mass_matrix(TSAI, np.array(Q)), tau - gravity(Q))
+        acceleration = np.linalg.solve(
+            tsai_planar_2r.mass_matrix(TSAI, np.array(Q)), tau - gravity(Q)
+        )
         np.testing.assert_allclose(state.velocity, acceleration * 0.002, rtol=2e-3)

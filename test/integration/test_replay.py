@@ -40,29 +40,50 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
     with Graph(tmp_path) as graph:
         node = graph.start(CONTROLLER, CONTROLLED)
         robot, log = Robot(graph, node), Log(node.log)
-        recorder = graph.start("recorder_node", {"output": str(bag), "topics": list(TOPICS)})
+        recorder = graph.start(
+            "recorder_node", {"output": str(bag), "topics": list(TOPICS)}
+        )
         graph.configure(CONTROLLER)
-        graph.wait(lambda: all(_recorded(graph, topic) for topic in TOPICS), "the recorder to listen")
+        graph.wait(
+            lambda: all(_recorded(graph, topic) for topic in TOPICS),
+            "the recorder to listen",
+        )
         assert robot.activate()
         graph.publisher(Bool, "/cell/panel", QOS_LATCHED).publish(Bool(data=False))
         brakes = graph.publisher(Bool, BRAKES, QOS_LATCHED)
         brakes.publish(Bool(data=False))
         for topic in (LATCHED, BRAKES, "/cell/panel"):
-            graph.wait(lambda topic=topic: _counts(recorder.log).get(topic, 0) > 0, f"the recorder to have {topic}")
+            graph.wait(
+                lambda topic=topic: _counts(recorder.log).get(topic, 0) > 0,
+                f"the recorder to have {topic}",
+            )
         graph.spin_for(0.5)
         q, qd = np.array([-0.6, 0.9]), np.zeros(2)
         for k in range(CYCLES):
             if k == 50:
                 # So much later that it does not matter whether controller or recorder has them first.
-                for goal, later in (((0.5, -0.4), 500_000_000), ((-0.2, 0.3), 1_300_000_000)):
+                for goal, later in (
+                    ((0.5, -0.4), 500_000_000),
+                    ((-0.2, 0.3), 1_300_000_000),
+                ):
                     robot.takes_a_trajectory(move(goal, 1.2), robot.now + later)
             if k in (680, 715):
                 brakes.publish(Bool(data=k == 680))
-                graph.await_log(log, "brakes engaged" if k == 680 else "brakes released")
-                graph.wait(lambda k=k: _counts(recorder.log)[BRAKES] == 2 + (k == 715), "the recorder to have it")
-            answer = robot.exchange(q + rng.normal(0.0, 1e-4, 2), qd + rng.normal(0.0, 1e-2, 2), dt=0.004)
+                graph.await_log(
+                    log, "brakes engaged" if k == 680 else "brakes released"
+                )
+                graph.wait(
+                    lambda k=k: _counts(recorder.log)[BRAKES] == 2 + (k == 715),
+                    "the recorder to have it",
+                )
+            answer = robot.exchange(
+                q + rng.normal(0.0, 1e-4, 2), qd + rng.normal(0.0, 1e-2, 2), dt=0.004
+            )
             q, qd = np.array(answer.position), np.array(answer.velocity)
-        graph.wait(lambda: _counts(recorder.log).get(COMMANDS, 0) == CYCLES, "the recorder to have all commands")
+        graph.wait(
+            lambda: _counts(recorder.log).get(COMMANDS, 0) == CYCLES,
+            "the recorder to have all commands",
+        )
         assert abs(q - [-0.2, 0.3]).max() < 0.1, "both trajectories have moved it"
     with BagReader(bag) as reader:
         assert reader.count([TOPICS[0]]) == CYCLES and reader.count([TOPICS[1]]) == 2
@@ -71,24 +92,32 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
         assert main(["replay", str(bag), "-o", str(tmp_path / name / "bag")]) == 0
     assert_bags_match(bag, tmp_path / "first" / "bag", topics=[COMMANDS])
     for file in (tmp_path / "first" / "bag").iterdir():
-        assert file.read_bytes() == (tmp_path / "second" / "bag" / file.name).read_bytes()
+        assert (
+            file.read_bytes() == (tmp_path / "second" / "bag" / file.name).read_bytes()
+        )
 
 
 def test_the_black_box_of_a_fault_is_replayed(tmp_path: Path) -> None:
     """Each command of motion and fault is the same, bit for bit; afterwards the watchdog commands by steady time."""
     boxes = tmp_path / "boxes"
     with Graph(tmp_path) as graph:
-        node = graph.start(CONTROLLER, {**PLANAR, "black_box_directory": str(boxes), "activation_check": False})
+        node = graph.start(
+            CONTROLLER,
+            {**PLANAR, "black_box_directory": str(boxes), "activation_check": False},
+        )
         driver, log = Driver(graph), Log(node.log)
         driver.ask((-0.6, 0.9))
         driver.follow(move((0.5, -0.4), 0.5))
         graph.await_log(log, "following")
         for k in range(20):
             driver.ask((-0.6 + 0.001 * k, 0.9), (0.1, 0.0))
-        graph.spin_for(0.02)  # not before its stamp, which rate limits notice after an invalid state
+        # not before its stamp, which rate limits notice after an invalid state
+        graph.spin_for(0.02)
         driver.send(driver.message((math.nan, 0.9)))
         graph.await_log(log, "black box")
-        assert all("position of joint" in line for line in log.lines("ERROR")), log.text()
+        assert all("position of joint" in line for line in log.lines("ERROR")), (
+            log.text()
+        )
     (bag,) = boxes.iterdir()
     assert str(bag) in log.text()
     assert main(["replay", str(bag), "-o", str(tmp_path / "replayed")]) == 0
@@ -100,9 +129,16 @@ def test_the_black_box_of_a_fault_is_replayed(tmp_path: Path) -> None:
 
 
 def _counts(log: Path) -> dict[str, int]:
-    lines = [line for line in log.read_text(encoding="utf-8").splitlines() if line.startswith("{")]
+    lines = [
+        line
+        for line in log.read_text(encoding="utf-8").splitlines()
+        if line.startswith("{")
+    ]
     return dict(json.loads(lines[-1])) if lines else {}
 
 
 def _recorded(graph: Graph, topic: str) -> bool:
-    return any(info.node_name == "recorder" for info in graph.client.get_subscriptions_info_by_topic(topic))
+    return any(
+        info.node_name == "recorder"
+        for info in graph.client.get_subscriptions_info_by_topic(topic)
+    )

@@ -46,7 +46,9 @@ def robots(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Robot
             name = f"{clock}_{rate}"
             parameters = {**PLANAR, **reliable_states(f"/{name}"), "update_rate": rate}
             parameters["use_sim_time"] = clock == "simulated"
-            process = graph.start("computed_torque_node", parameters, "-r", f"__ns:=/{name}")
+            process = graph.start(
+                "computed_torque_node", parameters, "-r", f"__ns:=/{name}"
+            )
             robots[name] = Robot(graph, process, f"/{name}", clock=clock == "simulated")
         for robot in robots.values():
             robot.answer_to(Q)
@@ -68,7 +70,9 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     robot.begin(Q)
     robot.takes_a_trajectory(move((0.5, 0.5), 100.0))
     last, speed = (-0.5, 0.8), (0.4, -0.3)
-    robot.drive(lambda: any(robot.answers[-1].velocity), "the motion to begin", last, speed)
+    robot.drive(
+        lambda: any(robot.answers[-1].velocity), "the motion to begin", last, speed
+    )
     robot.answer_to(last, speed)
     assert not near(robot.efforts[-1].data, gravity(last))
 
@@ -76,13 +80,24 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     before = len(robot.efforts)
     graph.set_parameters(robot.node, STALE)
     hold = robot.await_mode("hold")
-    assert (hold.change, hold.level, hold.values["cause"]) == (("active", "hold"), ERROR, "state_stale")
+    assert (hold.change, hold.level, hold.values["cause"]) == (
+        ("active", "hold"),
+        ERROR,
+        "state_stale",
+    )
     assert hold.number("value") > 1.0 and hold.number("state age") > 1.0
     robot.refuses_a_trajectory("state_timeout")
     zero = robot.await_mode("zero")
-    assert (zero.change, zero.level, zero.values["cause"]) == (("hold", "zero"), ERROR, "state_stale")
+    assert (zero.change, zero.level, zero.values["cause"]) == (
+        ("hold", "zero"),
+        ERROR,
+        "state_stale",
+    )
     assert not robot.clear_fault().success
-    graph.wait(lambda: not np.any([message.data for message in robot.efforts[-3:]]), "no torque")
+    graph.wait(
+        lambda: not np.any([message.data for message in robot.efforts[-3:]]),
+        "no torque",
+    )
     silent = [message.data for message in robot.efforts[before:]]
     held = [k for k, effort in enumerate(silent) if near(effort, gravity(last))]
     assert len(held) > 3 and not np.any(silent[held[-1] + 1 :]), silent
@@ -91,19 +106,28 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     here, speed = (-0.3, 0.7), (0.2, 0.1)
     seen = len(robot.changes)
     fault = robot.drive_to("fault", here, speed)
-    assert [status.change for status in robot.changes[seen:]] == [("zero", "hold"), ("hold", "fault")]
+    assert [status.change for status in robot.changes[seen:]] == [
+        ("zero", "hold"),
+        ("hold", "fault"),
+    ]
     assert (fault.level, fault.values["cause"]) == (ERROR, "state_stale")
     robot.set("state_timeout", float("inf"))
     held_at = tuple(robot.answer_to(here, speed).position)
     assert comes_to_rest_at(held_at, here, speed) and held_at != here
     # Elsewhere it is pulled back.
     there = (-0.2, 0.6)
-    assert near(robot.later_answer_to(there, speed).effort, holding(there, speed, held_at))
+    assert near(
+        robot.later_answer_to(there, speed).effort, holding(there, speed, held_at)
+    )
     assert robot.clear_fault().success
     answer = robot.later_answer_to(there, speed)
-    assert (tuple(answer.position), tuple(answer.velocity)) == (held_at, (0.0, 0.0)), "the trajectory is forgotten"
+    assert (tuple(answer.position), tuple(answer.velocity)) == (held_at, (0.0, 0.0)), (
+        "the trajectory is forgotten"
+    )
     assert near(answer.effort, following(there, speed, held_at))
-    graph.wait(lambda: robot.changes[-1].change == ("fault", "active"), "that in /diagnostics")
+    graph.wait(
+        lambda: robot.changes[-1].change == ("fault", "active"), "that in /diagnostics"
+    )
     assert (robot.changes[-1].level, robot.changes[-1].number("faults")) == (OK, 1)
 
 
@@ -117,11 +141,15 @@ def test_a_torque_is_removed_at_its_rate_without_states(robot: Robot) -> None:
 
     def period() -> float:
         count, begun = len(robot.efforts), time.monotonic()
-        robot.graph.wait(lambda: len(robot.efforts) >= count + 10, "commands without states")
+        robot.graph.wait(
+            lambda: len(robot.efforts) >= count + 10, "commands without states"
+        )
         return (time.monotonic() - begun) / 10
 
     robot.graph.wait(lambda: period() < 0.012, "commands at this interval")
-    steps = np.abs(np.diff([message.data for message in robot.efforts[before - 1 :]], axis=0))
+    steps = np.abs(
+        np.diff([message.data for message in robot.efforts[before - 1 :]], axis=0)
+    )
     assert 0.0 < steps.max() <= 1.5 * 20.0 * 0.005 + 1e-9
 
 
@@ -154,9 +182,15 @@ def test_wrong_feedback(robot: Robot, kind: str) -> None:
     if change is None:
         robot.set("state_timeout", 0.5)
         message = super(Robot, robot).message(*state())
-        robot.graph.repeat(lambda: robot.send(message), lambda: robot.mode == "hold", "hold", 0.01)
+        robot.graph.repeat(
+            lambda: robot.send(message), lambda: robot.mode == "hold", "hold", 0.01
+        )
     else:
-        robot.play(lambda: robot.mode == "hold", "hold", lambda: robot.message(*change(*state())))
+        robot.play(
+            lambda: robot.mode == "hold",
+            "hold",
+            lambda: robot.message(*change(*state())),
+        )
     assert robot.changes[0].values["cause"] == cause
     assert np.abs(robot.efforts[-1].data).max() < 100.0
 
@@ -187,11 +221,20 @@ def test_an_emergency_stop(robot: Robot) -> None:
 def test_each_emergency_stop_has_its_own_topic(tmp_path: Path) -> None:
     """A second publisher of one is named and refused; the fault is cleared when all are released; replays have it."""
     button, panel, boxes = "/cell/button", "/cell/emergency_stop", tmp_path / "boxes"
-    given = {"emergency_stop_topics": [panel], "exclusive_topics": True, "autostart": False}
+    given = {
+        "emergency_stop_topics": [panel],
+        "exclusive_topics": True,
+        "autostart": False,
+    }
     with Graph(tmp_path) as graph:
         given |= {"activation_check": False, "black_box_directory": str(boxes)}
-        robot = Robot(graph, graph.start(NODE, {**PLANAR, **given}, "-r", f"~/emergency_stop:={button}"))
-        first, second, rival = (graph.publisher(Bool, topic, LATCHED) for topic in (button, panel, button))
+        robot = Robot(
+            graph,
+            graph.start(NODE, {**PLANAR, **given}, "-r", f"~/emergency_stop:={button}"),
+        )
+        first, second, rival = (
+            graph.publisher(Bool, topic, LATCHED) for topic in (button, panel, button)
+        )
         log = robot.log_from_now()
         graph.configure(NODE)
         graph.await_log(log, f"{button} must have one publisher")
@@ -206,9 +249,15 @@ def test_each_emergency_stop_has_its_own_topic(tmp_path: Path) -> None:
         first.publish(Bool(data=True))
         robot.answer_to(Q)
         graph.await_log(log, "black box: the messages")
-        for pressed, response in ((first, f"true on {panel}."), (second, "the fault is cleared")):
+        for pressed, response in (
+            (first, f"true on {panel}."),
+            (second, "the fault is cleared"),
+        ):
             pressed.publish(Bool(data=False))
-            graph.wait(lambda response=response: response in robot.clear_fault().message, "the release")
+            graph.wait(
+                lambda response=response: response in robot.clear_fault().message,
+                "the release",
+            )
     (bag,) = boxes.iterdir()
     assert main(["replay", str(bag), "-o", str(tmp_path / "replayed")]) == 0
     assert_bags_match(bag, tmp_path / "replayed", topics=[COMMANDS])
@@ -226,12 +275,20 @@ def test_a_clock_that_jumps_back(robots: dict[str, Robot]) -> None:
     here, speed = (-0.5, 0.8), (0.2, 0.1)
     robot.drive(lambda: len(robot.changes) == 2, "it is over", here, speed)
     first, second = robot.changes
-    assert (first.change, first.level, first.values["cause"]) == (("active", "hold"), ERROR, "clock_jumped_back")
+    assert (first.change, first.level, first.values["cause"]) == (
+        ("active", "hold"),
+        ERROR,
+        "clock_jumped_back",
+    )
     assert first.number("value") == pytest.approx((end - begin) * 1e-9, abs=0.05)
     assert second.change == ("hold", "active")
     answer = robot.later_answer_to(here, speed)
     held = tuple(answer.position)
-    assert comes_to_rest_at(held, here, speed) and held != here and tuple(answer.velocity) == (0.0, 0.0)
+    assert (
+        comes_to_rest_at(held, here, speed)
+        and held != here
+        and tuple(answer.velocity) == (0.0, 0.0)
+    )
     assert near(answer.effort, following(here, speed, held))
 
 
@@ -244,7 +301,12 @@ def test_invalid_state(robot: Robot) -> None:
     answer = robot.answer_to((0.5, 0.5), (1.0, 1.0))
     assert not near(answer.effort, gravity(last)), "the last valid state is braked"
     at_rest = gravity(last)
-    robot.drive(lambda: near(robot.answers[-1].effort, at_rest), "a hold at rest", (0.5, 0.5), (1.0, 1.0))
+    robot.drive(
+        lambda: near(robot.answers[-1].effort, at_rest),
+        "a hold at rest",
+        (0.5, 0.5),
+        (1.0, 1.0),
+    )
     assert np.allclose(robot.answers[-1].position, last, atol=5e-3)
     robot.edit = lambda state: None
     robot.drive_to("fault", Q)
@@ -261,7 +323,11 @@ def test_a_gripper_on_the_same_topic(robot: Robot) -> None:
     """Its messages have no effect, whatever their stamps and numbers."""
     robot.begin(Q)
     log, count = robot.log_from_now(), len(robot.efforts)
-    gripper = JointState(name=["left_finger", "right_finger"], position=[math.nan, 0.01], velocity=[math.inf, 0.0])
+    gripper = JointState(
+        name=["left_finger", "right_finger"],
+        position=[math.nan, 0.01],
+        velocity=[math.inf, 0.0],
+    )
     gripper.header.stamp.sec = 5  # of a clock of its own
     for k in range(5):
         q, qd = (Q[0] + 0.001 * k, Q[1]), (0.1, 0.002 * k)
@@ -271,7 +337,9 @@ def test_a_gripper_on_the_same_topic(robot: Robot) -> None:
     assert len(robot.efforts) == count + 5
     assert log.errors == [] and robot.changes == []
     robot.set("state_timeout", 0.5)
-    robot.play(lambda: robot.mode == "hold", "the arm's states to be missed", lambda: gripper)
+    robot.play(
+        lambda: robot.mode == "hold", "the arm's states to be missed", lambda: gripper
+    )
     assert robot.changes[-1].values["cause"] == "state_stale"
 
 
@@ -317,14 +385,21 @@ def test_wrong_efforts_prevent_activation(robot: Robot) -> None:
 def _true_torque(q: Array) -> Array:
     """Return J^T w of the force at the tip: with lever arm a2 about joint 2, a2 and a1 rotated by -q2 about joint 1."""
     about2 = TSAI.a2 * FORCE[1]
-    return np.array([about2 + TSAI.a1 * (math.cos(q[1]) * FORCE[1] + math.sin(q[1]) * FORCE[0]), about2])
+    return np.array(
+        [
+            about2 + TSAI.a1 * (math.cos(q[1]) * FORCE[1] + math.sin(q[1]) * FORCE[0]),
+            about2,
+        ]
+    )
 
 
 def _push(robot: Robot, plant: Plant, steps: int, force: Array) -> None:
     """Push the plant in lockstep: each state has its command before the next 2 ms are simulated."""
     wrench = {"link2": [*force, 0.0, 0.0, 0.0, TSAI.a2 * force[1]]}
     for _ in range(steps):
-        plant.step(robot.exchange(plant.position, plant.velocity, dt=0.002).effort, 2, wrench)
+        plant.step(
+            robot.exchange(plant.position, plant.velocity, dt=0.002).effort, 2, wrench
+        )
 
 
 def test_external_torque_and_collision(robot: Robot) -> None:
@@ -341,15 +416,22 @@ def test_external_torque_and_collision(robot: Robot) -> None:
     for _ in range(400):
         _push(robot, plant, 1, FORCE)
         pushed[robot.now] = plant.position
-    robot.graph.wait(lambda: nanoseconds(seen[-1].header.stamp) == robot.now, "the stamp of the last state")
+    robot.graph.wait(
+        lambda: nanoseconds(seen[-1].header.stamp) == robot.now,
+        "the stamp of the last state",
+    )
     assert np.abs(plant.velocity).max() > 0.3
     steady = list(pushed)[150]  # 0.3 s: fifteen time constants
     observed = {nanoseconds(message.header.stamp): message for message in seen}
-    observed = {stamp: message for stamp, message in observed.items() if stamp >= steady}
+    observed = {
+        stamp: message for stamp, message in observed.items() if stamp >= steady
+    }
     assert len(observed) > 100
     for stamp, message in observed.items():
         assert tuple(message.name) == JOINTS
-        np.testing.assert_allclose(message.effort, _true_torque(pushed[stamp]), rtol=0.05)
+        np.testing.assert_allclose(
+            message.effort, _true_torque(pushed[stamp]), rtol=0.05
+        )
     assert robot.changes == []
 
     robot.set("observer.collision_threshold", [5.0, 100.0])
@@ -358,6 +440,12 @@ def test_external_torque_and_collision(robot: Robot) -> None:
     (fault,) = robot.changes
     assert (fault.change, fault.level) == (("active", "hold"), ERROR)
     assert (fault.values["cause"], fault.values["joint"]) == ("collision", "joint1")
-    assert fault.number("value") == pytest.approx(_true_torque(plant.position)[0], rel=0.05)
-    assert holds(robot.exchange(plant.position, plant.velocity, dt=0.002).effort, plant.position, plant.velocity)
+    assert fault.number("value") == pytest.approx(
+        _true_torque(plant.position)[0], rel=0.05
+    )
+    assert holds(
+        robot.exchange(plant.position, plant.velocity, dt=0.002).effort,
+        plant.position,
+        plant.velocity,
+    )
     assert not robot.clear_fault().success

@@ -15,7 +15,14 @@ NODE = "computed_torque_node"
 def send(graph: Graph, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the example to its end, at most one minute."""
     command = [sys.executable, str(EXAMPLE), *arguments]
-    return subprocess.run(command, env=graph.environment, capture_output=True, text=True, timeout=60.0, check=False)
+    return subprocess.run(
+        command,
+        env=graph.environment,
+        capture_output=True,
+        text=True,
+        timeout=60.0,
+        check=False,
+    )
 
 
 def test_it_ends_if_the_controller_does_not_follow(tmp_path: Path) -> None:
@@ -25,11 +32,18 @@ def test_it_ends_if_the_controller_does_not_follow(tmp_path: Path) -> None:
         graph.start("simulation_node", {**PLANAR, "publish_rate": 100.0})
         graph.await_log(log, "active: law")
         refused = send(graph, "joint1=100")
-        assert refused.returncode == 1 and "no motion for 5 s" in refused.stderr and "active" in refused.stderr
+        assert (
+            refused.returncode == 1
+            and "no motion for 5 s" in refused.stderr
+            and "active" in refused.stderr
+        )
         graph.call(Trigger, f"{NODE}/emergency_stop", Trigger.Request())
         stopped = send(graph, "joint1=0.1")
         assert stopped.returncode == 1 and "sent" not in stopped.stdout
-        assert "emergency stop" in stopped.stderr and "call ~/clear_fault" in stopped.stderr
+        assert (
+            "emergency stop" in stopped.stderr
+            and "call ~/clear_fault" in stopped.stderr
+        )
         assert graph.call(Trigger, f"{NODE}/clear_fault", Trigger.Request()).success
         moved = send(graph, "joint1=0.1")
         assert moved.returncode == 0 and "has ended" in moved.stdout, moved.stderr

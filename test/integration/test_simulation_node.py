@@ -39,7 +39,8 @@ def simulation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulation]
     document["joints"] = {name: {"viscous": 1.0} for name in JOINTS}
     dynamics.write_text(yaml.safe_dump(document), encoding="utf-8")
     parameters = {
-        "robot_description": URDF.replace('type="revolute"', 'type="continuous"'),  # no limit stops what goes wrong
+        # no limit stops what goes wrong
+        "robot_description": URDF.replace('type="revolute"', 'type="continuous"'),
         "dynamics_file": str(dynamics),
         "initial_positions": list(Q),
         "friction_scale": [0.0],
@@ -50,7 +51,9 @@ def simulation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulation]
         simulation.await_start()
         yield simulation
         for state in simulation.states:
-            assert np.isfinite([*state.position, *state.velocity, *state.effort]).all(), state
+            assert np.isfinite(
+                [*state.position, *state.velocity, *state.effort]
+            ).all(), state
 
 
 @pytest.fixture
@@ -67,7 +70,9 @@ def paused(simulation: Simulation) -> Simulation:
 
 def _acceleration(effort: ArrayLike, q: ArrayLike = Q) -> Array:
     """Return the acceleration of the arm at rest: M(q)^-1 (tau - g(q)), Tsai (9.114)-(9.118)."""
-    return np.linalg.solve(tsai_planar_2r.mass_matrix(TSAI, np.array(q)), effort - gravity(q))
+    return np.linalg.solve(
+        tsai_planar_2r.mass_matrix(TSAI, np.array(q)), effort - gravity(q)
+    )
 
 
 def _assert_first_period(state: JointState, acceleration: Array) -> None:
@@ -82,12 +87,18 @@ def test_pause_step_and_reset_while_commands_keep_arriving(paused: Simulation) -
     timer = graph.client.create_timer(0.005, lambda: paused.command(TAU))
     try:
         paused.pause(False)
-        graph.wait(lambda: clock and paused.now > 50 * PERIOD and any(states[-1].velocity), "the arm to move")
+        graph.wait(
+            lambda: clock and paused.now > 50 * PERIOD and any(states[-1].velocity),
+            "the arm to move",
+        )
         success, reason = paused.try_step()
         assert not success and "~/pause" in reason
 
         paused.pause()
-        graph.wait(lambda: all(state == states[-1] for state in states[-5:]), "the same state again and again")
+        graph.wait(
+            lambda: all(state == states[-1] for state in states[-5:]),
+            "the same state again and again",
+        )
         seen = len(states)
         assert paused.pause().endswith(f"t = {paused.now / 1e9:.6f} s")
 
@@ -105,26 +116,48 @@ def test_pause_step_and_reset_while_commands_keep_arriving(paused: Simulation) -
 
         seen = len(states) - 1  # the jump may come right after the last one heard
         paused.reset()
-        graph.wait(lambda: any(nanoseconds(x.header.stamp) == PERIOD for x in states[seen:]), "a new start")
-        graph.wait(lambda: paused.now > 20 * PERIOD and any(states[-1].velocity), "the arm to move again")
+        graph.wait(
+            lambda: any(nanoseconds(x.header.stamp) == PERIOD for x in states[seen:]),
+            "a new start",
+        )
+        graph.wait(
+            lambda: paused.now > 20 * PERIOD and any(states[-1].velocity),
+            "the arm to move again",
+        )
     finally:
         graph.client.destroy_timer(timer)
     stamps = np.array([nanoseconds(state.header.stamp) for state in states[seen:]])
     jumps = np.flatnonzero(np.diff(stamps) < 0)
-    graph.wait(lambda: (np.diff([nanoseconds(message.clock) for message in clock]) < 0).sum() == 1, "the clock's jump")
-    assert len(jumps) == 1 and min(nanoseconds(message.clock) for message in clock) >= PERIOD
+    graph.wait(
+        lambda: (
+            (np.diff([nanoseconds(message.clock) for message in clock]) < 0).sum() == 1
+        ),
+        "the clock's jump",
+    )
+    assert (
+        len(jumps) == 1
+        and min(nanoseconds(message.clock) for message in clock) >= PERIOD
+    )
     first = states[seen + jumps[0] + 1]
     assert nanoseconds(first.header.stamp) == PERIOD
-    assert (tuple(first.position), tuple(first.velocity), tuple(first.effort)) == (Q, (0.0, 0.0), (0.0, 0.0))
+    assert (tuple(first.position), tuple(first.velocity), tuple(first.effort)) == (
+        Q,
+        (0.0, 0.0),
+        (0.0, 0.0),
+    )
 
 
 def test_external_wrench(paused: Simulation) -> None:
     """A wrench F at the tip in the axes of link 2 gives J^T F; a reset ends it."""
     fx, fy = 40.0, -25.0
     about2 = TSAI.a2 * fy
-    torque = np.array([about2 + TSAI.a1 * (math.cos(Q[1]) * fy + math.sin(Q[1]) * fx), about2])
+    torque = np.array(
+        [about2 + TSAI.a1 * (math.cos(Q[1]) * fy + math.sin(Q[1]) * fx), about2]
+    )
     paused.push("tip", (fx, fy, 0.0, 0.0, 0.0, 0.0))
-    paused.graph.wait(lambda: paused.statuses[-1].values["pushed links"] == "tip", "the push")
+    paused.graph.wait(
+        lambda: paused.statuses[-1].values["pushed links"] == "tip", "the push"
+    )
     _assert_first_period(paused.first_step_under(TAU), _acceleration(TAU + torque))
     paused.reset()
     _assert_first_period(paused.first_step_under(TAU), _acceleration(TAU))
@@ -136,12 +169,18 @@ def test_invalid_commands_and_wrenches(paused: Simulation) -> None:
     before = paused.statuses[-1].number("refused")
     paused.push("hand", (1.0,) * 6)
     paused.push("tip", (0.0, math.nan, 0.0, 0.0, 0.0, 0.0))
-    graph.wait(lambda: paused.statuses[-1].number("refused") == before + 2, "the count of them")
+    graph.wait(
+        lambda: paused.statuses[-1].number("refused") == before + 2, "the count of them"
+    )
     graph.await_log(log, '"hand"')
     assert paused.next_status().values["pushed links"] == ""
     for effort, culprit in (([1.0], "2 joints"), ([0.0, math.nan], "joint2")):
         log = paused.log_from_now()
-        graph.repeat(lambda effort=effort: paused.command(effort), lambda log=log: log.errors, "the refusal")
+        graph.repeat(
+            lambda effort=effort: paused.command(effort),
+            lambda log=log: log.errors,
+            "the refusal",
+        )
         assert culprit in log.errors[0] and "effort_commands" in log.errors[0]
     assert tuple(paused.step().position) == Q
 
@@ -154,10 +193,16 @@ def test_command_timeout(paused: Simulation) -> None:
     assert tuple(last.effort) == TAU and any(last.velocity)
     locked = paused.step(2)
     assert (tuple(locked.velocity), tuple(locked.effort)) == ((0.0, 0.0), (0.0, 0.0))
-    assert tuple(locked.position) == tuple(last.position), "where it was when the time was over"
+    assert tuple(locked.position) == tuple(last.position), (
+        "where it was when the time was over"
+    )
     paused.pause(False)
     status = paused.await_mode("commands timed out")
-    assert status.level == WARN and status.values["brakes"] == "on" and status.number("command age") > 0.02
+    assert (
+        status.level == WARN
+        and status.values["brakes"] == "on"
+        and status.number("command age") > 0.02
+    )
     paused.pause()
     paused.await_command(TAU)
     _assert_first_period(paused.step(), _acceleration(TAU, last.position))
@@ -168,7 +213,10 @@ def test_states_are_repeated_in_slow_simulations(paused: Simulation) -> None:
     paused.set(real_time_factor=0.002)
     paused.pause(False)
     paused.graph.wait(lambda: paused.now > PERIOD, "the next state")
-    paused.graph.wait(lambda: all(state == paused.states[-1] for state in paused.states[-5:]), "the same state again")
+    paused.graph.wait(
+        lambda: all(state == paused.states[-1] for state in paused.states[-5:]),
+        "the same state again",
+    )
     assert paused.next_status().number("real time factor wanted") == 0.002
 
 
@@ -210,10 +258,20 @@ def test_failed_step_and_reset(paused: Simulation) -> None:
 def test_friction_sticks(tmp_path: Path) -> None:
     """Below the Coulomb torque the position has the same bits; effort is limited. Stamps are dates."""
     dynamics, start = tmp_path / "sticky.dynamics.yaml", (0.1, 0.3)
-    document = {"gravity": [0.0, 0.0, 0.0], "joints": {name: {"viscous": 0.5, "coulomb": 3.0} for name in JOINTS}}
+    document = {
+        "gravity": [0.0, 0.0, 0.0],
+        "joints": {name: {"viscous": 0.5, "coulomb": 3.0} for name in JOINTS},
+    }
     dynamics.write_text(yaml.safe_dump(document), encoding="utf-8")
     with Graph(tmp_path) as graph:
-        plant = Simulation(graph, {**PLANAR, "dynamics_file": str(dynamics), "initial_positions": list(start)})
+        plant = Simulation(
+            graph,
+            {
+                **PLANAR,
+                "dynamics_file": str(dynamics),
+                "initial_positions": list(start),
+            },
+        )
         plant.await_start()
         assert 0 < time.time_ns() - plant.now < 3600e9
         plant.pause()
@@ -224,7 +282,13 @@ def test_friction_sticks(tmp_path: Path) -> None:
         plant.await_command([2.99, -2.99])
         seen = len(plant.states)
         graph.wait(lambda: len(plant.states) > seen + 500, "some states")
-        assert {(tuple(x.name), tuple(x.position), *x.velocity) for x in plant.states} == {(JOINTS, start, 0.0, 0.0)}
+        assert {
+            (tuple(x.name), tuple(x.position), *x.velocity) for x in plant.states
+        } == {(JOINTS, start, 0.0, 0.0)}
         plant.await_command([1000.0, -1000.0])
         graph.wait(lambda: plant.states[-1].position[1] < 0.2, "joint2 to give way")
-        assert {tuple(x.effort) for x in plant.states} == {(0.0, 0.0), (2.99, -2.99), (80.0, -30.0)}
+        assert {tuple(x.effort) for x in plant.states} == {
+            (0.0, 0.0),
+            (2.99, -2.99),
+            (80.0, -30.0),
+        }

@@ -38,27 +38,51 @@ def target(x: float, z: float, frame: str = "") -> PoseStamped:
 def test_the_end_effector_follows_its_targets(tmp_path: Path) -> None:
     with Graph(tmp_path) as graph:
         controller = graph.start(NODE, PARAMETERS)
-        simulated = {"initial_positions": [-0.6, 0.9], "lockstep": True, "real_time_factor": 0.0}
+        simulated = {
+            "initial_positions": [-0.6, 0.9],
+            "lockstep": True,
+            "real_time_factor": 0.0,
+        }
         plant = Simulation(graph, PLANAR | simulated)
         plant.await_start()
-        topics = {"target_pose": PoseStamped, "target_twist": TwistStamped, "target_acceleration": AccelStamped}
-        publishers = {name: graph.publisher(kind, f"{NODE}/{name}") for name, kind in topics.items()}
+        topics = {
+            "target_pose": PoseStamped,
+            "target_twist": TwistStamped,
+            "target_acceleration": AccelStamped,
+        }
+        publishers = {
+            name: graph.publisher(kind, f"{NODE}/{name}")
+            for name, kind in topics.items()
+        }
 
         statuses = collect_statuses(graph, f"{NODE}: controller")
 
         def send_until(message: PoseStamped, text: str) -> None:
             """Again and again: what comes before the first state is refused, and one refusal a second is logged."""
             log = Log(controller.log)
-            graph.repeat(lambda: publishers["target_pose"].publish(message), lambda: text in log.text(), text)
+            graph.repeat(
+                lambda: publishers["target_pose"].publish(message),
+                lambda: text in log.text(),
+                text,
+            )
 
-        graph.wait(lambda: all(each.get_subscription_count() for each in publishers.values()), "the node to listen")
+        graph.wait(
+            lambda: all(each.get_subscription_count() for each in publishers.values()),
+            "the node to listen",
+        )
         send_until(target(0.6, 0.4), "the end effector follows ~/target_pose")
-        graph.wait(lambda: np.abs(end_effector_position(plant) - [0.6, 0.4]).max() < 1e-3, "the end effector to arrive")
+        graph.wait(
+            lambda: np.abs(end_effector_position(plant) - [0.6, 0.4]).max() < 1e-3,
+            "the end effector to arrive",
+        )
         send_until(target(0.5, 0.5, "tip"), '~/target_pose refused: frame_id "tip"')
 
         # With the stamp of a state and a velocity the target goes on for a tenth of a second.
         plant.pause()
-        graph.wait(lambda: all(state == plant.states[-1] for state in plant.states[-5:]), "time to stand still")
+        graph.wait(
+            lambda: all(state == plant.states[-1] for state in plant.states[-5:]),
+            "time to stand still",
+        )
         twist, pose = TwistStamped(), target(0.6, 0.4)
         twist.header.stamp = pose.header.stamp = plant.states[-1].header.stamp
         twist.twist.linear.z = -1.0

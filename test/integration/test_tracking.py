@@ -51,7 +51,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         timeout=PATIENCE,
         stdin=subprocess.DEVNULL,
     )
-    assert run.returncode == 0, f"exit code {run.returncode}\n{run.stdout}\n{run.stderr}"
+    assert run.returncode == 0, (
+        f"exit code {run.returncode}\n{run.stdout}\n{run.stderr}"
+    )
     assert "%" not in run.stderr, "no progress bars, as stderr is no terminal"
     return output / "live", run.stdout
 
@@ -72,8 +74,12 @@ def test_computed_torque_tracks_far_better_than_pd(demo: tuple[Path, str]) -> No
 def test_bag_contains_the_run(law: str, demo: tuple[Path, str]) -> None:
     bag = demo[0] / law / "bag"
     with AnyReader([bag], default_typestore=get_typestore(Stores.LATEST)) as reader:
-        assert {connection.topic: connection.msgtype for connection in reader.connections} == TOPICS
-        counts = {connection.topic: connection.msgcount for connection in reader.connections}
+        assert {
+            connection.topic: connection.msgtype for connection in reader.connections
+        } == TOPICS
+        counts = {
+            connection.topic: connection.msgcount for connection in reader.connections
+        }
         (trajectory,) = (
             reader.deserialize(raw, connection.msgtype)
             for connection, _, raw in reader.messages()
@@ -91,16 +97,27 @@ def test_numbers_are_shown_or_withheld(demo: tuple[Path, str]) -> None:
     tracking = [read_tracking(demo[0] / law / "bag", law, DURATION) for law in LAWS]
     busy = any(run.lost > 0.01 * (run.lost + len(run.time)) for run in tracking)
     found = re.search(r"computed_torque tracks ([\d.]+) times better than pd", demo[1])
-    assert ("numbers withheld" in demo[1]) == busy == (found is None) == (not (demo[0] / "tracking.png").exists())
+    assert (
+        ("numbers withheld" in demo[1])
+        == busy
+        == (found is None)
+        == (not (demo[0] / "tracking.png").exists())
+    )
     if found:
         assert float(found[1]) > 10
 
 
 @pytest.mark.parametrize("command", ["report", "torque"])
 def test_a_bag_of_the_demo_needs_no_options(
-    command: str, demo: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str,
+    demo: tuple[Path, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main([command, str(demo[0] / "pd" / "bag"), "-o", str(tmp_path / "output")]) == 0
+    assert (
+        main([command, str(demo[0] / "pd" / "bag"), "-o", str(tmp_path / "output")])
+        == 0
+    )
     assert "note: robot:" in capsys.readouterr().err
 
 
@@ -109,6 +126,12 @@ def test_no_processes_or_errors_remain(demo: tuple[Path, str]) -> None:
     assert processes_with(str(demo[0])) == []
     for log in demo[0].rglob("*_node.log"):
         # The controller stops the arm before it ends.
-        text = "\n".join(line for line in log.read_text().splitlines() if STOP not in line)
+        text = "\n".join(
+            line for line in log.read_text().splitlines() if STOP not in line
+        )
         # A fault would hold the arm where it is, which looks like good tracking.
-        assert "Traceback" not in text and "[ERROR] [" not in text and "active ->" not in text, log
+        assert (
+            "Traceback" not in text
+            and "[ERROR] [" not in text
+            and "active ->" not in text
+        ), log

@@ -30,15 +30,33 @@ pytestmark = [
 FLAG = ["true", "false"]
 #: What each file can be asked for; the first is the default.
 CHOICES: dict[str, dict[str, list[str]]] = {
-    "computed_torque": {"sim": FLAG, "use_trajectory": FLAG, "use_sim_time": FLAG[::-1]},
-    "simulation": {"use_sim_time": FLAG[::-1], "effort_commands": ["effort_commands", "/my/commands"]},
-    "controller": {"robot": ["", "ur5e"], "rate": ["0", "500"], "use_sim_time": FLAG[::-1]},
+    "computed_torque": {
+        "sim": FLAG,
+        "use_trajectory": FLAG,
+        "use_sim_time": FLAG[::-1],
+    },
+    "simulation": {
+        "use_sim_time": FLAG[::-1],
+        "effort_commands": ["effort_commands", "/my/commands"],
+    },
+    "controller": {
+        "robot": ["", "ur5e"],
+        "rate": ["0", "500"],
+        "use_sim_time": FLAG[::-1],
+    },
     "replay": {"robot": ["", "ur5e"], "rate": ["1.0", "2"]},
     "two_arms": {"left": ["panda", "scara"], "use_trajectory": FLAG},
 }
-VIEWING = {"rviz": FLAG[::-1], "record": ["false", "my_bag"], "namespace": ["", "lab/arm"]}
+VIEWING = {
+    "rviz": FLAG[::-1],
+    "record": ["false", "my_bag"],
+    "namespace": ["", "lab/arm"],
+}
 OTHERS = ("robot_state_publisher", "rviz2", "tf2_ros", "ros2bag")
-JOINT_STATE, TRAJECTORY = "sensor_msgs/msg/JointState", "trajectory_msgs/msg/JointTrajectory"
+JOINT_STATE, TRAJECTORY = (
+    "sensor_msgs/msg/JointState",
+    "trajectory_msgs/msg/JointTrajectory",
+)
 TEXT = "std_msgs/msg/String"
 
 
@@ -49,7 +67,9 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     index.mkdir(parents=True)
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "ros"))
     monkeypatch.chdir(tmp_path)
-    return lambda *packages: [(index / package).touch() for package in packages] and None
+    return lambda *packages: (
+        [(index / package).touch() for package in packages] and None
+    )
 
 
 def bag(topics: dict[str, str]) -> str:
@@ -59,15 +79,29 @@ def bag(topics: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize("installed", [(), OTHERS], ids=["alone", "with_others"])
-@pytest.mark.parametrize("name", [file.name.removesuffix(".launch.py") for file in FILES])
-def test_programs_parameters_files_and_topics_exist(name: str, installed: tuple[str, ...], install: Install) -> None:
+@pytest.mark.parametrize(
+    "name", [file.name.removesuffix(".launch.py") for file in FILES]
+)
+def test_programs_parameters_files_and_topics_exist(
+    name: str, installed: tuple[str, ...], install: Install
+) -> None:
     install(*installed)
     kinds = {"joint_states": JOINT_STATE, "robot_description": TEXT}
-    path = bag({f"{ns}/{topic}": kind for ns in ("", "/lab/arm") for topic, kind in kinds.items()})
+    path = bag(
+        {
+            f"{ns}/{topic}": kind
+            for ns in ("", "/lab/arm")
+            for topic, kind in kinds.items()
+        }
+    )
     declared = arguments_of(ROOT / "launch" / f"{name}.launch.py")
-    choices = CHOICES[name] | {key: values for key, values in VIEWING.items() if key in declared}
+    choices = CHOICES[name] | {
+        key: values for key, values in VIEWING.items() if key in declared
+    }
     for values in itertools.product(*choices.values()):
-        arguments = dict(zip(choices, values, strict=True)) | ({"bag": path} if name == "replay" else {})
+        arguments = dict(zip(choices, values, strict=True)) | (
+            {"bag": path} if name == "replay" else {}
+        )
         for node in launched(name, **arguments).nodes:
             _check(node)
 
@@ -90,7 +124,9 @@ def _check(node: Started) -> None:
 
 @pytest.mark.parametrize("robot", robot_names())
 def test_computed_torque_starts_plant_controller_and_trajectory(robot: str) -> None:
-    found = launched("computed_torque", robot=robot, namespace="lab/arm", law="pd", rate="250")
+    found = launched(
+        "computed_torque", robot=robot, namespace="lab/arm", law="pd", rate="250"
+    )
     robots = {
         "robot_description": robot_urdf(robot).read_text(encoding="utf-8"),
         "dynamics_file": str(dynamics_file(None, robot) or ""),
@@ -104,66 +140,137 @@ def test_computed_torque_starts_plant_controller_and_trajectory(robot: str) -> N
     for node in found.nodes:
         assert node.files == [str(ROOT / "config" / f"{robot}.yaml")]
         assert node.namespace == "/lab/arm" and node.ends
-        assert not any(new.startswith("/") for new in node.remappings.values()), "names keep to their namespace"
+        assert not any(new.startswith("/") for new in node.remappings.values()), (
+            "names keep to their namespace"
+        )
 
 
 def test_default_state_timeout_without_plant_and_one_clock() -> None:
     """Missing packages for RViz are reported; all other nodes start."""
     alone = launched("computed_torque", sim="False", rviz="true")
-    assert alone.programs == SIMULATED[1:] and "state_timeout" not in alone.nodes[0].parameters
-    assert len(alone.reported) == 2 and "robot_state_publisher" in alone.reported[0] and "rviz2" in alone.reported[1]
+    assert (
+        alone.programs == SIMULATED[1:]
+        and "state_timeout" not in alone.nodes[0].parameters
+    )
+    assert (
+        len(alone.reported) == 2
+        and "robot_state_publisher" in alone.reported[0]
+        and "rviz2" in alone.reported[1]
+    )
     plant, *others = launched("computed_torque", use_sim_time="True").nodes
     assert plant.given["publish_clock"] is True and "use_sim_time" not in plant.given
     assert [node.given["use_sim_time"] for node in others] == [True, True]
-    assert not any(node.given.get("publish_clock", False) for node in launched("two_arms").nodes)
+    assert not any(
+        node.given.get("publish_clock", False) for node in launched("two_arms").nodes
+    )
 
 
 def test_law_that_follows_no_trajectory() -> None:
-    with pytest.raises(RobotDynamicsError, match="gravity_compensation.*use_trajectory:=false"):
+    with pytest.raises(
+        RobotDynamicsError, match="gravity_compensation.*use_trajectory:=false"
+    ):
         launched("computed_torque", law="gravity_compensation")
-    assert launched("computed_torque", law="gravity_compensation", use_trajectory="false").programs == SIMULATED[:2]
+    assert (
+        launched(
+            "computed_torque", law="gravity_compensation", use_trajectory="false"
+        ).programs
+        == SIMULATED[:2]
+    )
 
 
 def test_topic_names_of_simulation_and_controller(install: Install) -> None:
     install("robot_state_publisher", "rviz2")
     commands = "/forward_effort_controller/commands"
-    given = {"effort_commands": commands, "use_sim_time": "true", "rviz": "true", "namespace": "lab"}
-    plant, publisher, rviz = launched("simulation", robot="scara", rate="1000", joint_states="states", **given).nodes
+    given = {
+        "effort_commands": commands,
+        "use_sim_time": "true",
+        "rviz": "true",
+        "namespace": "lab",
+    }
+    plant, publisher, rviz = launched(
+        "simulation", robot="scara", rate="1000", joint_states="states", **given
+    ).nodes
     assert plant.remappings == {"joint_states": "states", "effort_commands": commands}
     assert plant.given["publish_rate"] == 1000 and plant.given["publish_clock"] is True
     urdf = robot_urdf("scara")
-    assert publisher.given == {"robot_description": urdf.read_text(encoding="utf-8"), "use_sim_time": True}
+    assert publisher.given == {
+        "robot_description": urdf.read_text(encoding="utf-8"),
+        "use_sim_time": True,
+    }
     root = RobotModel.from_urdf_file(urdf).link_names[0]
-    assert rviz.arguments == ["--display-config", str(ROOT / "rviz" / "arm.rviz"), "--fixed-frame", root]
+    assert rviz.arguments == [
+        "--display-config",
+        str(ROOT / "rviz" / "arm.rviz"),
+        "--fixed-frame",
+        root,
+    ]
     for node in (publisher, rviz):
-        assert node.remappings == {"/tf": "tf", "/tf_static": "tf_static", "joint_states": "states"}
+        assert node.remappings == {
+            "/tf": "tf",
+            "/tf_static": "tf_static",
+            "joint_states": "states",
+        }
     # Whoever publishes robot_description publishes its transforms, too.
-    controller, rviz = launched("controller", robot_state_publisher="true", **given).nodes
-    assert (controller.program, controller.namespace, controller.files) == ("computed_torque_node", "/lab", [])
-    assert (controller.given["robot_description"], controller.given["update_rate"]) == ("", 0)
+    controller, rviz = launched(
+        "controller", robot_state_publisher="true", **given
+    ).nodes
+    assert (controller.program, controller.namespace, controller.files) == (
+        "computed_torque_node",
+        "/lab",
+        [],
+    )
+    assert (controller.given["robot_description"], controller.given["update_rate"]) == (
+        "",
+        0,
+    )
     goals = {"~/joint_trajectory": "computed_torque_node/joint_trajectory"}
-    assert controller.remappings == {"joint_states": "joint_states", "effort_commands": commands} | goals
+    assert (
+        controller.remappings
+        == {"joint_states": "joint_states", "effort_commands": commands} | goals
+    )
 
 
 def test_two_arms_have_namespaces_and_one_tf_tree(install: Install) -> None:
     install("robot_state_publisher", "tf2_ros", "rviz2")
-    given = {"left": "scara", "right": "planar_2r", "distance": "2.0", "law": "pd", "rate": "100"}
+    given = {
+        "left": "scara",
+        "right": "planar_2r",
+        "distance": "2.0",
+        "law": "pd",
+        "rate": "100",
+    }
     found = launched("two_arms", rviz="true", **given)
     for side, y in (("left", "1.0"), ("right", "-1.0")):
         mine = [node for node in found.nodes if node.namespace == f"/{side}"]
-        assert [node.program for node in mine] == [*SIMULATED, "robot_state_publisher", "static_transform_publisher"]
+        assert [node.program for node in mine] == [
+            *SIMULATED,
+            "robot_state_publisher",
+            "static_transform_publisher",
+        ]
         for node in (*mine[:2], mine[3]):
             assert f'robot name="{given[side]}"' in node.given["robot_description"]
         assert mine[0].given["publish_rate"] == 100 and mine[1].given["law"] == "pd"
-        assert mine[3].given["frame_prefix"] == f"{side}/" and "/tf" not in mine[3].remappings
+        assert (
+            mine[3].given["frame_prefix"] == f"{side}/"
+            and "/tf" not in mine[3].remappings
+        )
         root = RobotModel.from_urdf_file(robot_urdf(given[side])).link_names[0]
-        assert mine[4].arguments == ["--y", y, "--frame-id", "world", "--child-frame-id", f"{side}/{root}"]
+        assert mine[4].arguments == [
+            "--y",
+            y,
+            "--frame-id",
+            "world",
+            "--child-frame-id",
+            f"{side}/{root}",
+        ]
     assert len(found.nodes) == 11 and found.nodes[-1].program == "rviz2"
     with pytest.raises(RobotDynamicsError, match="distance:=nan"):
         launched("two_arms", distance="nan")
 
 
-def test_recorder_receives_all_topics_before_the_motion(install: Install, tmp_path: Path) -> None:
+def test_recorder_receives_all_topics_before_the_motion(
+    install: Install, tmp_path: Path
+) -> None:
     """This includes the namespace of an including launch file."""
     given = {"record": "my_bag", "namespace": "arm", "ros_namespace": "lab"}
     node = "/lab/arm/computed_torque_node"
@@ -171,23 +278,50 @@ def test_recorder_receives_all_topics_before_the_motion(install: Install, tmp_pa
     recorded += [f"{node}/joint_trajectory", f"{node}/command_states", "/diagnostics"]
     found = launched("computed_torque", **given)
     recorder = found.node("recorder_node")
-    assert recorder.given == {"output": str(tmp_path / "my_bag"), "topics": recorded, "report": "line"}
+    assert recorder.given == {
+        "output": str(tmp_path / "my_bag"),
+        "topics": recorded,
+        "report": "line",
+    }
     assert recorder.ends and {node.namespace for node in found.nodes} == {"/lab/arm"}
-    assert found.node("trajectory_node").given["listeners"] == ["computed_torque_node", "recorder"]
+    assert found.node("trajectory_node").given["listeners"] == [
+        "computed_torque_node",
+        "recorder",
+    ]
     install("ros2bag")
     found = launched("computed_torque", **given)
     recorded += ["/lab/arm/robot_description", f"{node}/configuration"]
     recorded += [f"{node}/emergency_stop", f"{node}/brakes_engaged"]
-    line = ["ros2", "bag", "record", "--output", str(tmp_path / "my_bag"), "--regex", f"^({'|'.join(recorded)})$"]
+    line = [
+        "ros2",
+        "bag",
+        "record",
+        "--output",
+        str(tmp_path / "my_bag"),
+        "--regex",
+        f"^({'|'.join(recorded)})$",
+    ]
     assert found.processes == [line]
-    assert found.node("trajectory_node").given["listeners"] == ["computed_torque_node", "rosbag2_recorder"]
+    assert found.node("trajectory_node").given["listeners"] == [
+        "computed_torque_node",
+        "rosbag2_recorder",
+    ]
 
 
 def test_bag_name_contains_time_or_side(tmp_path: Path) -> None:
-    output = Path(launched("simulation", record="true").node("recorder_node").given["output"])
+    output = Path(
+        launched("simulation", record="true").node("recorder_node").given["output"]
+    )
     assert output.parent == tmp_path and output.match("recording_20[0-9]*_[0-9]*")
-    recorders = [node for node in launched("two_arms", record="both").nodes if node.program == "recorder_node"]
-    assert [node.given["output"] for node in recorders] == [str(tmp_path / "both_left"), str(tmp_path / "both_right")]
+    recorders = [
+        node
+        for node in launched("two_arms", record="both").nodes
+        if node.program == "recorder_node"
+    ]
+    assert [node.given["output"] for node in recorders] == [
+        str(tmp_path / "both_left"),
+        str(tmp_path / "both_right"),
+    ]
 
 
 def test_replay_plays_inputs_and_records_inputs_and_commands(install: Install) -> None:
@@ -199,34 +333,62 @@ def test_replay_plays_inputs_and_records_inputs_and_commands(install: Install) -
     }
     answers = "/computed_torque_node/command_states"
     path = bag({**inputs, answers: JOINT_STATE, "/robot_description": TEXT})
-    found = launched("replay", bag=path, output="new", robot="panda", rate="2", law="pd")
+    found = launched(
+        "replay", bag=path, output="new", robot="panda", rate="2", law="pd"
+    )
     (player,), recorder = found.processes, found.node("recorder_node")
     assert _given(player, "topics") == list(inputs) and _given(player, "rate") == 2.0
     assert _given(player, "listeners") == ["computed_torque_node", "recorder"]
     recorded = [*inputs, answers, "/diagnostics"]
     assert recorder.given["topics"] == recorded and recorder.given["output"] == "new"
     controller = found.node("computed_torque_node")
-    assert (controller.given["law"], controller.given["state_timeout"]) == ("pd", float("inf")) and controller.ends
-    assert "/robot_description" in _given(launched("replay", bag=path).processes[0], "topics")
+    assert (controller.given["law"], controller.given["state_timeout"]) == (
+        "pd",
+        float("inf"),
+    ) and controller.ends
+    assert "/robot_description" in _given(
+        launched("replay", bag=path).processes[0], "topics"
+    )
     # ros2 bag play waits for nobody: it is started by an event, once the controller is active.
     install("ros2bag")
-    (recorder_line,) = launched("replay", bag=path, output="new", robot="panda").processes
-    assert recorder_line[2] == "record" and recorder_line[-1].startswith(f"^({'|'.join(recorded)}|")
+    (recorder_line,) = launched(
+        "replay", bag=path, output="new", robot="panda"
+    ).processes
+    assert recorder_line[2] == "record" and recorder_line[-1].startswith(
+        f"^({'|'.join(recorded)}|"
+    )
 
 
-def test_further_emergency_stops_are_recorded_and_replayed(install: Install, tmp_path: Path) -> None:
+def test_further_emergency_stops_are_recorded_and_replayed(
+    install: Install, tmp_path: Path
+) -> None:
     """The recorder finds them in ~/configuration, ros2 bag in the parameter file, and a replay in the bag."""
     stops = {"emergency_stop_topics": ["/cell/panel"]}
     file = tmp_path / "stops.yaml"
-    file.write_text(yaml.safe_dump({"/**": {"ros__parameters": stops}}), encoding="utf-8")
+    file.write_text(
+        yaml.safe_dump({"/**": {"ros__parameters": stops}}), encoding="utf-8"
+    )
     node = "/computed_torque_node"
-    with BagWriter("bag", {"/joint_states": JOINT_STATE, "/cell/panel": BOOL, f"{node}/configuration": TEXT}) as writer:
-        writer.write(f"{node}/configuration", 0, text_message(Configuration("1", "", "", stops).text()))
+    with BagWriter(
+        "bag",
+        {
+            "/joint_states": JOINT_STATE,
+            "/cell/panel": BOOL,
+            f"{node}/configuration": TEXT,
+        },
+    ) as writer:
+        writer.write(
+            f"{node}/configuration",
+            0,
+            text_message(Configuration("1", "", "", stops).text()),
+        )
     found = launched("replay", bag="bag", robot="panda")
     assert "/cell/panel" in _given(found.processes[0], "topics")
     assert found.node("computed_torque_node").given.items() >= stops.items()
     install("ros2bag")
-    (line,) = launched("computed_torque", record="my_bag", params_file=str(file)).processes
+    (line,) = launched(
+        "computed_torque", record="my_bag", params_file=str(file)
+    ).processes
     assert line[-1].endswith("|/cell/panel)$")
 
 
@@ -236,9 +398,16 @@ def _given(line: list[str], name: str) -> Any:
 
 
 def test_replay_renames_topics_of_the_bag() -> None:
-    path = bag({"/lab/arm/js": JOINT_STATE, "/arm_controller/joint_trajectory": TRAJECTORY})
-    given = {"joint_states": "js", "joint_trajectory": "/arm_controller/joint_trajectory"}
-    (line,) = launched("replay", bag=path, robot="panda", namespace="arm", ros_namespace="lab", **given).processes
+    path = bag(
+        {"/lab/arm/js": JOINT_STATE, "/arm_controller/joint_trajectory": TRAJECTORY}
+    )
+    given = {
+        "joint_states": "js",
+        "joint_trajectory": "/arm_controller/joint_trajectory",
+    }
+    (line,) = launched(
+        "replay", bag=path, robot="panda", namespace="arm", ros_namespace="lab", **given
+    ).processes
     assert [line[k + 1] for k, part in enumerate(line) if part == "-r"] == [
         "/lab/arm/js:=/lab/arm/joint_states",
         "/arm_controller/joint_trajectory:=/lab/arm/computed_torque_node/joint_trajectory",
@@ -255,20 +424,34 @@ def test_replay_renames_topics_of_the_bag() -> None:
         ("/joint_states", {"robot": "panda", "bag": "nowhere"}, "nowhere"),
     ],
 )
-def test_replay_reports_missing_topics(topic: str, arguments: dict[str, str], culprit: str) -> None:
+def test_replay_reports_missing_topics(
+    topic: str, arguments: dict[str, str], culprit: str
+) -> None:
     path = bag({topic: JOINT_STATE})
     with pytest.raises(RobotDynamicsError, match=culprit):
         launched("replay", **{"bag": path, **arguments})
 
 
 def test_params_file_overrides_other_parameters(tmp_path: Path) -> None:
-    Path("mine.urdf").write_text(robot_urdf("scara").read_text(encoding="utf-8"), encoding="utf-8")
-    Path("mine.yaml").write_text("/**: {ros__parameters: {law: pd, trajectory: {move_time: 1.0}}}", encoding="utf-8")
+    Path("mine.urdf").write_text(
+        robot_urdf("scara").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    Path("mine.yaml").write_text(
+        "/**: {ros__parameters: {law: pd, trajectory: {move_time: 1.0}}}",
+        encoding="utf-8",
+    )
     Path("friction.yaml").write_text("{}", encoding="utf-8")
-    given = {"urdf": "mine.urdf", "params_file": "mine.yaml", "dynamics_file": "friction.yaml"}
+    given = {
+        "urdf": "mine.urdf",
+        "params_file": "mine.yaml",
+        "dynamics_file": "friction.yaml",
+    }
     for node in launched("computed_torque", **given).nodes:
         assert node.files == [str(tmp_path / "mine.yaml")]
-        assert (node.parameters["law"], node.parameters["trajectory.move_time"]) == ("pd", 1.0)
+        assert (node.parameters["law"], node.parameters["trajectory.move_time"]) == (
+            "pd",
+            1.0,
+        )
         if node.program != "trajectory_node":
             assert 'robot name="scara"' in node.given["robot_description"]
             assert node.given["dynamics_file"] == str(tmp_path / "friction.yaml")
@@ -277,7 +460,11 @@ def test_params_file_overrides_other_parameters(tmp_path: Path) -> None:
 def test_own_xacro_file_with_its_arguments() -> None:
     pytest.importorskip("xacro")
     start = '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="$(arg name)"><xacro:arg name="name" default="a"/>'
-    urdf = re.sub('<robot name="scara"[^>]*>', start, robot_urdf("scara").read_text(encoding="utf-8"))
+    urdf = re.sub(
+        '<robot name="scara"[^>]*>',
+        start,
+        robot_urdf("scara").read_text(encoding="utf-8"),
+    )
     Path("mine.urdf.xacro").write_text(urdf, encoding="utf-8")
     found = launched("simulation", urdf="mine.urdf.xacro", xacro_args="name:=third")
     assert 'name="third"' in found.node("simulation_node").given["robot_description"]
@@ -294,25 +481,37 @@ def test_own_xacro_file_with_its_arguments() -> None:
         ("dynamics_file", None),
     ],
 )
-def test_missing_or_invalid_file_is_reported_before_the_start(argument: str, content: str | None) -> None:
+def test_missing_or_invalid_file_is_reported_before_the_start(
+    argument: str, content: str | None
+) -> None:
     if content is not None:
         Path("given.file").write_text(content, encoding="utf-8")
     with pytest.raises(RobotDynamicsError, match="given.file"):
         launched("computed_torque", **{argument: "given.file"})
 
 
-@pytest.mark.parametrize(("file", "namespaces"), [("arm.rviz", [""]), ("two_arms.rviz", ["left/", "right/"])])
-def test_rviz_displays_use_relative_topic_names(file: str, namespaces: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("file", "namespaces"), [("arm.rviz", [""]), ("two_arms.rviz", ["left/", "right/"])]
+)
+def test_rviz_displays_use_relative_topic_names(
+    file: str, namespaces: list[str]
+) -> None:
     kinds = {"Effort": "JointState", "RobotModel": "String", "Wrench": "WrenchStamped"}
     there = {"robot_description": "String"}
     for program in SIMULATED[:2]:
         there |= topics(program, "publisher") | topics(program, "subscription")
-    published = {namespace + name: kind for namespace in namespaces for name, kind in there.items()}
+    published = {
+        namespace + name: kind
+        for namespace in namespaces
+        for name, kind in there.items()
+    }
     document = yaml.safe_load((ROOT / "rviz" / file).read_text(encoding="utf-8"))
     models = set()
     for display in document["Visualization Manager"]["Displays"]:
         kind = display["Class"].partition("/")[2]
-        if name := display.get("Topic", display.get("Description Topic", {"Value": ""}))["Value"]:
+        if name := display.get(
+            "Topic", display.get("Description Topic", {"Value": ""})
+        )["Value"]:
             assert published[name] == kinds[kind], name
             models |= {name} if kind == "RobotModel" else set()
     assert models == {f"{namespace}robot_description" for namespace in namespaces}

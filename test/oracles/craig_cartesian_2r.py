@@ -22,20 +22,31 @@ def velocity_terms(p: Parameters, q: Array, qd: Array) -> Array:
     vx = (
         -(p.m2 * p.l1 * c2 + p.m2 * p.l2) * qd[0] ** 2
         - p.m2 * p.l2 * qd[1] ** 2
-        - (2 * p.m2 * p.l2 + p.m2 * p.l1 * c2 + p.m1 * p.l1 * c2 / s2**2) * qd[0] * qd[1]
+        - (2 * p.m2 * p.l2 + p.m2 * p.l1 * c2 + p.m1 * p.l1 * c2 / s2**2)
+        * qd[0]
+        * qd[1]
     )
-    return np.array([vx, p.m2 * p.l1 * s2 * qd[0] ** 2 + p.m2 * p.l1 * s2 * qd[0] * qd[1]])
+    return np.array(
+        [vx, p.m2 * p.l1 * s2 * qd[0] ** 2 + p.m2 * p.l1 * s2 * qd[0] * qd[1]]
+    )
 
 
 def gravity(p: Parameters, q: Array) -> Array:
     """Craig (6.103), Gx, N."""
-    c1, s2, s12, c12 = np.cos(q[0]), np.sin(q[1]), np.sin(q[0] + q[1]), np.cos(q[0] + q[1])
+    c1, s2, s12, c12 = (
+        np.cos(q[0]),
+        np.sin(q[1]),
+        np.sin(q[0] + q[1]),
+        np.cos(q[0] + q[1]),
+    )
     return np.array([p.m1 * p.g * c1 / s2 + p.m2 * p.g * s12, p.m2 * p.g * c12])
 
 
 def jacobian_rate(p: Parameters, q: Array, qd: Array) -> Array:
     """Craig (6.102), m/s."""
-    return np.array([[p.l1 * np.cos(q[1]) * qd[1], 0.0], [-p.l1 * np.sin(q[1]) * qd[1], 0.0]])
+    return np.array(
+        [[p.l1 * np.cos(q[1]) * qd[1], 0.0], [-p.l1 * np.sin(q[1]) * qd[1], 0.0]]
+    )
 
 
 def coriolis_and_centrifugal(p: Parameters, q: Array) -> tuple[Array, Array]:
@@ -45,4 +56,6 @@ def coriolis_and_centrifugal(p: Parameters, q: Array) -> tuple[Array, Array]:
     """
     s2, c2 = np.sin(q[1]), np.cos(q[1])
     h = p.m2 * p.l1 * p.l2 * s2
-    return np.array([[-p.m1 * p.l1**2 * c2 / s2 - h], [h]]), np.array([[0.0, -h], [h, 0.0]])
+    return np.array([[-p.m1 * p.l1**2 * c2 / s2 - h], [h]]), np.array(
+        [[0.0, -h], [h, 0.0]]
+    )

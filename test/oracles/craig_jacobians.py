@@ -12,7 +12,9 @@ from oracles.lagrange import Array
 
 # Exercise 5.11: frame B seen from A, velocity of A; the answer is R^T (v + w x p), R^T w, worked out by hand:
 # w x p = (7.07, -7.07, -14.14).
-EXERCISE_5_11_POSE = np.array([[0.866, -0.5, 0, 10.0], [0.5, 0.866, 0, 0], [0, 0, 1, 5.0], [0, 0, 0, 1]])
+EXERCISE_5_11_POSE = np.array(
+    [[0.866, -0.5, 0, 10.0], [0.5, 0.866, 0, 0], [0, 0, 1, 5.0], [0, 0, 0, 1]]
+)
 EXERCISE_5_11_VELOCITY = np.array([0.0, 2.0, -3.0, 1.414, 1.414, 0.0])
 EXERCISE_5_11_ANSWER = np.array([3.58778, -7.92575, -17.14, 1.931560, 0.517560, 0.0])
 
@@ -39,8 +41,16 @@ def link_velocities(l1: float, l2: float, q: Array, qd: Array) -> tuple[Array, A
 
 def end_velocity(l1: float, l2: float, q: Array, qd: Array) -> Array:
     """(5.57): of the origin of {3}, in the axes of {0}, (3,)."""
-    s1, c1, s12, c12, w = np.sin(q[0]), np.cos(q[0]), np.sin(q[0] + q[1]), np.cos(q[0] + q[1]), qd[0] + qd[1]
-    return np.array([-l1 * s1 * qd[0] - l2 * s12 * w, l1 * c1 * qd[0] + l2 * c12 * w, 0.0])
+    s1, c1, s12, c12, w = (
+        np.sin(q[0]),
+        np.cos(q[0]),
+        np.sin(q[0] + q[1]),
+        np.cos(q[0] + q[1]),
+        qd[0] + qd[1],
+    )
+    return np.array(
+        [-l1 * s1 * qd[0] - l2 * s12 * w, l1 * c1 * qd[0] + l2 * c12 * w, 0.0]
+    )
 
 
 def jacobian_in_end_frame(l1: float, l2: float, q: Array) -> Array:
@@ -51,7 +61,12 @@ def jacobian_in_end_frame(l1: float, l2: float, q: Array) -> Array:
 
 def jacobian_in_base_axes(l1: float, l2: float, q: Array) -> Array:
     """(5.67)."""
-    s1, c1, s12, c12 = np.sin(q[0]), np.cos(q[0]), np.sin(q[0] + q[1]), np.cos(q[0] + q[1])
+    s1, c1, s12, c12 = (
+        np.sin(q[0]),
+        np.cos(q[0]),
+        np.sin(q[0] + q[1]),
+        np.cos(q[0] + q[1]),
+    )
     return np.array([[-l1 * s1 - l2 * s12, -l2 * s12], [l1 * c1 + l2 * c12, l2 * c12]])
 
 
@@ -62,7 +77,12 @@ def determinant(l1: float, l2: float, q: Array) -> float:
 
 def inverse_jacobian(l1: float, l2: float, q: Array) -> Array:
     """(5.74), for the axes of {0}."""
-    s1, c1, s12, c12 = np.sin(q[0]), np.cos(q[0]), np.sin(q[0] + q[1]), np.cos(q[0] + q[1])
+    s1, c1, s12, c12 = (
+        np.sin(q[0]),
+        np.cos(q[0]),
+        np.sin(q[0] + q[1]),
+        np.cos(q[0] + q[1]),
+    )
     rows = [[l2 * c12, l2 * s12], [-l1 * c1 - l2 * c12, -l1 * s1 - l2 * s12]]
     return np.array(rows) / (l1 * l2 * np.sin(q[1]))
 
@@ -82,8 +102,13 @@ def static_torques(l1: float, l2: float, q: Array, force: ArrayLike) -> Array:
 def three_link_jacobian(q: Array) -> Array:
     """Exercise 5 for MATLAB: x', y', phi' of {H} of the planar three-link arm, in the axes of {0}."""
     a = np.cumsum(q)
-    along = np.array([[-np.sin(a[k]), np.cos(a[k])] for k in range(3)]) * np.array(THREE_LINK_LENGTHS)[:, None]
-    return np.vstack([np.array([along[k:].sum(axis=0) for k in range(3)]).T, np.ones(3)])
+    along = (
+        np.array([[-np.sin(a[k]), np.cos(a[k])] for k in range(3)])
+        * np.array(THREE_LINK_LENGTHS)[:, None]
+    )
+    return np.vstack(
+        [np.array([along[k:].sum(axis=0) for k in range(3)]).T, np.ones(3)]
+    )
 
 
 def three_link_determinant(q: Array) -> float:

@@ -27,7 +27,9 @@ class Parameters:
 
 def mass_matrix(p: Parameters, q: Array) -> Array:
     """Craig example 6.5, M(theta) below (6.89)."""
-    return np.array([[p.m1 * p.l1**2 + p.izz1 + p.izz2 + p.m2 * q[1] ** 2, 0.0], [0.0, p.m2]])
+    return np.array(
+        [[p.m1 * p.l1**2 + p.izz1 + p.izz2 + p.m2 * q[1] ** 2, 0.0], [0.0, p.m2]]
+    )
 
 
 def velocity_terms(p: Parameters, q: Array, qd: Array) -> Array:
@@ -37,7 +39,9 @@ def velocity_terms(p: Parameters, q: Array, qd: Array) -> Array:
 
 def gravity(p: Parameters, q: Array) -> Array:
     """Craig example 6.5, G below (6.89)."""
-    return np.array([(p.m1 * p.l1 + p.m2 * q[1]) * p.g * np.cos(q[0]), p.m2 * p.g * np.sin(q[0])])
+    return np.array(
+        [(p.m1 * p.l1 + p.m2 * q[1]) * p.g * np.cos(q[0]), p.m2 * p.g * np.sin(q[0])]
+    )
 
 
 def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
@@ -47,14 +51,20 @@ def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
         + 2 * p.m2 * q[1] * qd[0] * qd[1]
         + (p.m1 * p.l1 + p.m2 * q[1]) * p.g * np.cos(q[0])
     )
-    return np.array([tau1, p.m2 * qdd[1] - p.m2 * q[1] * qd[0] ** 2 + p.m2 * p.g * np.sin(q[0])])
+    return np.array(
+        [tau1, p.m2 * qdd[1] - p.m2 * q[1] * qd[0] ** 2 + p.m2 * p.g * np.sin(q[0])]
+    )
 
 
 def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """K from the velocity of each centre in the plane, J."""
     vx = qd[1] * np.cos(q[0]) - q[1] * np.sin(q[0]) * qd[0]
     vy = qd[1] * np.sin(q[0]) + q[1] * np.cos(q[0]) * qd[0]
-    return complex(p.m1 * (p.l1 * qd[0]) ** 2 / 2 + p.m2 * (vx**2 + vy**2) / 2 + (p.izz1 + p.izz2) * qd[0] ** 2 / 2)
+    return complex(
+        p.m1 * (p.l1 * qd[0]) ** 2 / 2
+        + p.m2 * (vx**2 + vy**2) / 2
+        + (p.izz1 + p.izz2) * qd[0] ** 2 / 2
+    )
 
 
 def potential_energy(p: Parameters, q: Complex) -> complex:

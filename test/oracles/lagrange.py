@@ -30,7 +30,9 @@ def mass_matrix(kinetic: Kinetic, q: Complex) -> Complex:
     return m
 
 
-def torque(kinetic: Kinetic, potential: Potential, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+def torque(
+    kinetic: Kinetic, potential: Potential, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+) -> Array:
     """Generalized forces (n,) of the motion q, qd, qdd.
 
     Tau_k = M_kj qdd_j + dM_kj/dt qd_j - dK/dq_k + dU/dq_k.

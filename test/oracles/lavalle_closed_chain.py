@@ -30,10 +30,14 @@ def knife_edge(slope: float, rate: float, g: float, t: Array) -> Array:
     sin(theta) xd - cos(theta) yd = 0, theta = rate t; x, y (times, 2): a cycloid that never goes down.
     """
     size = g * np.sin(slope) / (2 * rate**2)
-    return np.column_stack([size * np.sin(rate * t) ** 2, size * (rate * t - np.sin(2 * rate * t) / 2)])
+    return np.column_stack(
+        [size * np.sin(rate * t) ** 2, size * (rate * t - np.sin(2 * rate * t) / 2)]
+    )
 
 
-def five_bar_force(p: spong_five_bar.Parameters, q: Array, qd: Array, qdd: Array) -> Array:
+def five_bar_force(
+    p: spong_five_bar.Parameters, q: Array, qd: Array, qdd: Array
+) -> Array:
     """Force (2,) on link 3 from link 4 of Spong's five-bar where they meet, N, by the moments of both links.
 
     Each about its hinge on link 2 or 1: I alpha + (c - hinge) x m (a_c - g) = (tip - hinge) x force, with
@@ -50,4 +54,6 @@ def five_bar_force(p: spong_five_bar.Parameters, q: Array, qd: Array, qdd: Array
         p.i3 * qdd[0] + (turn @ (p.lc3 * along[0])) @ three,
         -p.i4 * qdd[1] - (turn @ (-p.lc4 * along[1])) @ four,
     ]
-    return np.linalg.solve([turn @ (p.l1 * along[0]), turn @ (p.l2 * along[1])], moments)
+    return np.linalg.solve(
+        [turn @ (p.l1 * along[0]), turn @ (p.l2 * along[1])], moments
+    )

@@ -30,7 +30,9 @@ class Parameters:
 def mass_matrix(p: Parameters, q: Array) -> Array:
     """(13.156), kg m^2."""
     c2 = np.cos(q[1])
-    m11 = p.i1 + p.m1 * p.l1**2 + p.i2 + p.m2 * (p.d1**2 + p.l2**2 + 2 * p.d1 * p.l2 * c2)
+    m11 = (
+        p.i1 + p.m1 * p.l1**2 + p.i2 + p.m2 * (p.d1**2 + p.l2**2 + 2 * p.d1 * p.l2 * c2)
+    )
     m12 = p.i2 + p.m2 * (p.l2**2 + p.d1 * p.l2 * c2)
     return np.array([[m11, m12], [m12, p.i2 + p.m2 * p.l2**2]])
 
@@ -58,7 +60,11 @@ def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     w = qd[0] + qd[1]
     px = -p.d1 * np.sin(q[0]) * qd[0] - p.l2 * np.sin(q[0] + q[1]) * w
     py = p.d1 * np.cos(q[0]) * qd[0] + p.l2 * np.cos(q[0] + q[1]) * w
-    return (p.m1 * p.l1**2 + p.i1) * qd[0] ** 2 / 2 + p.m2 * (px**2 + py**2) / 2 + p.i2 * w**2 / 2
+    return (
+        (p.m1 * p.l1**2 + p.i1) * qd[0] ** 2 / 2
+        + p.m2 * (px**2 + py**2) / 2
+        + p.i2 * w**2 / 2
+    )
 
 
 def potential_energy(p: Parameters, q: Complex) -> complex:

@@ -25,18 +25,24 @@ def mass_matrix(p: Parameters, q: Array) -> Array:
 def velocity_terms(p: Parameters, q: Array, qd: Array) -> Array:
     """Vx = J^-T (V - M J^-1 dJ/dt qd), p. 37."""
     turning = p.m1 * p.l1**2 + p.izz1 + p.izz2
-    return np.array([-p.m2 * q[1] * qd[0] ** 2, (p.m2 - turning / q[1] ** 2) * qd[0] * qd[1]])
+    return np.array(
+        [-p.m2 * q[1] * qd[0] ** 2, (p.m2 - turning / q[1] ** 2) * qd[0] * qd[1]]
+    )
 
 
 def gravity(p: Parameters, q: Array) -> Array:
     """Gx = J^-T G, p. 37."""
-    return np.array([p.m2 * p.g * np.sin(q[0]), (p.m1 * p.l1 / q[1] + p.m2) * p.g * np.cos(q[0])])
+    return np.array(
+        [p.m2 * p.g * np.sin(q[0]), (p.m1 * p.l1 / q[1] + p.m2) * p.g * np.cos(q[0])]
+    )
 
 
 def coriolis_and_centrifugal(p: Parameters, q: Array) -> tuple[Array, Array]:
     """Bx (2, 1) and Cx (2, 2) of J^T Vx, p. 40."""
     turning = p.m1 * p.l1**2 + p.izz1 + p.izz2
-    return np.array([[p.m2 * q[1] - turning / q[1]], [0.0]]), np.array([[0.0, 0.0], [-p.m2 * q[1], 0.0]])
+    return np.array([[p.m2 * q[1] - turning / q[1]], [0.0]]), np.array(
+        [[0.0, 0.0], [-p.m2 * q[1], 0.0]]
+    )
 
 
 def rr_torque_of_velocity(p: craig_planar_2r.Parameters, q: Array, qd: Array) -> Array:

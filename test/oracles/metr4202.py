@@ -34,7 +34,12 @@ class Parameters:
 def inverse_jacobian(q: Array) -> Array:
     """Q.1b: rates of the joints by the velocity of the tool point, for ``metr4202_statics.LENGTHS``."""
     l1, l2 = LENGTHS
-    s1, c1, s12, c12 = np.sin(q[0]), np.cos(q[0]), np.sin(q[0] + q[1]), np.cos(q[0] + q[1])
+    s1, c1, s12, c12 = (
+        np.sin(q[0]),
+        np.cos(q[0]),
+        np.sin(q[0] + q[1]),
+        np.cos(q[0] + q[1]),
+    )
     rows = [[l2 * c12, l2 * s12], [-l1 * c1 - l2 * c12, -l1 * s1 - l2 * s12]]
     return np.array(rows) / (l1 * l2 * np.sin(q[1]))
 
@@ -43,7 +48,13 @@ def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """Q.3, step 2, J."""
     c2 = np.cos(q[1])
     k: complex = (
-        qd[0] ** 2 * (p.m1 * p.l1**2 / 6 + p.m2 * p.l2**2 / 6 + p.m2 * p.l1**2 / 2 + p.m2 * p.l1 * p.l2 * c2 / 2)
+        qd[0] ** 2
+        * (
+            p.m1 * p.l1**2 / 6
+            + p.m2 * p.l2**2 / 6
+            + p.m2 * p.l1**2 / 2
+            + p.m2 * p.l1 * p.l2 * c2 / 2
+        )
         + qd[1] ** 2 * p.m2 * p.l2**2 / 6
         + qd[0] * qd[1] * (p.m2 * p.l2**2 / 3 + p.m2 * p.l1 * p.l2 * c2 / 2)
     )
@@ -63,12 +74,23 @@ def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     coupling = p.m2 * p.l2**2 / 3 + p.m2 * p.l1 * p.l2 * c2 / 2
     h = p.m2 * p.l1 * p.l2 * s2
     tau1 = (
-        (p.m1 * p.l1**2 / 3 + p.m2 * p.l1**2 + p.m2 * p.l2**2 / 3 + p.m2 * p.l1 * p.l2 * c2) * qdd[0]
+        (
+            p.m1 * p.l1**2 / 3
+            + p.m2 * p.l1**2
+            + p.m2 * p.l2**2 / 3
+            + p.m2 * p.l1 * p.l2 * c2
+        )
+        * qdd[0]
         + coupling * qdd[1]
         - h * qd[0] * qd[1]
         - h / 2 * qd[1] ** 2
         + (p.m1 / 2 + p.m2) * p.g * p.l1 * c1
         + p.m2 * p.g * p.l2 * c12 / 2
     )
-    tau2 = coupling * qdd[0] + p.m2 * p.l2**2 / 3 * qdd[1] + h / 2 * qd[0] ** 2 + p.m2 * p.g * p.l2 * c12 / 2
+    tau2 = (
+        coupling * qdd[0]
+        + p.m2 * p.l2**2 / 3 * qdd[1]
+        + h / 2 * qd[0] ** 2
+        + p.m2 * p.g * p.l2 * c12 / 2
+    )
     return np.array([tau1, tau2])

@@ -26,7 +26,9 @@ def coefficients(m: Array, c: Array, inertia: Array) -> list[tuple[str, float, f
 
     def j(link: int, axes: str) -> float:
         arm = c[link - 1]
-        about_origin = inertia[link - 1] + m[link - 1] * (arm @ arm * np.eye(3) - np.outer(arm, arm))
+        about_origin = inertia[link - 1] + m[link - 1] * (
+            arm @ arm * np.eye(3) - np.outer(arm, arm)
+        )
         return float(about_origin[AXES.index(axes[0]), AXES.index(axes[1])])
 
     def mc(link: int, axis: str) -> float:
@@ -35,7 +37,12 @@ def coefficients(m: Array, c: Array, inertia: Array) -> list[tuple[str, float, f
     def mass(link: int) -> float:
         return float(m[link - 1])
 
-    return _shoulder(j, mc, mass) + _elbow(j, mc, mass) + _wrist(j, mc, mass) + _moments(mc, mass)
+    return (
+        _shoulder(j, mc, mass)
+        + _elbow(j, mc, mass)
+        + _wrist(j, mc, mass)
+        + _moments(mc, mass)
+    )
 
 
 Inertia = Callable[[int, str], float]
@@ -50,12 +57,20 @@ def _shoulder(j: Inertia, mc: Inertia, mass: Mass) -> list[tuple[str, float, flo
     beyond = D3**2 * mass(3) + 2 * D3 * mc(3, "z") + (D3**2 + A4**2) * _from(mass, 4)
     return [
         ("J2yy + J1zz", 0.0373, j(2, "yy") + j(1, "zz")),
-        ("J2xx - J2yy + J3yy + ...", 0.9896, j(2, "xx") - j(2, "yy") + j(3, "yy") + beyond),
+        (
+            "J2xx - J2yy + J3yy + ...",
+            0.9896,
+            j(2, "xx") - j(2, "yy") + j(3, "yy") + beyond,
+        ),
         ("J2xy", -0.0040, j(2, "xy")),
         ("J2xz", 0.0103, j(2, "xz")),
         ("J2yz", 0.0008, j(2, "yz")),
         ("J3yy + J2zz + ...", 1.0358, j(3, "yy") + j(2, "zz") + beyond),
-        ("J3xx - J3yy + J4yy - ...", 0.0116, j(3, "xx") - j(3, "yy") + j(4, "yy") - A4**2 * mass(4)),
+        (
+            "J3xx - J3yy + J4yy - ...",
+            0.0116,
+            j(3, "xx") - j(3, "yy") + j(4, "yy") - A4**2 * mass(4),
+        ),
         ("J3xz", -0.0055, j(3, "xz")),
         ("J3yz", -0.0044, j(3, "yz")),
     ]
@@ -64,12 +79,24 @@ def _shoulder(j: Inertia, mc: Inertia, mass: Mass) -> list[tuple[str, float, flo
 def _elbow(j: Inertia, mc: Inertia, mass: Mass) -> list[tuple[str, float, float]]:
     past, along = _from(mass, 5), 2 * D5 * mc(5, "z")
     return [
-        ("J4yy + J3zz + ...", 0.1245, j(4, "yy") + j(3, "zz") + A4**2 * mass(4) + 2 * A4**2 * past),
-        ("J4xx - J4yy + ...", 0.5408, j(4, "xx") - j(4, "yy") + j(5, "yy") + along + (D5**2 - A4**2) * past),
+        (
+            "J4yy + J3zz + ...",
+            0.1245,
+            j(4, "yy") + j(3, "zz") + A4**2 * mass(4) + 2 * A4**2 * past,
+        ),
+        (
+            "J4xx - J4yy + ...",
+            0.5408,
+            j(4, "xx") - j(4, "yy") + j(5, "yy") + along + (D5**2 - A4**2) * past,
+        ),
         ("J4xy + ...", 0.1388, j(4, "xy") + A4 * D5 * past + A4 * mc(5, "z")),
         ("J4xz", 0.0039, j(4, "xz")),
         ("J4yz", -0.0016, j(4, "yz")),
-        ("J5yy + J4zz + ...", 0.6325, j(5, "yy") + j(4, "zz") + (D5**2 + A4**2) * past + along),
+        (
+            "J5yy + J4zz + ...",
+            0.6325,
+            j(5, "yy") + j(4, "zz") + (D5**2 + A4**2) * past + along,
+        ),
         ("J5xy", -0.0015, j(5, "xy")),
         ("J5xz", -0.0046, j(5, "xz")),
         ("J5yz", 0.0022, j(5, "yz")),
@@ -78,7 +105,11 @@ def _elbow(j: Inertia, mc: Inertia, mass: Mass) -> list[tuple[str, float, float]
 
 def _wrist(j: Inertia, mc: Inertia, mass: Mass) -> list[tuple[str, float, float]]:
     return [
-        ("J6xx - J6yy + J7yy - ...", -0.0009, j(6, "xx") - j(6, "yy") + j(7, "yy") - A7**2 * mass(7)),
+        (
+            "J6xx - J6yy + J7yy - ...",
+            -0.0009,
+            j(6, "xx") - j(6, "yy") + j(7, "yy") - A7**2 * mass(7),
+        ),
         ("J6xy + ...", 0.0055, j(6, "xy") + A7 * mc(7, "z")),
         ("J7yy + J6zz + ...", 0.0304, j(7, "yy") + j(6, "zz") + A7**2 * mass(7)),
         ("J7xx - J7yy", 0.0024, j(7, "xx") - j(7, "yy")),

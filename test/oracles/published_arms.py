@@ -36,29 +36,43 @@ class DhArm:
         here = _turn_z(self.base[1]) @ _shift(0.0, self.base[0])
         out = []
         for a, alpha, d, angle in zip(self.a, self.alpha, self.d, q, strict=True):
-            along_z, along_x = _turn_z(angle) @ _shift(0.0, d), _shift(a, 0.0) @ _turn_x(alpha)
+            along_z, along_x = (
+                _turn_z(angle) @ _shift(0.0, d),
+                _shift(a, 0.0) @ _turn_x(alpha),
+            )
             here = here @ (along_x @ along_z if self.craig else along_z @ along_x)
             out.append(here)
         return out
 
     def potential(self, q: NDArray[np.generic], g: float = 9.81) -> complex:
         """Energy in gravity along -z of the root frame, J."""
-        points = [f @ np.array([*c, 1.0]) for f, c in zip(self.frames(q), self.coms, strict=True)]
-        return complex(sum(m * g * p[2] for m, p in zip(self.masses, points, strict=True)))
+        points = [
+            f @ np.array([*c, 1.0])
+            for f, c in zip(self.frames(q), self.coms, strict=True)
+        ]
+        return complex(
+            sum(m * g * p[2] for m, p in zip(self.masses, points, strict=True))
+        )
 
     def gravity_torque(self, q: Array) -> Array:
         """Gradient of the potential energy, by complex steps: exact to rounding."""
-        return np.array([self.potential(q + 1e-30j * e).imag / 1e-30 for e in np.eye(len(q))])
+        return np.array(
+            [self.potential(q + 1e-30j * e).imag / 1e-30 for e in np.eye(len(q))]
+        )
 
 
 def _turn_z(angle: complex) -> Complex:
     c, s = np.cos(angle), np.sin(angle)
-    return np.array([[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], dtype=np.complex128)
+    return np.array(
+        [[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], dtype=np.complex128
+    )
 
 
 def _turn_x(angle: float) -> Complex:
     c, s = np.cos(angle), np.sin(angle)
-    return np.array([[1, 0, 0, 0], [0, c, -s, 0], [0, s, c, 0], [0, 0, 0, 1]], dtype=np.complex128)
+    return np.array(
+        [[1, 0, 0, 0], [0, c, -s, 0], [0, s, c, 0], [0, 0, 0, 1]], dtype=np.complex128
+    )
 
 
 def _shift(x: float, z: float) -> Complex:
@@ -100,5 +114,12 @@ PUMA560 = DhArm(
     d=[0, 0, 0.15005, 0.4318, 0, 0],
     base=(26.45 * 0.0254, 0.0),
     masses=(0.0, 17.4, 4.8, 0.82, 0.34, 0.09),
-    coms=((0, 0, 0), (-0.3638, 0.006, 0.2275), (-0.0203, -0.0141, 0.07), (0, 0.019, 0), (0, 0, 0), (0, 0, 0.032)),
+    coms=(
+        (0, 0, 0),
+        (-0.3638, 0.006, 0.2275),
+        (-0.0203, -0.0141, 0.07),
+        (0, 0.019, 0),
+        (0, 0, 0),
+        (0, 0, 0.032),
+    ),
 )

@@ -26,7 +26,14 @@ JM = np.array([200e-6, 200e-6, 200e-6, 33e-6, 33e-6, 33e-6])
 G = np.array([-62.6111, 107.815, -53.7063, 76.0364, 71.923, 76.686])
 B = np.array([1.48e-3, 0.817e-3, 1.38e-3, 71.2e-6, 82.6e-6, 36.7e-6])
 TC = np.array(
-    [[0.395, -0.435], [0.126, -0.071], [0.132, -0.105], [11.2e-3, -16.9e-3], [9.26e-3, -14.5e-3], [3.96e-3, -10.5e-3]]
+    [
+        [0.395, -0.435],
+        [0.126, -0.071],
+        [0.132, -0.105],
+        [11.2e-3, -16.9e-3],
+        [9.26e-3, -14.5e-3],
+        [3.96e-3, -10.5e-3],
+    ]
 )
 #: Armstrong, Khatib and Burdick 1986: maximum joint torques, N m.
 MAXIMUM_TORQUE = np.array([97.6, 186.4, 89.4, 24.2, 20.1, 21.3])
@@ -51,7 +58,9 @@ class Print:
 
 
 GRAVITY = [
-    Print("MATLAB gravload(qa)", QA, np.array([0, 31.6334, 6.0286, -0.0119, 0.0218, 0])),
+    Print(
+        "MATLAB gravload(qa)", QA, np.array([0, 31.6334, 6.0286, -0.0119, 0.0218, 0])
+    ),
     Print("MATLAB gravload(qb)", QB, np.array([0, 7.7198, 8.7439, -0.0238, 0, 0])),
     Print("PYTHON gravload(qn)", QN, np.array([0, 31.6399, 6.0351, 0, 0.0283, 0])),
 ]
@@ -126,18 +135,43 @@ _C_QA = np.array(
 _QD_QN = np.array([1.0, 2, 3, 1, 2, 3])
 _QD_QA = np.full(6, 0.5)
 CORIOLIS = [
-    Print("PYTHON coriolis(qn)", QN, _C_QN @ _QD_QN, qd=_QD_QN, half_digit=0.5e-4 * float(_QD_QN.sum())),
-    Print("MATLAB coriolis(qa)", QA, _C_QA @ _QD_QA, qd=_QD_QA, half_digit=0.5e-4 * float(_QD_QA.sum())),
+    Print(
+        "PYTHON coriolis(qn)",
+        QN,
+        _C_QN @ _QD_QN,
+        qd=_QD_QN,
+        half_digit=0.5e-4 * float(_QD_QN.sum()),
+    ),
+    Print(
+        "MATLAB coriolis(qa)",
+        QA,
+        _C_QA @ _QD_QA,
+        qd=_QD_QA,
+        half_digit=0.5e-4 * float(_QD_QA.sum()),
+    ),
 ]
 
 #: Without rates: no friction.
 TORQUE = [
     Print(
-        "MATLAB itorque(qa)", QA, np.array([1.6763, 2.1799, 0.6947, 0.0944, 0.0861, 0.0971]), qdd=_QD_QA, gravity=0.0
+        "MATLAB itorque(qa)",
+        QA,
+        np.array([1.6763, 2.1799, 0.6947, 0.0944, 0.0861, 0.0971]),
+        qdd=_QD_QA,
+        gravity=0.0,
     ),
-    Print("PYTHON itorque(qn)", QN, np.array([3.15, 9.4805, 3.6189, 0.1901, 0.3519, 0.5823]), qdd=_QD_QN, gravity=0.0),
     Print(
-        "PYTHON rne(qn, 0, 1)", QN, np.array([3.35311, 36.0025, 7.42596, 0.190043, 0.203441, 0.194133]), qdd=np.ones(6)
+        "PYTHON itorque(qn)",
+        QN,
+        np.array([3.15, 9.4805, 3.6189, 0.1901, 0.3519, 0.5823]),
+        qdd=_QD_QN,
+        gravity=0.0,
+    ),
+    Print(
+        "PYTHON rne(qn, 0, 1)",
+        QN,
+        np.array([3.35311, 36.0025, 7.42596, 0.190043, 0.203441, 0.194133]),
+        qdd=np.ones(6),
     ),
 ]
 
@@ -184,7 +218,9 @@ TORQUE_WITH_FRICTION = [
 #: The wrench (1, 2, 3, 1, 2, 3) that the wrist exerts, at and in DH frame 6.
 WRENCH = np.array([1.0, 2, 3, 1, 2, 3])
 TORQUE_UNDER_WRENCH = Print(
-    "PYTHON rne(qn, 0, 0, fext)", QN, np.array([0.642756, 29.0866, 4.70321, 2.82843, -1.97175, 3])
+    "PYTHON rne(qn, 0, 0, fext)",
+    QN,
+    np.array([0.642756, 29.0866, 4.70321, 2.82843, -1.97175, 3]),
 )
 
 
@@ -200,10 +236,24 @@ def to_explicit(q: Array) -> Array:
 def explicit_gravity(q: Array) -> Array:
     """Gravity torques of the explicit model, N m, at Armstrong's angles."""
     g1, g2, g3, g4, g5 = -37.2, -8.44, 1.02, 0.249, -0.0282
-    c2, s2, c23, s23 = np.cos(q[1]), np.sin(q[1]), np.cos(q[1] + q[2]), np.sin(q[1] + q[2])
+    c2, s2, c23, s23 = (
+        np.cos(q[1]),
+        np.sin(q[1]),
+        np.cos(q[1] + q[2]),
+        np.sin(q[1] + q[2]),
+    )
     c4, s4, c5, s5 = np.cos(q[3]), np.sin(q[3]), np.cos(q[4]), np.sin(q[4])
     elbow = g2 * s23 + g4 * c23 + g5 * (s23 * c5 + c23 * c4 * s5)
-    return np.array([0, g1 * c2 + g3 * s2 + elbow, elbow, -g5 * s23 * s4 * s5, g5 * (c23 * s5 + s23 * c4 * c5), 0])
+    return np.array(
+        [
+            0,
+            g1 * c2 + g3 * s2 + elbow,
+            elbow,
+            -g5 * s23 * s4 * s5,
+            g5 * (c23 * s5 + s23 * c4 * c5),
+            0,
+        ]
+    )
 
 
 def explicit_arm_inertia(q: Array) -> Array:

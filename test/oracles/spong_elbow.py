@@ -16,7 +16,12 @@ __all__ = ["Parameters"]
 def mass_matrix(p: Parameters, q: Array) -> Array:
     """D of (9.82)."""
     c2 = np.cos(q[1])
-    d11 = p.m1 * p.lc1**2 + p.m2 * (p.l1**2 + p.lc2**2 + 2 * p.l1 * p.lc2 * c2) + p.i1 + p.i2
+    d11 = (
+        p.m1 * p.lc1**2
+        + p.m2 * (p.l1**2 + p.lc2**2 + 2 * p.l1 * p.lc2 * c2)
+        + p.i1
+        + p.i2
+    )
     d12 = p.m2 * (p.lc2**2 + p.l1 * p.lc2 * c2) + p.i2
     return np.array([[d11, d12], [d12, p.m2 * p.lc2**2 + p.i2]])
 
@@ -41,10 +46,21 @@ def gravity(p: Parameters, q: Array) -> Array:
 
 def regressor(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     """Y of (9.132), corrected, (2, 5); of p it takes g alone."""
-    c2, s2, g1, g12 = np.cos(q[1]), np.sin(q[1]), p.g * np.cos(q[0]), p.g * np.cos(q[0] + q[1])
+    c2, s2, g1, g12 = (
+        np.cos(q[1]),
+        np.sin(q[1]),
+        p.g * np.cos(q[0]),
+        p.g * np.cos(q[0] + q[1]),
+    )
     return np.array(
         [
-            [qdd[0], c2 * (2 * qdd[0] + qdd[1]) - s2 * (qd[1] ** 2 + 2 * qd[0] * qd[1]), qdd[1], g1, g12],
+            [
+                qdd[0],
+                c2 * (2 * qdd[0] + qdd[1]) - s2 * (qd[1] ** 2 + 2 * qd[0] * qd[1]),
+                qdd[1],
+                g1,
+                g12,
+            ],
             [0.0, c2 * qdd[0] + s2 * qd[0] ** 2, qdd[0] + qdd[1], 0.0, g12],
         ]
     )
@@ -53,7 +69,15 @@ def regressor(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
 def parameters(p: Parameters) -> Array:
     """Theta of (9.133), corrected, (5,)."""
     theta1 = p.m1 * p.lc1**2 + p.m2 * (p.l1**2 + p.lc2**2) + p.i1 + p.i2
-    return np.array([theta1, p.m2 * p.l1 * p.lc2, p.m2 * p.lc2**2 + p.i2, p.m1 * p.lc1 + p.m2 * p.l1, p.m2 * p.lc2])
+    return np.array(
+        [
+            theta1,
+            p.m2 * p.l1 * p.lc2,
+            p.m2 * p.lc2**2 + p.i2,
+            p.m1 * p.lc1 + p.m2 * p.l1,
+            p.m2 * p.lc2,
+        ]
+    )
 
 
 def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
@@ -68,4 +92,6 @@ def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
 
 def potential_energy(p: Parameters, q: Complex) -> complex:
     """P of (9.84), J."""
-    return (p.m1 * p.lc1 + p.m2 * p.l1) * p.g * np.sin(q[0]) + p.m2 * p.lc2 * p.g * np.sin(q[0] + q[1])
+    return (p.m1 * p.lc1 + p.m2 * p.l1) * p.g * np.sin(
+        q[0]
+    ) + p.m2 * p.lc2 * p.g * np.sin(q[0] + q[1])

@@ -70,8 +70,16 @@ def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """K from the velocities of the centres (9.100)-(9.101) and the rates (9.102), J."""
     first = np.array([-np.sin(q[0]), np.cos(q[0])]) * qd[0]
     second = np.array([-np.sin(q[1]), np.cos(q[1])]) * qd[1]
-    centres = (p.lc1 * first, p.lc2 * second, p.l2 * second + p.lc3 * first, p.l1 * first - p.lc4 * second)
-    k: complex = sum(m * v @ v for m, v in zip((p.m1, p.m2, p.m3, p.m4), centres, strict=True)) / 2
+    centres = (
+        p.lc1 * first,
+        p.lc2 * second,
+        p.l2 * second + p.lc3 * first,
+        p.l1 * first - p.lc4 * second,
+    )
+    k: complex = (
+        sum(m * v @ v for m, v in zip((p.m1, p.m2, p.m3, p.m4), centres, strict=True))
+        / 2
+    )
     k += ((p.i1 + p.i3) * qd[0] ** 2 + (p.i2 + p.i4) * qd[1] ** 2) / 2
     return k
 
@@ -80,4 +88,6 @@ def potential_energy(p: Parameters, q: Complex) -> complex:
     """g sum m y of the centres (9.96)-(9.99), J."""
     y1, y2 = np.sin(q[0]), np.sin(q[1])
     heights = (p.lc1 * y1, p.lc2 * y2, p.l2 * y2 + p.lc3 * y1, p.l1 * y1 - p.lc4 * y2)
-    return complex(p.g * sum(m * y for m, y in zip((p.m1, p.m2, p.m3, p.m4), heights, strict=True)))
+    return complex(
+        p.g * sum(m * y for m, y in zip((p.m1, p.m2, p.m3, p.m4), heights, strict=True))
+    )

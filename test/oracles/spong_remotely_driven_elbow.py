@@ -29,7 +29,9 @@ class Parameters:
 def mass_matrix(p: Parameters, q: Array) -> Array:
     """D of (9.92)."""
     d12 = p.m2 * p.l1 * p.lc2 * np.cos(q[1] - q[0])
-    return np.array([[p.m1 * p.lc1**2 + p.m2 * p.l1**2 + p.i1, d12], [d12, p.m2 * p.lc2**2 + p.i2]])
+    return np.array(
+        [[p.m1 * p.lc1**2 + p.m2 * p.l1**2 + p.i1, d12], [d12, p.m2 * p.lc2**2 + p.i2]]
+    )
 
 
 def coriolis_matrix(p: Parameters, q: Array, qd: Array) -> Array:
@@ -46,7 +48,12 @@ def velocity_terms(p: Parameters, q: Array, qd: Array) -> Array:
 
 def gravity(p: Parameters, q: Array) -> Array:
     """phi_1 and phi_2 between (9.94) and (9.95), N m."""
-    return np.array([(p.m1 * p.lc1 + p.m2 * p.l1) * p.g * np.cos(q[0]), p.m2 * p.lc2 * p.g * np.cos(q[1])])
+    return np.array(
+        [
+            (p.m1 * p.lc1 + p.m2 * p.l1) * p.g * np.cos(q[0]),
+            p.m2 * p.lc2 * p.g * np.cos(q[1]),
+        ]
+    )
 
 
 def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
@@ -65,4 +72,7 @@ def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
 
 def potential_energy(p: Parameters, q: Complex) -> complex:
     """P of (9.94), J."""
-    return complex(p.m1 * p.g * p.lc1 * np.sin(q[0]) + p.m2 * p.g * (p.l1 * np.sin(q[0]) + p.lc2 * np.sin(q[1])))
+    return complex(
+        p.m1 * p.g * p.lc1 * np.sin(q[0])
+        + p.m2 * p.g * (p.l1 * np.sin(q[0]) + p.lc2 * np.sin(q[1]))
+    )

@@ -59,8 +59,15 @@ def test_example_5_2() -> None:
 
 def test_exercise_5_16_is_example_5_2() -> None:
     """A wrist with the axes z, y, z has the matrix E as its angular Jacobian."""
-    joints = [arms.Joint("", "continuous", "", "", axis=axis) for axis in ((0, 0, 1), (0, 1, 0), (0, 0, 1))]
-    model = RobotModel.from_urdf(chain(*((joint, arms.Link("", 1.0, inertia=np.eye(3))) for joint in joints)).urdf)
+    joints = [
+        arms.Joint("", "continuous", "", "", axis=axis)
+        for axis in ((0, 0, 1), (0, 1, 0), (0, 0, 1))
+    ]
+    model = RobotModel.from_urdf(
+        chain(
+            *((joint, arms.Link("", 1.0, inertia=np.eye(3))) for joint in joints)
+        ).urdf
+    )
     e = craig_jacobians.zyz_rates_to_angular_velocity(0.3, 1.1)
     assert_close(model.jacobian([0.3, 1.1, -0.6], "link3")[3:], e, 1e-14)
 
@@ -75,13 +82,22 @@ def test_example_5_3(q: Array, qd: Array) -> None:
     assert_close(v, expected_v[:2], 1e-14)
     tip = propagation.frame_velocity(model, q, qd, "tool")
     assert_close(tip, [*expected_v[2], *expected_w[2]], 1e-14)
-    assert_close((model.jacobian(q, "tool") @ qd)[:3], craig_jacobians.end_velocity(L1, L2, q, qd), 1e-14)
-    in_tip, in_base = craig_jacobians.jacobian_in_end_frame(L1, L2, q), craig_jacobians.jacobian_in_base_axes(L1, L2, q)
+    assert_close(
+        (model.jacobian(q, "tool") @ qd)[:3],
+        craig_jacobians.end_velocity(L1, L2, q, qd),
+        1e-14,
+    )
+    in_tip, in_base = (
+        craig_jacobians.jacobian_in_end_frame(L1, L2, q),
+        craig_jacobians.jacobian_in_base_axes(L1, L2, q),
+    )
     assert_close(propagation.velocity_jacobian(model, q, "tool")[:2], in_tip, 1e-14)
     assert_close(model.jacobian(q, "tool")[:2], in_base, 1e-14)
     # Example 5.4 (5.73): the same determinant in all axes.
     for j in (in_tip, in_base):
-        assert np.linalg.det(j) == pytest.approx(craig_jacobians.determinant(L1, L2, q), abs=1e-14)
+        assert np.linalg.det(j) == pytest.approx(
+            craig_jacobians.determinant(L1, L2, q), abs=1e-14
+        )
 
 
 def test_example_5_4() -> None:
@@ -92,7 +108,8 @@ def test_example_5_4() -> None:
         assert_close(np.array([np.cos(0.4), np.sin(0.4)]) @ j, np.zeros(2), 1e-15)
     q = np.array([0.4, 1.1])
     j = craig_jacobians.jacobian_in_base_axes(L1, L2, q)
-    product = smallest_singular_value(j) * np.linalg.norm(j, 2)  # of both singular values
+    # of both singular values
+    product = smallest_singular_value(j) * np.linalg.norm(j, 2)
     assert product == pytest.approx(craig_jacobians.determinant(L1, L2, q), rel=1e-14)
 
 
@@ -106,7 +123,11 @@ def test_example_5_5() -> None:
         assert_close(craig_jacobians.inverse_jacobian(L1, L2, q) @ j, np.eye(2), 1e-11)
         assert_close(rates, craig_jacobians.rates_along_x(L1, L2, q), 1e-10)
         largest.append(np.abs(rates).max())
-    assert largest[0] < 5.0 and largest[2] / largest[1] == pytest.approx(10.0, rel=0.1) and largest[3] > 1000.0
+    assert (
+        largest[0] < 5.0
+        and largest[2] / largest[1] == pytest.approx(10.0, rel=0.1)
+        and largest[3] > 1000.0
+    )
 
 
 def test_example_5_6(load_robot: Callable[..., RobotModel]) -> None:
@@ -117,13 +138,19 @@ def test_example_5_6(load_robot: Callable[..., RobotModel]) -> None:
     model = load_robot("puma560")
     regular = np.array([0.2, 0.6, -0.9, 0.4, 0.9, -0.3])
     j = model.jacobian(regular, "tool0")
-    assert smallest_singular_value(j) == pytest.approx(1.0 / np.linalg.norm(np.linalg.inv(j), 2), rel=1e-10)
+    assert smallest_singular_value(j) == pytest.approx(
+        1.0 / np.linalg.norm(np.linalg.inv(j), 2), rel=1e-10
+    )
     assert smallest_singular_value(j) > 0.05
     wrist = regular * [1, 1, 1, 1, 0, 1]
     assert smallest_singular_value(model.jacobian(wrist, "tool0")) < 1e-10
     tree = LinkTree.of(model)
     rotations, origins = tree.base_placements(regular)
-    axis, upper, fore = rotations[1][:, 2], origins[2] - origins[1], origins[4] - origins[2]
+    axis, upper, fore = (
+        rotations[1][:, 2],
+        origins[2] - origins[1],
+        origins[4] - origins[2],
+    )
     upper, fore = upper - axis * (axis @ upper), fore - axis * (axis @ fore)
     bend = np.arctan2(axis @ np.cross(fore, upper), fore @ upper)
     turn = float(np.sign(axis @ rotations[2][:, 2]))
@@ -138,8 +165,14 @@ def test_example_5_7(q: Array) -> None:
     """Below (5.90), (5.96); exercises 5.10 and 5.13 turn it round and into the base's axes."""
     model, force = _two_links(), np.array([3.0, -2.0])
     expected = craig_jacobians.static_torques(L1, L2, q, force)
-    assert_close(propagation.joint_torques(model, q, [*force, 0, 0, 0, 0], "tool"), expected, 1e-13)
-    assert_close(craig_jacobians.jacobian_in_end_frame(L1, L2, q).T @ force, expected, 1e-13)
+    assert_close(
+        propagation.joint_torques(model, q, [*force, 0, 0, 0, 0], "tool"),
+        expected,
+        1e-13,
+    )
+    assert_close(
+        craig_jacobians.jacobian_in_end_frame(L1, L2, q).T @ force, expected, 1e-13
+    )
     c, s = np.cos(q.sum()), np.sin(q.sum())
     s1 = np.sin(q[0])
     assert_close(
@@ -152,10 +185,15 @@ def test_example_5_7(q: Array) -> None:
 def test_example_5_8() -> None:
     """A force sensor in the wrist reads what acts at the tool: with T = ^S_T T, F_T = T_f(T^-1) F_S."""
     tool_in_sensor = np.eye(4)
-    tool_in_sensor[:3, :3], tool_in_sensor[:3, 3] = arms.rotation(np.random.default_rng(0)), [0.02, 0.0, 0.2]
+    tool_in_sensor[:3, :3], tool_in_sensor[:3, 3] = (
+        arms.rotation(np.random.default_rng(0)),
+        [0.02, 0.0, 0.2],
+    )
     r, p = tool_in_sensor[:3, :3], tool_in_sensor[:3, 3]
     read = np.array([5.0, -2.0, 1.0, 0.3, 0.2, -0.1])
-    expected = np.concatenate([r.T @ read[:3], r.T @ (read[3:] - np.cross(p, read[:3]))])
+    expected = np.concatenate(
+        [r.T @ read[:3], r.T @ (read[3:] - np.cross(p, read[:3]))]
+    )
     assert_close(force_transform(inverse_pose(tool_in_sensor)) @ read, expected, 1e-14)
 
 
@@ -164,13 +202,17 @@ def _rr(seed: int) -> tuple[craig_planar_2r.Parameters, RobotModel]:
     return p, RobotModel.from_urdf(arms.craig_planar_2r(p).urdf, gravity=[0, -p.g, 0])
 
 
-def _check_form(book: Any, p: Any, model: RobotModel, task: Task, q: Array, qd: Array) -> None:
+def _check_form(
+    book: Any, p: Any, model: RobotModel, task: Task, q: Array, qd: Array
+) -> None:
     form = cartesian_dynamics(model, q, qd, task)
     b, c = configuration_space_form(model, q, task)
     expected_b, expected_c = book.coriolis_and_centrifugal(p, q)
     scale = 1.0 / smallest_singular_value(form.jacobian) ** 2
     assert_close(form.mass, book.mass_matrix(p, q), 1e-11, scale)
-    assert_close(form.velocity_terms, book.velocity_terms(p, q, qd), 1e-11, 100.0 * scale)
+    assert_close(
+        form.velocity_terms, book.velocity_terms(p, q, qd), 1e-11, 100.0 * scale
+    )
     assert_close(form.gravity, book.gravity(p, q), 1e-11, 100.0 * scale)
     assert_close(b, expected_b, 1e-11, scale)
     assert_close(c, expected_c, 1e-11, scale)
@@ -180,10 +222,14 @@ def _check_form(book: Any, p: Any, model: RobotModel, task: Task, q: Array, qd: 
 def test_examples_6_6_and_6_7(q: Array, qd: Array) -> None:
     """(6.100)-(6.109), ME5118 pp. 39-41."""
     p, model = _rr(4)
-    _check_form(craig_cartesian_2r, p, model, Task("tool", (0, 1), own_axes=True), q, qd)
+    _check_form(
+        craig_cartesian_2r, p, model, Task("tool", (0, 1), own_axes=True), q, qd
+    )
     b, c = craig_cartesian_2r.coriolis_and_centrifugal(p, q)
     expected = me5118_cartesian.rr_torque_of_velocity(p, q, qd)
-    assert_close(b @ [qd[0] * qd[1]] + c @ qd**2, expected, 1e-12, 100.0 / np.sin(q[1]) ** 2)
+    assert_close(
+        b @ [qd[0] * qd[1]] + c @ qd**2, expected, 1e-12, 100.0 / np.sin(q[1]) ** 2
+    )
     j, h = craig_jacobians.jacobian_in_end_frame, 1e-6
     rate = (j(p.l1, p.l2, q + h * qd) - j(p.l1, p.l2, q - h * qd)) / (2 * h)
     assert_close(craig_cartesian_2r.jacobian_rate(p, q, qd), rate, 1e-8)
@@ -193,7 +239,10 @@ def test_example_6_6_at_the_singularity() -> None:
     """The mass along the second link grows without bound as the arm stretches; that across it stays m2."""
     p, model = _rr(4)
     task = Task("tool", (0, 1), own_axes=True)
-    masses = [cartesian_dynamics(model, [0.3, bend], np.zeros(2), task).mass for bend in (0.1, 0.01)]
+    masses = [
+        cartesian_dynamics(model, [0.3, bend], np.zeros(2), task).mass
+        for bend in (0.1, 0.01)
+    ]
     assert masses[1][0, 0] / masses[0][0, 0] == pytest.approx(100.0, rel=0.05)
     assert masses[1][1, 1] == pytest.approx(p.m2, rel=1e-9)
 
@@ -204,7 +253,11 @@ def test_me5118_rp(q: Array, qd: Array) -> None:
     p = craig_rp.Parameters(*np.random.default_rng(5).uniform(0.3, 3.0, 5))
     model = RobotModel.from_urdf(arms.craig_rp(p).urdf, gravity=[0, -p.g, 0])
     _check_form(me5118_cartesian, p, model, Task("link2", (0, 1), own_axes=True), q, qd)
-    assert_close(propagation.velocity_jacobian(model, q, "link2")[:2], me5118_cartesian.jacobian(p, q), 1e-14)
+    assert_close(
+        propagation.velocity_jacobian(model, q, "link2")[:2],
+        me5118_cartesian.jacobian(p, q),
+        1e-14,
+    )
 
 
 def test_metr4202_q1_and_q2() -> None:
@@ -218,7 +271,11 @@ def test_metr4202_q1_and_q2() -> None:
     assert tau[1] == pytest.approx(-0.5512 * 30 - 2.9489 * 20, abs=2e-3)
     model = _two_links(*metr4202_statics.LENGTHS)
     assert_close(model.jacobian(q, "tool")[:2], j, 1e-14)
-    assert_close(joint_rates(model.jacobian(q, "tool")[:2], j @ metr4202.RATES, q), metr4202.RATES, 1e-13)
+    assert_close(
+        joint_rates(model.jacobian(q, "tool")[:2], j @ metr4202.RATES, q),
+        metr4202.RATES,
+        1e-13,
+    )
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -229,7 +286,11 @@ def test_metr4202_q3(seed: int) -> None:
     q, qd, qdd = rng.uniform(-3, 3, (3, 2))
     tau = metr4202.torque(p, q, qd, qdd)
     expected = lagrange.torque(
-        lambda x, v: metr4202.kinetic_energy(p, x, v), lambda x: metr4202.potential_energy(p, x), q, qd, qdd
+        lambda x, v: metr4202.kinetic_energy(p, x, v),
+        lambda x: metr4202.potential_energy(p, x),
+        q,
+        qd,
+        qdd,
     )
     assert_close(tau, expected, 1e-13, 1e2)
     rods = tsai_planar_2r.Parameters(p.l1, p.l2, p.m1, p.m2, p.g)

@@ -41,8 +41,14 @@ def pointer_inertia(m: float, length: float, q: Array) -> Array:
     return m * length**2 / 3 * np.array(rows)
 
 
-def pointer_angular_momentum(m: float, length: float, q: Complex, qd: Complex) -> Complex:
+def pointer_angular_momentum(
+    m: float, length: float, q: Complex, qd: Complex
+) -> Complex:
     """Exercise 5: of the rod about O in base axes, kg m^2/s."""
     s1, c1, s2, c2 = np.sin(q[0]), np.cos(q[0]), np.sin(q[1]), np.cos(q[1])
-    h = [s1 * qd[1] - c1 * s2 * c2 * qd[0], -c1 * qd[1] - s1 * s2 * c2 * qd[0], c2**2 * qd[0]]
+    h = [
+        s1 * qd[1] - c1 * s2 * c2 * qd[0],
+        -c1 * qd[1] - s1 * s2 * c2 * qd[0],
+        c2**2 * qd[0],
+    ]
     return m * length**2 / 3 * np.array(h)

@@ -60,7 +60,11 @@ def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     w = qd[0] + qd[1]
     vx = p.a1 * np.sin(q[1]) * qd[0]
     vy = p.a1 * np.cos(q[1]) * qd[0] + p.b2 * w
-    k: complex = (p.m1 * p.b1**2 + p.i1z) * qd[0] ** 2 / 2 + p.m2 * (vx**2 + vy**2) / 2 + p.i2z * w**2 / 2
+    k: complex = (
+        (p.m1 * p.b1**2 + p.i1z) * qd[0] ** 2 / 2
+        + p.m2 * (vx**2 + vy**2) / 2
+        + p.i2z * w**2 / 2
+    )
     speeds = (-p.n13 * qd[0], p.n54 * p.n25 * qd[1], -p.n25 * qd[1])
     k += sum(i * s**2 for i, s in zip((p.i3z, p.i4z, p.i5z), speeds, strict=True)) / 2
     return k

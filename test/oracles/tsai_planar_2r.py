@@ -41,7 +41,11 @@ def velocity_coupling(p: Parameters, q: Array, qd: Array) -> Array:
 def gravity(p: Parameters, q: Array) -> Array:
     """Tsai (9.117)-(9.118), N m."""
     c1, c12 = np.cos(q[0]), np.cos(q[0] + q[1])
-    g1 = p.m1 * p.g * p.a1 * c1 / 2 + p.m2 * p.g * p.a1 * c1 + p.m2 * p.g * p.a2 * c12 / 2
+    g1 = (
+        p.m1 * p.g * p.a1 * c1 / 2
+        + p.m2 * p.g * p.a1 * c1
+        + p.m2 * p.g * p.a2 * c12 / 2
+    )
     return np.array([g1, p.m2 * p.g * p.a2 * c12 / 2])
 
 
@@ -49,7 +53,8 @@ def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     """Tsai (9.73)-(9.74), N m, written out as printed."""
     c1, c2, s2, c12 = np.cos(q[0]), np.cos(q[1]), np.sin(q[1]), np.cos(q[0] + q[1])
     tau1 = (
-        ((p.m1 / 3 + p.m2) * p.a1**2 + p.m2 * p.a1 * p.a2 * c2 + p.m2 * p.a2**2 / 3) * qdd[0]
+        ((p.m1 / 3 + p.m2) * p.a1**2 + p.m2 * p.a1 * p.a2 * c2 + p.m2 * p.a2**2 / 3)
+        * qdd[0]
         + (p.m2 * p.a1 * p.a2 * c2 / 2 + p.m2 * p.a2**2 / 3) * qdd[1]
         - p.m2 * p.a1 * p.a2 * s2 * (qd[0] * qd[1] + qd[1] ** 2 / 2)
         + p.g * ((p.m1 / 2 + p.m2) * p.a1 * c1 + p.m2 * p.a2 * c12 / 2)
@@ -75,7 +80,8 @@ def joint_forces(p: Parameters, q: Array, qd: Array, qdd: Array) -> tuple[Array,
     s12, c12 = np.sin(q[0] + q[1]), np.cos(q[0] + q[1])
     w, alpha = qd[0] + qd[1], qdd[0] + qdd[1]
     f1 = [
-        p.m2 * (-p.a1 * qd[0] ** 2 - p.a2 * w**2 * c2 / 2 - p.a2 * alpha * s2 / 2 + p.g * s1)
+        p.m2
+        * (-p.a1 * qd[0] ** 2 - p.a2 * w**2 * c2 / 2 - p.a2 * alpha * s2 / 2 + p.g * s1)
         + p.m1 * (-p.a1 * qd[0] ** 2 / 2 + p.g * s1),
         p.m2 * (p.a1 * qdd[0] - p.a2 * w**2 * s2 / 2 + p.a2 * alpha * c2 / 2 + p.g * c1)
         + p.m1 * (p.a1 * qdd[0] / 2 + p.g * c1),

@@ -46,7 +46,13 @@ def mass_matrix(p: Parameters, q: Array) -> Array:
     k1, k2, k3 = p.own
     x, y, z = np.array(p.shared) * np.cos([q[1], q[2], q[1] + q[2]])
     m12, m13, m23 = k2 + k3 + x + 2 * y + z, k3 + y + z, k3 + y
-    return np.array([[k1 + k2 + k3 + 2 * (x + y + z), m12, m13], [m12, k2 + k3 + 2 * y, m23], [m13, m23, k3]])
+    return np.array(
+        [
+            [k1 + k2 + k3 + 2 * (x + y + z), m12, m13],
+            [m12, k2 + k3 + 2 * y, m23],
+            [m13, m23, k3],
+        ]
+    )
 
 
 def velocity_terms(p: Parameters, q: Array, qd: Array) -> Array:
@@ -67,7 +73,9 @@ def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """Of three rods from the velocities of their centres, J."""
     k: complex = 0.0
     joint = np.zeros(2, dtype=np.complex128)
-    for angle, rate, a, m in zip(np.cumsum(q), np.cumsum(qd), (p.a1, p.a2, p.a3), (p.m1, p.m2, p.m3), strict=True):
+    for angle, rate, a, m in zip(
+        np.cumsum(q), np.cumsum(qd), (p.a1, p.a2, p.a3), (p.m1, p.m2, p.m3), strict=True
+    ):
         along = a * rate * np.array([-np.sin(angle), np.cos(angle)])
         centre = joint + along / 2
         k += m / 2 * (centre @ centre + a**2 / 12 * rate**2)

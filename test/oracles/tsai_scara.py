@@ -33,9 +33,20 @@ def mass_matrix(p: Parameters, q: Array) -> Array:
         p.m1 * np.array([[a11 / 3, 0, 0], [0, 0, 0], [0, 0, 0]])
         + p.m2
         * np.array(
-            [[a11 + a12 * c2 + a22 / 3, a12 * c2 / 2 + a22 / 3, 0], [a12 * c2 / 2 + a22 / 3, a22 / 3, 0], [0, 0, 0]]
+            [
+                [a11 + a12 * c2 + a22 / 3, a12 * c2 / 2 + a22 / 3, 0],
+                [a12 * c2 / 2 + a22 / 3, a22 / 3, 0],
+                [0, 0, 0],
+            ]
         )
-        + p.m3 * np.array([[a11 + 2 * a12 * c2 + a22, a12 * c2 + a22, 0], [a12 * c2 + a22, a22, 0], [0, 0, 1]])
+        + p.m3
+        * np.array(
+            [
+                [a11 + 2 * a12 * c2 + a22, a12 * c2 + a22, 0],
+                [a12 * c2 + a22, a22, 0],
+                [0, 0, 1],
+            ]
+        )
     )
 
 
@@ -56,11 +67,20 @@ def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     a11, a12, a22, c2, s2 = p.a1**2, p.a1 * p.a2, p.a2**2, np.cos(q[1]), np.sin(q[1])
     coupling = (p.m2 / 2 + p.m3) * a12 * c2 + (p.m2 / 3 + p.m3) * a22
     tau1 = (
-        ((p.m1 / 3 + p.m2 + p.m3) * a11 + (p.m2 + 2 * p.m3) * a12 * c2 + (p.m2 / 3 + p.m3) * a22) * qdd[0]
+        (
+            (p.m1 / 3 + p.m2 + p.m3) * a11
+            + (p.m2 + 2 * p.m3) * a12 * c2
+            + (p.m2 / 3 + p.m3) * a22
+        )
+        * qdd[0]
         + coupling * qdd[1]
         - (p.m2 + 2 * p.m3) * a12 * s2 * (qd[0] * qd[1] + qd[1] ** 2 / 2)
     )
-    tau2 = coupling * qdd[0] + (p.m2 / 3 + p.m3) * a22 * qdd[1] + (p.m2 / 2 + p.m3) * a12 * s2 * qd[0] ** 2
+    tau2 = (
+        coupling * qdd[0]
+        + (p.m2 / 3 + p.m3) * a22 * qdd[1]
+        + (p.m2 / 2 + p.m3) * a12 * s2 * qd[0] ** 2
+    )
     return np.array([tau1, tau2, p.m3 * qdd[2] - p.m3 * p.g])
 
 
@@ -70,7 +90,11 @@ def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     The thin vertical rod has no inertia about its own axis (9.126).
     """
     w = qd[0] + qd[1]
-    k: complex = (p.m1 / 2) * (p.a1 / 2 * qd[0]) ** 2 + p.m1 * p.a1**2 / 24 * qd[0] ** 2 + p.m2 * p.a2**2 / 24 * w**2
+    k: complex = (
+        (p.m1 / 2) * (p.a1 / 2 * qd[0]) ** 2
+        + p.m1 * p.a1**2 / 24 * qd[0] ** 2
+        + p.m2 * p.a2**2 / 24 * w**2
+    )
     for mass, arm in ((p.m2, p.a2 / 2), (p.m3, p.a2)):
         vx = -p.a1 * np.sin(q[0]) * qd[0] - arm * np.sin(q[0] + q[1]) * w
         vy = p.a1 * np.cos(q[0]) * qd[0] + arm * np.cos(q[0] + q[1]) * w

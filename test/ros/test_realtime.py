@@ -34,7 +34,9 @@ class Knot:
         self.itself = self
 
 
-def test_garbage_is_collected_only_on_request_until_collection_is_enabled(collections: list[int]) -> None:
+def test_garbage_is_collected_only_on_request_until_collection_is_enabled(
+    collections: list[int],
+) -> None:
     old = Knot()
     real_time.disable_garbage_collection()
     assert gc.get_freeze_count() > 0
@@ -44,7 +46,9 @@ def test_garbage_is_collected_only_on_request_until_collection_is_enabled(collec
     assert collections == [] and knot() is not None
     real_time.collect_garbage()
     assert collections == [2] and knot() is None
-    assert all(known is not old for known in gc.get_objects()), "only what came since is looked at"
+    assert all(known is not old for known in gc.get_objects()), (
+        "only what came since is looked at"
+    )
 
     real_time.enable_garbage_collection()
     assert gc.isenabled() and gc.get_freeze_count() == 0
@@ -115,7 +119,11 @@ print(warning, given, later, real_time.set_priority(0), policies(), sep="|")
 """)
     if warning != "None":
         pytest.skip(f"this system gives no real-time priority: {warning}")
-    assert (given, later, after) == (str({os.SCHED_FIFO}), str([os.SCHED_FIFO]), ["None", given])
+    assert (given, later, after) == (
+        str({os.SCHED_FIFO}),
+        str([os.SCHED_FIFO]),
+        ["None", given],
+    )
 
 
 def test_memory_allocated_later_is_locked_too() -> None:

@@ -40,12 +40,20 @@ def test_a_quintic_leads_to_whole_periods_of_the_series() -> None:
     w = 2 * np.pi * 0.25
     center, rest = np.array([0.1, 0.2]), np.zeros(2)
     first = center - (COSINE / (w * np.arange(1, 4))).sum(axis=1)
-    quintic = BPoly.from_derivatives([0.0, 1.5], np.array([[[0.5, -1.0], rest, rest], [first, rest, rest]]))
+    quintic = BPoly.from_derivatives(
+        [0.0, 1.5], np.array([[[0.5, -1.0], rest, rest], [first, rest, rest]])
+    )
     moving = points.times <= 1.5
     series = fourier_wave(points.times[~moving] - 1.5, SINE, COSINE, w)
-    for k, values in enumerate((points.positions, points.velocities, points.accelerations)):
-        np.testing.assert_allclose(values[moving], quintic(points.times[moving], k), rtol=0, atol=1e-12)
-        np.testing.assert_allclose(values[~moving], series[k] + center * (k == 0), rtol=0, atol=1e-12)
+    for k, values in enumerate(
+        (points.positions, points.velocities, points.accelerations)
+    ):
+        np.testing.assert_allclose(
+            values[moving], quintic(points.times[moving], k), rtol=0, atol=1e-12
+        )
+        np.testing.assert_allclose(
+            values[~moving], series[k] + center * (k == 0), rtol=0, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize(
@@ -66,5 +74,7 @@ def test_bad_arguments_are_refused(change: dict[str, object], culprit: str) -> N
 
 
 def test_a_joint_may_stand_still() -> None:
-    points = fourier(**{**SERIES, "sine": SINE * [[1.0], [0.0]], "cosine": COSINE * [[1.0], [0.0]]})
+    points = fourier(
+        **{**SERIES, "sine": SINE * [[1.0], [0.0]], "cosine": COSINE * [[1.0], [0.0]]}
+    )
     np.testing.assert_array_equal(points.positions[points.times > 1.5, 1], 0.2)

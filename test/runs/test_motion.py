@@ -7,7 +7,11 @@ from hypothesis import example, given
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory
-from robot_dynamics_ros.runs.motion import default_motion, default_start, scaled_to_limits
+from robot_dynamics_ros.runs.motion import (
+    default_motion,
+    default_start,
+    scaled_to_limits,
+)
 from support.coupled_arms import coupled_arms, differential, joint_motion
 
 LINK = (
@@ -23,12 +27,23 @@ JOINT = (
 def arm(*limits: str) -> RobotModel:
     """Return a chain of horizontal links, with the content of each joint; a joint without limits is continuous."""
     kinds = ("continuous", "revolute")
-    joints = [JOINT.format(k + 1, kinds[text != ""], k, 0.6 * (k > 0), text) for k, text in enumerate(limits)]
+    joints = [
+        JOINT.format(k + 1, kinds[text != ""], k, 0.6 * (k > 0), text)
+        for k, text in enumerate(limits)
+    ]
     links = ['<link name="l0"/>', *(LINK.format(k + 1) for k in range(len(limits)))]
-    return RobotModel.from_urdf(f'<robot name="arm" version="1.2">{"".join(links + joints)}</robot>')
+    return RobotModel.from_urdf(
+        f'<robot name="arm" version="1.2">{"".join(links + joints)}</robot>'
+    )
 
 
-def limit(lower: float, upper: float, effort: float = 100.0, velocity: float = 2.0, more: str = "") -> str:
+def limit(
+    lower: float,
+    upper: float,
+    effort: float = 100.0,
+    velocity: float = 2.0,
+    more: str = "",
+) -> str:
     return f'<limit lower="{lower}" upper="{upper}" effort="{effort}" velocity="{velocity}" {more}/>'
 
 
@@ -40,10 +55,22 @@ def limit(lower: float, upper: float, effort: float = 100.0, velocity: float = 2
         ([limit(0.5, 0.7), limit(-2, -1.9)], 0.03),
         ([limit(-3, 3, effort=12.0), limit(-3, 3)], 0.1),
         ([limit(-3, 3, velocity=0.05), limit(-3, 3, velocity=0.05)], 0.01),
-        ([limit(-3, 3), limit(-0.1, 0.1) + '<mimic joint="j1" multiplier="-2"/>'], 0.03),
+        (
+            [limit(-3, 3), limit(-0.1, 0.1) + '<mimic joint="j1" multiplier="-2"/>'],
+            0.03,
+        ),
         ([""], 0.5),
-        ([limit(-3, 3), limit(-3, 3, more='acceleration="0.2" deceleration="0.1"')], 0.03),
-        ([limit(-3, 3, more='jerk="0.4"'), limit(-3, 3) + '<mimic joint="j1" multiplier="-2"/>'], 0.03),
+        (
+            [limit(-3, 3), limit(-3, 3, more='acceleration="0.2" deceleration="0.1"')],
+            0.03,
+        ),
+        (
+            [
+                limit(-3, 3, more='jerk="0.4"'),
+                limit(-3, 3) + '<mimic joint="j1" multiplier="-2"/>',
+            ],
+            0.03,
+        ),
     ],
     ids=["wide", "narrow", "weak", "slow", "coupled", "continuous", "gentle", "smooth"],
 )
@@ -83,7 +110,12 @@ def test_what_leaves_no_room_is_named() -> None:
         default_motion(arm(limit(0, 0)), np.zeros(1))
     weak = arm(limit(-0.1, 0.1, effort=1.0))
     made = trajectory.trajectory_from(
-        ({p.name: p.default for p in trajectory.ALL} | default_motion(weak, np.zeros(1))).get, ["j1"], [0.0]
+        (
+            {p.name: p.default for p in trajectory.ALL}
+            | default_motion(weak, np.zeros(1))
+        ).get,
+        ["j1"],
+        [0.0],
     )
     with pytest.raises(RobotDynamicsError, match='joint "j1": gravity'):
         scaled_to_limits(weak, made, default_start(weak))

@@ -20,14 +20,25 @@ from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.resources import find_resource, robot_urdf
 from robot_dynamics_ros.control.configuration import parameters as controller
 from robot_dynamics_ros.control.configuration.parameters import Configuration
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, read_settings
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    read_settings,
+)
 from robot_dynamics_ros.control.controller import CHANGE_TIME
 from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.recordings.bags import BagReader, BagWriter
 from robot_dynamics_ros.recordings.messages.inputs import TARGETS
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.runs.replay import COMMANDS, DIAGNOSTICS, Replay, replay
-from support.bag_recordings import FLOAT, JOINT_STATE, TEXT, TYPES, header, make, serialized
+from support.bag_recordings import (
+    FLOAT,
+    JOINT_STATE,
+    TEXT,
+    TYPES,
+    header,
+    make,
+    serialized,
+)
 
 Array = NDArray[np.float64]
 Recorded = tuple[str, int, bytes]
@@ -36,10 +47,18 @@ Run = Callable[..., "Outcome"]
 JOINTS = ("joint1", "joint2")
 TSAI = tsai_planar_2r.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
 NODE = "/computed_torque_node"
-STATES, TRAJECTORIES, PAYLOAD = "/joint_states", f"{NODE}/joint_trajectory", f"{NODE}/payload"
+STATES, TRAJECTORIES, PAYLOAD = (
+    "/joint_states",
+    f"{NODE}/joint_trajectory",
+    f"{NODE}/payload",
+)
 RENAMED, A, B = "/arm/states", "/a/joint_states", "/b/joint_states"
 CAMERA, WRONG = "/camera/target_pose", "/wrong/joint_states"
-SPEED, STOP, PANEL = f"{NODE}/speed_scaling_factor", f"{NODE}/emergency_stop", "/cell/emergency_stop"
+SPEED, STOP, PANEL = (
+    f"{NODE}/speed_scaling_factor",
+    f"{NODE}/emergency_stop",
+    "/cell/emergency_stop",
+)
 BRAKES = f"{NODE}/brakes_engaged"
 KINDS = {
     STATES: JOINT_STATE,
@@ -68,7 +87,10 @@ class Outcome:
     @property
     def commands(self) -> list[tuple[int, bytes]]:
         with BagReader(self.bag) as reader:
-            return [(message.received, message.data) for message in reader.messages([COMMANDS])]
+            return [
+                (message.received, message.data)
+                for message in reader.messages([COMMANDS])
+            ]
 
     @property
     def decoded(self) -> list[Any]:
@@ -86,14 +108,20 @@ class Outcome:
 
     @property
     def faults(self) -> list[dict[str, str]]:
-        messages = [TYPES.deserialize_cdr(data, KINDS[DIAGNOSTICS]) for data in self.reports]
-        return [{pair.key: pair.value for pair in message.status[0].values} for message in messages]
+        messages = [
+            TYPES.deserialize_cdr(data, KINDS[DIAGNOSTICS]) for data in self.reports
+        ]
+        return [
+            {pair.key: pair.value for pair in message.status[0].values}
+            for message in messages
+        ]
 
 
 @pytest.fixture(scope="module")
 def model() -> RobotModel:
     return RobotModel.from_urdf_file(
-        robot_urdf("planar_2r"), dynamics=find_resource("config", "planar_2r_tsai.dynamics.yaml")
+        robot_urdf("planar_2r"),
+        dynamics=find_resource("config", "planar_2r_tsai.dynamics.yaml"),
     )
 
 
@@ -101,22 +129,30 @@ def model() -> RobotModel:
 def run(tmp_path: Path, model: RobotModel) -> Run:
     """Return run(messages, options of replay, **parameters), which records the messages and replays them."""
 
-    def run(messages: list[Recorded], options: dict[str, Any] | None = None, **values: Any) -> Outcome:
+    def run(
+        messages: list[Recorded], options: dict[str, Any] | None = None, **values: Any
+    ) -> Outcome:
         folder = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
         bag, output = record(folder / "bag", messages), folder / "out" / "bag"
-        return Outcome(replay(bag, output, model, settings(**values), **(options or {})), output)
+        return Outcome(
+            replay(bag, output, model, settings(**values), **(options or {})), output
+        )
 
     return run
 
 
 def settings(**values: Any) -> ControllerSettings:
     present = read_parameter_file(None, NODE, controller.ALL)
-    return read_settings(lambda name: values.get(name.replace(".", "__"), present(name)))
+    return read_settings(
+        lambda name: values.get(name.replace(".", "__"), present(name))
+    )
 
 
 def record(folder: Path, messages: Iterable[Recorded]) -> Path:
     ordered = sorted(messages, key=lambda message: message[1])
-    with BagWriter(folder, {topic: KINDS[topic] for topic in dict.fromkeys(m[0] for m in ordered)}) as writer:
+    with BagWriter(
+        folder, {topic: KINDS[topic] for topic in dict.fromkeys(m[0] for m in ordered)}
+    ) as writer:
         for topic, received, data in ordered:
             writer.write(topic, received, data)
     return folder
@@ -128,27 +164,47 @@ def stamp(k: int) -> int:
 
 def motion(k: int) -> tuple[Array, Array]:
     t = 1e-9 * k * PERIOD
-    return np.array([0.3 * math.sin(t), 0.5 * math.cos(2 * t)]), np.array([0.3 * math.cos(t), -math.sin(2 * t)])
+    return np.array([0.3 * math.sin(t), 0.5 * math.cos(2 * t)]), np.array(
+        [0.3 * math.cos(t), -math.sin(2 * t)]
+    )
 
 
 def state(k: int, names: tuple[str, ...] = JOINTS, at: int | None = None) -> Recorded:
     q, qd = (values[: len(names)] for values in motion(k))
-    return STATES, stamp(k) + DELAY, JointStateWriter(names).write(stamp(k) if at is None else at, q, qd, np.zeros(0))
+    return (
+        STATES,
+        stamp(k) + DELAY,
+        JointStateWriter(names).write(
+            stamp(k) if at is None else at, q, qd, np.zeros(0)
+        ),
+    )
 
 
 def states(count: int) -> list[Recorded]:
     return [state(k) for k in range(count)]
 
 
-def trajectory(goal: tuple[float, float], seconds: float, start: int, received: int) -> Recorded:
-    time = make("builtin_interfaces/msg/Duration", *divmod(round(seconds * 1e9), 1_000_000_000))
+def trajectory(
+    goal: tuple[float, float], seconds: float, start: int, received: int
+) -> Recorded:
+    time = make(
+        "builtin_interfaces/msg/Duration", *divmod(round(seconds * 1e9), 1_000_000_000)
+    )
     rows = np.array(goal), np.zeros(2), np.zeros(2), np.zeros(0)
     point = make("trajectory_msgs/msg/JointTrajectoryPoint", *rows, time)
-    return TRAJECTORIES, received, serialized(KINDS[TRAJECTORIES], header(start), list(JOINTS), [point])
+    return (
+        TRAJECTORIES,
+        received,
+        serialized(KINDS[TRAJECTORIES], header(start), list(JOINTS), [point]),
+    )
 
 
 def commanded(k: int, q: Array, qd: Array) -> Recorded:
-    return COMMANDS, stamp(k) + 2 * DELAY, JointStateWriter(JOINTS).write(stamp(k), q, qd, np.zeros(2))
+    return (
+        COMMANDS,
+        stamp(k) + 2 * DELAY,
+        JointStateWriter(JOINTS).write(stamp(k), q, qd, np.zeros(2)),
+    )
 
 
 MOVE = trajectory((0.8, -0.4), 0.5, stamp(100), stamp(50))
@@ -157,16 +213,25 @@ MOVE = trajectory((0.8, -0.4), 0.5, stamp(100), stamp(50))
 def test_commands_are_those_of_the_closed_form(run: Run) -> None:
     """Holding q0 by computed torque: tau = M (Kp (q0 - q) - Kd qd) + V + G, Tsai (9.73)-(9.74); Kp 100, Kd 20."""
     outcome = run(states(200))
-    assert (outcome.result.states, outcome.result.commands, outcome.result.transitions) == (200, 200, ())
+    assert (
+        outcome.result.states,
+        outcome.result.commands,
+        outcome.result.transitions,
+    ) == (200, 200, ())
     held = motion(0)[0]
     for k, command in enumerate(outcome.decoded):
         q, qd = motion(k)
         expected = tsai_planar_2r.torque(TSAI, q, qd, 100.0 * (held - q) - 20.0 * qd)
         np.testing.assert_allclose(command.effort, expected, rtol=0, atol=1e-10)
         np.testing.assert_array_equal(command.position, held)
-        assert command.header.stamp.sec * 1_000_000_000 + command.header.stamp.nanosec == stamp(k)
+        assert (
+            command.header.stamp.sec * 1_000_000_000 + command.header.stamp.nanosec
+            == stamp(k)
+        )
         assert list(command.name) == list(JOINTS)
-    assert [received for received, _ in outcome.commands] == [stamp(k) + DELAY for k in range(200)]
+    assert [received for received, _ in outcome.commands] == [
+        stamp(k) + DELAY for k in range(200)
+    ]
 
 
 def test_commands_do_not_depend_on_the_first_message(run: Run) -> None:
@@ -175,23 +240,40 @@ def test_commands_do_not_depend_on_the_first_message(run: Run) -> None:
         trajectory((0.1, 0.2), 0.0, stamp(100), stamp(99) + 1),
         trajectory((0.8, -0.4), 1.5, stamp(120), stamp(110)),
     ]
-    whole, late = (run([*states(400)[first:], *recording], trajectory_limits="off") for first in (0, 77))
+    whole, late = (
+        run([*states(400)[first:], *recording], trajectory_limits="off")
+        for first in (0, 77)
+    )
     assert whole.unnumbered[-290:] == late.unnumbered[-290:]
 
 
 def test_names_of_joints_and_topics_may_differ(run: Run) -> None:
-    renamed = [(RENAMED, at, data.replace(b"joint", b"fer__")) for _, at, data in states(300)]
-    other = run([*renamed, MOVE], {"topics": {"joint_states": "arm/states"}, "rename": {"fer__": "joint"}})
+    renamed = [
+        (RENAMED, at, data.replace(b"joint", b"fer__")) for _, at, data in states(300)
+    ]
+    other = run(
+        [*renamed, MOVE],
+        {"topics": {"joint_states": "arm/states"}, "rename": {"fer__": "joint"}},
+    )
     assert other.commands == run([*states(300), MOVE]).commands
 
 
 def test_payload_of_the_recording(run: Run, model: RobotModel) -> None:
     """A payload of m kg at link2's origin adds m g r(q) at rest; a speed that cannot be read changes nothing."""
-    inertia = make("geometry_msgs/msg/Inertia", 2.0, make("geometry_msgs/msg/Vector3", 0.0, 0.0, 0.0), *INERTIA)
+    inertia = make(
+        "geometry_msgs/msg/Inertia",
+        2.0,
+        make("geometry_msgs/msg/Vector3", 0.0, 0.0, 0.0),
+        *INERTIA,
+    )
     outcome = run(
         [
             *states(100),
-            (PAYLOAD, stamp(50), serialized(KINDS[PAYLOAD], header(0, "link2"), inertia)),
+            (
+                PAYLOAD,
+                stamp(50),
+                serialized(KINDS[PAYLOAD], header(0, "link2"), inertia),
+            ),
             (SPEED, stamp(60), serialized(FLOAT, 0.5)),
             (SPEED, stamp(70), EMPTY),
         ],
@@ -206,17 +288,32 @@ def test_payload_of_the_recording(run: Run, model: RobotModel) -> None:
 
 def test_update_rate_counts_by_the_time_of_the_recording(run: Run) -> None:
     outcome = run(states(501), update_rate=100.0)
-    assert outcome.result.commands == 100  # one second of states; the first period begins with the first of them
+    # one second of states; the first period begins with the first of them
+    assert outcome.result.commands == 100
     assert set(np.diff([received for received, _ in outcome.commands])) == {10_000_000}
 
 
-def test_commands_that_a_limit_cuts_are_counted(run: Run, model: RobotModel, caplog: pytest.LogCaptureFixture) -> None:
+def test_commands_that_a_limit_cuts_are_counted(
+    run: Run, model: RobotModel, caplog: pytest.LogCaptureFixture
+) -> None:
     """Gravity torque exceeds its limits of the start; logged once, and counted."""
     gravity = np.array([tsai_planar_2r.gravity(TSAI, motion(k)[0]) for k in range(200)])
     scale = np.abs(gravity[0]) / model.effort_limits * 1.000001
-    result = run(states(200), law="gravity_compensation", effort_limit_scale=scale.tolist()).result
-    expected = dict(zip(JOINTS, (np.abs(gravity) > scale * model.effort_limits).sum(axis=0), strict=True))
-    assert result.saturated == {joint: count for joint, count in expected.items() if count} != {}
+    result = run(
+        states(200), law="gravity_compensation", effort_limit_scale=scale.tolist()
+    ).result
+    expected = dict(
+        zip(
+            JOINTS,
+            (np.abs(gravity) > scale * model.effort_limits).sum(axis=0),
+            strict=True,
+        )
+    )
+    assert (
+        result.saturated
+        == {joint: count for joint, count in expected.items() if count}
+        != {}
+    )
     assert sum("effort limit" in text for text in caplog.messages) == 1
 
 
@@ -231,11 +328,18 @@ TASK_SPACE = {
 POSE = np.array([0.6, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0])
 
 
-def target(name: str, numbers: Any, at: int, received: int, frame: str = "base_link") -> Recorded:
+def target(
+    name: str, numbers: Any, at: int, received: int, frame: str = "base_link"
+) -> Recorded:
     """Return a pose (position, quaternion), a twist or an acceleration in CDR."""
     text = frame.encode() + b"\0"
     body = struct.pack("<iII", *divmod(at, 1_000_000_000), len(text)) + text
-    data = EMPTY + body + bytes(-len(body) % 8) + np.asarray(numbers, dtype="<f8").tobytes()
+    data = (
+        EMPTY
+        + body
+        + bytes(-len(body) % 8)
+        + np.asarray(numbers, dtype="<f8").tobytes()
+    )
     return f"{NODE}/{name}", received, data
 
 
@@ -254,28 +358,53 @@ def targets(delay: int) -> list[Recorded]:
 
 def test_targets_of_the_recording(run: Run, model: RobotModel) -> None:
     """qdd = J^-1 (xdd + Kd (xd_d - J qd) + Kp (x_d - x) - dJ/dt qd), Tsai (9.73)-(9.74), for any time of arrival."""
-    late, early = (run([*states(300), *targets(delay)], **TASK_SPACE) for delay in (1, 70_000_000))
+    late, early = (
+        run([*states(300), *targets(delay)], **TASK_SPACE) for delay in (1, 70_000_000)
+    )
     assert len(late.commands) == 300 and late.commands == early.commands
     for k, command in enumerate(late.decoded):
         q, qd = motion(k)
         x, j = model.link_pose(q, "tip")[[0, 2], 3], model.jacobian(q, "tip")[[0, 2]]
-        goal, velocity, acceleration = model.link_pose(motion(0)[0], "tip")[[0, 2], 3], np.zeros(2), np.zeros(2)
+        goal, velocity, acceleration = (
+            model.link_pose(motion(0)[0], "tip")[[0, 2], 3],
+            np.zeros(2),
+            np.zeros(2),
+        )
         if k >= 50:
             begin = min(k // 50 * 50, 200)
             t = min(1e-9 * PERIOD * (k - begin), 0.1)
-            goal = np.array([0.6 + 0.001 * begin + 0.1 * t + 0.25 * t**2, 0.2 - 0.2 * t + 0.15 * t**2])
+            goal = np.array(
+                [
+                    0.6 + 0.001 * begin + 0.1 * t + 0.25 * t**2,
+                    0.2 - 0.2 * t + 0.15 * t**2,
+                ]
+            )
             if k < 250:  # the target's velocity then ends
-                velocity, acceleration = np.array([0.1 + 0.5 * t, -0.2 + 0.3 * t]), np.array([0.5, 0.3])
+                velocity, acceleration = (
+                    np.array([0.1 + 0.5 * t, -0.2 + 0.3 * t]),
+                    np.array([0.5, 0.3]),
+                )
         xdd = acceleration + 2.0 * (velocity - j @ qd) + goal - x
         qdd = np.linalg.solve(j, xdd - model.jacobian_dot_qd(q, qd, "tip")[[0, 2]])
-        if k != 250 and np.linalg.svd(j)[1][-1] > 0.06:  # undamped, and not at the end of the velocity
-            np.testing.assert_allclose(command.effort, tsai_planar_2r.torque(TSAI, q, qd, qdd), rtol=0, atol=1e-6)
+        # undamped, and not at the end of the velocity
+        if k != 250 and np.linalg.svd(j)[1][-1] > 0.06:
+            np.testing.assert_allclose(
+                command.effort,
+                tsai_planar_2r.torque(TSAI, q, qd, qdd),
+                rtol=0,
+                atol=1e-6,
+            )
 
 
-def test_an_unstamped_target_is_used_from_the_next_timer_cycle(run: Run, model: RobotModel) -> None:
+def test_an_unstamped_target_is_used_from_the_next_timer_cycle(
+    run: Run, model: RobotModel
+) -> None:
     near = [*(model.link_pose(motion(0)[0], "tip")[:3, 3] + 0.05), *POSE[3:]]
     extras: list[list[Recorded]] = [[], [target("target_pose", near, 0, stamp(101))]]
-    held, moved = (run([*states(300), *extra], **TASK_SPACE, update_rate=100.0).commands for extra in extras)
+    held, moved = (
+        run([*states(300), *extra], **TASK_SPACE, update_rate=100.0).commands
+        for extra in extras
+    )
     same = [one == other for one, other in zip(held, moved, strict=True)]
     first = same.index(False)
     assert not any(same[first:]) and moved[first - 1][0] < stamp(101) <= moved[first][0]
@@ -292,19 +421,27 @@ def test_gaps_and_stamps_that_jump_back_are_faults(run: Run) -> None:
 
     back = run([state(k, at=stamp(k if k < 100 else k - 60)) for k in range(200)])
     assert float(back.faults[0]["value"]) == pytest.approx(0.118)
-    assert back.faults[0]["cause"] == "clock_jumped_back" and back.result.commands == 200
+    assert (
+        back.faults[0]["cause"] == "clock_jumped_back" and back.result.commands == 200
+    )
 
 
 def delayed(messages: list[Recorded], begin: int, end: int) -> list[Recorded]:
     """Return the messages as received by a recorder that does not run from ``begin`` to ``end`` (ns)."""
-    return [(topic, end if begin <= at < end else at, data) for topic, at, data in messages]
+    return [
+        (topic, end if begin <= at < end else at, data) for topic, at, data in messages
+    ]
 
 
 @pytest.mark.parametrize("answered", [True, False])
 def test_delays_of_the_recorder_are_no_faults(answered: bool, run: Run) -> None:
     """It stops for 0.14 and 0.12 s during a motion; then the driver pauses, which is a fault."""
     live = run([*states(300), MOVE], torque_rate_limit=[100.0])
-    recording = [*states(300), MOVE, *((COMMANDS, at + DELAY, data) for at, data in live.commands if answered)]
+    recording = [
+        *states(300),
+        MOVE,
+        *((COMMANDS, at + DELAY, data) for at, data in live.commands if answered),
+    ]
     late = delayed(delayed(recording, stamp(110), stamp(180)), stamp(200), stamp(260))
     replayed = run([*late, state(400)], torque_rate_limit=[100.0])
     assert replayed.unnumbered[:300] == live.unnumbered
@@ -314,39 +451,61 @@ def test_delays_of_the_recorder_are_no_faults(answered: bool, run: Run) -> None:
 def test_a_delay_that_the_controller_has_reported_is_a_fault(run: Run) -> None:
     """The black box of a controller whose states came late, with its own times and /diagnostics."""
     report = run([state(k) for k in (*range(100), *range(200, 300))]).reports[0]
-    late = delayed([*states(300), *(commanded(k, *motion(0)) for k in range(300))], stamp(100), stamp(160))
+    late = delayed(
+        [*states(300), *(commanded(k, *motion(0)) for k in range(300))],
+        stamp(100),
+        stamp(160),
+    )
     assert run(late).result.transitions == ()
     (fault, _) = run([*late, (DIAGNOSTICS, stamp(155), report)]).faults
-    assert fault["cause"] == "state_stale" and float(fault["value"]) == pytest.approx(0.1, abs=0.021)
+    assert fault["cause"] == "state_stale" and float(fault["value"]) == pytest.approx(
+        0.1, abs=0.021
+    )
 
 
 def test_messages_received_before_the_first_clock(run: Run) -> None:
     """With simulated time a recorder receives them at 0."""
     recording = [*states(200), MOVE]
     whole = run(recording)
-    early = run([(topic, at if at > stamp(20) else 0, data) for topic, at, data in recording])
+    early = run(
+        [(topic, at if at > stamp(20) else 0, data) for topic, at, data in recording]
+    )
     assert early.result.transitions == () and early.unnumbered == whole.unnumbered
     times = [received for received, _ in early.commands]
     assert times == sorted(times) and times[0] == stamp(20) + DELAY
 
 
 @pytest.mark.parametrize("joint", ["joint2", ""], ids=["NaN", "truncated"])
-def test_an_invalid_state_is_a_fault_and_the_replay_continues(joint: str, run: Run) -> None:
+def test_an_invalid_state_is_a_fault_and_the_replay_continues(
+    joint: str, run: Run
+) -> None:
     broken = states(300)
-    bad = JointStateWriter(JOINTS).write(stamp(100), np.array([0.1, np.nan]), np.zeros(2), np.zeros(0))
+    bad = JointStateWriter(JOINTS).write(
+        stamp(100), np.array([0.1, np.nan]), np.zeros(2), np.zeros(0)
+    )
     broken[100] = (STATES, stamp(100) + DELAY, bad if joint else bad[:-9])
     outcome = run(broken)
-    assert [change.after.value for change in outcome.result.transitions] == ["hold", "fault"]
-    assert (outcome.faults[0]["cause"], outcome.faults[0]["joint"]) == ("state_invalid", joint)
+    assert [change.after.value for change in outcome.result.transitions] == [
+        "hold",
+        "fault",
+    ]
+    assert (outcome.faults[0]["cause"], outcome.faults[0]["joint"]) == (
+        "state_invalid",
+        joint,
+    )
     assert all(np.isfinite(command.effort).all() for command in outcome.decoded)
     assert outcome.result.commands == 300
 
 
-def test_invalid_trajectories_are_logged_with_their_time(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+def test_invalid_trajectories_are_logged_with_their_time(
+    run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
     late = trajectory((0.8, -0.4), 0.01, stamp(10), stamp(100))
     truncated = (TRAJECTORIES, stamp(120), late[2][:-5])
     assert run([*states(200), late, truncated]).result.commands == 200
-    times = [record.message[:10] for record in caplog.records if record.levelname == "ERROR"]
+    times = [
+        record.message[:10] for record in caplog.records if record.levelname == "ERROR"
+    ]
     assert times == ["at 0.200 s", "at 0.240 s"]
 
 
@@ -363,12 +522,16 @@ def test_invalid_trajectories_are_logged_with_their_time(run: Run, caplog: pytes
         ([state(0)], {"states": STATES}, r"\bstates\b"),
     ],
 )
-def test_errors_name_bag_and_culprit(messages: list[Recorded], topics: dict[str, str], culprit: str, run: Run) -> None:
+def test_errors_name_bag_and_culprit(
+    messages: list[Recorded], topics: dict[str, str], culprit: str, run: Run
+) -> None:
     with pytest.raises(BagError, match=f"bag: .*{culprit}"):
         run(messages, {"topics": topics})
 
 
-def test_unrelated_topics_and_the_recording_do_not_change(tmp_path: Path, model: RobotModel) -> None:
+def test_unrelated_topics_and_the_recording_do_not_change(
+    tmp_path: Path, model: RobotModel
+) -> None:
     """Joint-space control laws ignore a topic that happens to have the name of a target."""
     bag = record(tmp_path / "bag", [*states(50), (CAMERA, stamp(3), EMPTY)])
     before = {file: file.read_bytes() for file in bag.iterdir()}
@@ -378,13 +541,17 @@ def test_unrelated_topics_and_the_recording_do_not_change(tmp_path: Path, model:
     assert {file: file.read_bytes() for file in bag.iterdir()} == before
 
 
-def test_efforts_that_contradict_the_model_prevent_activation(run: Run, tmp_path: Path) -> None:
+def test_efforts_that_contradict_the_model_prevent_activation(
+    run: Run, tmp_path: Path
+) -> None:
     """Measured efforts have the wrong sign at rest."""
     q = np.array([0.3, 0.4])
     wrong = (
         STATES,
         stamp(0),
-        JointStateWriter(JOINTS).write(stamp(0), q, np.zeros(2), -tsai_planar_2r.gravity(TSAI, q)),
+        JointStateWriter(JOINTS).write(
+            stamp(0), q, np.zeros(2), -tsai_planar_2r.gravity(TSAI, q)
+        ),
     )
     with pytest.raises(RobotDynamicsError, match="joint1"):
         run([wrong])
@@ -410,23 +577,38 @@ def test_a_replay_holds_the_position_of_the_first_recorded_command(run: Run) -> 
     assert late.result.states == 160 and late.unnumbered == whole.unnumbered[130:290]
 
 
-def test_a_recording_that_begins_during_a_motion_is_reported(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_recording_that_begins_during_a_motion_is_reported(
+    run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
     live = [commanded(k, *motion(k)) for k in (0, 99)]
     assert run([*states(100), *live]).result.commands == 100
-    assert [record.levelname for record in caplog.records if record.name == replay.__module__] == ["WARNING"]
+    assert [
+        record.levelname
+        for record in caplog.records
+        if record.name == replay.__module__
+    ] == ["WARNING"]
 
 
 def test_further_emergency_stops_are_inputs(run: Run) -> None:
     """By their names in the configuration of the recording, also if one ends as ~/emergency_stop does."""
-    configuration = Configuration("1", "", "", {"emergency_stop_topics": [PANEL, "/absent"]})
+    configuration = Configuration(
+        "1", "", "", {"emergency_stop_topics": [PANEL, "/absent"]}
+    )
     stops = [(STOP, stamp(10), EMPTY + b"\0"), (PANEL, stamp(50), EMPTY + b"\1")]
-    (stopped,) = run([*states(150), *stops], {"configuration": configuration}).result.transitions
-    assert PANEL in stopped.fault.message and stopped.time == pytest.approx(50e-9 * PERIOD)
+    (stopped,) = run(
+        [*states(150), *stops], {"configuration": configuration}
+    ).result.transitions
+    assert PANEL in stopped.fault.message and stopped.time == pytest.approx(
+        50e-9 * PERIOD
+    )
 
 
 def test_an_emergency_stop_is_an_input(run: Run) -> None:
     """Engaged between two states, unreadable later, then released: the arm holds from the next state to the end."""
-    stops = [(STOP, stamp(k), EMPTY + data) for k, data in ((50, b"\1"), (80, b""), (99, b"\0"))]
+    stops = [
+        (STOP, stamp(k), EMPTY + data)
+        for k, data in ((50, b"\1"), (80, b""), (99, b"\0"))
+    ]
     (stopped,) = run([*states(150), *stops], fault_reset="auto").result.transitions
     assert (stopped.fault.cause, stopped.after) == (Cause.EMERGENCY_STOP, Mode.HOLD)
     assert stopped.time == pytest.approx(50e-9 * PERIOD)
@@ -434,11 +616,17 @@ def test_an_emergency_stop_is_an_input(run: Run) -> None:
 
 def test_brakes_are_an_input(run: Run) -> None:
     """Gravity torque after a ramp, without the trajectory; then the position at which they were released is held."""
-    brakes = [(BRAKES, stamp(k), EMPTY + data) for k, data in ((50, b"\1"), (200, b"\0"))]
+    brakes = [
+        (BRAKES, stamp(k), EMPTY + data) for k, data in ((50, b"\1"), (200, b"\0"))
+    ]
     outcome = run([*states(300), *brakes, MOVE])
     assert not outcome.result.transitions
     for k in range(60 + round(1e9 * CHANGE_TIME / PERIOD), 200):
         gravity = tsai_planar_2r.gravity(TSAI, motion(k)[0])
-        np.testing.assert_allclose(outcome.decoded[k].effort, gravity, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(
+            outcome.decoded[k].effort, gravity, rtol=0, atol=1e-10
+        )
     for k in (202, 299):
-        np.testing.assert_allclose(outcome.decoded[k].position, motion(200)[0], rtol=0, atol=0.005)
+        np.testing.assert_allclose(
+            outcome.decoded[k].position, motion(200)[0], rtol=0, atol=0.005
+        )

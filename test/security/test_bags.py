@@ -14,13 +14,22 @@ import pytest
 from robot_dynamics_ros.base.errors import BagError, BagWarning
 from robot_dynamics_ros.recordings.bags import BagReader, Message, recovery
 from robot_dynamics_ros.recordings.bags.storage import LARGEST, unpacked, zstd
-from support.bag_recordings import JOINT_STATE, insert, joint_state, open_database, record, some_messages
+from support.bag_recordings import (
+    JOINT_STATE,
+    insert,
+    joint_state,
+    open_database,
+    record,
+    some_messages,
+)
 from support.crafted_bags import TOPIC, chunk, mcap, mcap_messages, mcap_record, soon
 
 KINDS = {TOPIC: JOINT_STATE}
 LATCHED = "- history: 1\n  depth: 1\n  reliability: 1\n  durability: 1\n"
 
-pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.base.errors.BagWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::robot_dynamics_ros.base.errors.BagWarning"
+)
 
 
 def read_all(path: Path) -> list[Message]:
@@ -44,7 +53,9 @@ def test_decompressed_size_is_limited(packed: bytes, most: int) -> None:
     assert unpacked(zstd.compress(b"ab") + zstd.compress(b"c"), 3) == b"abc"
 
 
-def test_file_that_decompresses_to_gigabytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_that_decompresses_to_gigabytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Unpacking stops beyond a plausible size, and the partial output is removed."""
     monkeypatch.setattr(recovery, "_SMALL", 1 << 22)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
@@ -57,16 +68,24 @@ def test_file_that_decompresses_to_gigabytes(tmp_path: Path, monkeypatch: pytest
     assert not [*(tmp_path / "tmp").iterdir()]
 
 
-@pytest.mark.parametrize("pack", [zstd.compress, lz4.frame.compress], ids=["zstd", "lz4"])
+@pytest.mark.parametrize(
+    "pack", [zstd.compress, lz4.frame.compress], ids=["zstd", "lz4"]
+)
 @pytest.mark.parametrize("reported", [None, 1 << 10, 1 << 62])
 def test_chunk_that_decompresses_to_gigabytes(
-    pack: Callable[[bytes], bytes], reported: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pack: Callable[[bytes], bytes],
+    reported: int | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The stated size is right, too small, or larger than the memory."""
     monkeypatch.setattr(recovery, "LARGEST", 1 << 22)
     compression = "zstd" if pack is zstd.compress else "lz4"
     large, small = mcap_messages(1, 1 << 24), mcap_messages(1, 8)
-    bomb, honest = chunk(large, compression, pack(large), reported), chunk(small, compression, pack(small), first=1)
+    bomb, honest = (
+        chunk(large, compression, pack(large), reported),
+        chunk(small, compression, pack(small), first=1),
+    )
     file = mcap(tmp_path / "bag.mcap", [bomb, honest])
     with pytest.warns(BagWarning, match="bag.mcap"):
         assert [len(message.data) for message in read_all(file)] == [8]
@@ -76,20 +95,40 @@ def test_chunk_that_decompresses_to_gigabytes(
 
 def test_chunks_of_millions_of_empty_records(tmp_path: Path) -> None:
     """Equal messages at successive times compress as well, and are read."""
-    honest = b"".join(mcap_record(5, struct.pack("<HIQQ", 1, 0, 1000 * k, 1000 * k) + bytes(12)) for k in range(50_000))
-    parts = [(data, zstd.compress(data)) for data in (honest, mcap_record(7, b"") * 3_000_000)]
+    honest = b"".join(
+        mcap_record(5, struct.pack("<HIQQ", 1, 0, 1000 * k, 1000 * k) + bytes(12))
+        for k in range(50_000)
+    )
+    parts = [
+        (data, zstd.compress(data))
+        for data in (honest, mcap_record(7, b"") * 3_000_000)
+    ]
     assert len(parts[1][1]) < 20_000
-    file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", packed) for data, packed in parts])
+    file = mcap(
+        tmp_path / "bag.mcap", [chunk(data, "zstd", packed) for data, packed in parts]
+    )
     file.write_bytes(file.read_bytes()[:-8])  # without the index
     with soon(), pytest.warns(BagWarning, match="1 of 2 chunks of bag.mcap"):
-        assert [message.received for message in read_all(file)] == list(range(0, 50_000_000, 1000))
+        assert [message.received for message in read_all(file)] == list(
+            range(0, 50_000_000, 1000)
+        )
 
 
-@pytest.mark.parametrize(("others", "latched"), [(0, {TOPIC}), (99, {TOPIC}), (100, set())])
-def test_size_of_metadata_is_limited(others: int, latched: set[str], tmp_path: Path) -> None:
-    metadata = {f"key {k}": "" for k in range(others)} | {"offered_qos_profiles": LATCHED}
+@pytest.mark.parametrize(
+    ("others", "latched"), [(0, {TOPIC}), (99, {TOPIC}), (100, set())]
+)
+def test_size_of_metadata_is_limited(
+    others: int, latched: set[str], tmp_path: Path
+) -> None:
+    metadata = {f"key {k}": "" for k in range(others)} | {
+        "offered_qos_profiles": LATCHED
+    }
     data = mcap_messages(1, 8)
-    file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", zstd.compress(data))], metadata=metadata)
+    file = mcap(
+        tmp_path / "bag.mcap",
+        [chunk(data, "zstd", zstd.compress(data))],
+        metadata=metadata,
+    )
     with BagReader(file) as bag:
         assert bag.latched == latched
 
@@ -110,7 +149,11 @@ def test_chunks_that_overlap_in_time(tmp_path: Path) -> None:
 def test_chunk_indexed_many_times(tmp_path: Path) -> None:
     """Each chunk is read once, whatever the index contains."""
     data = mcap_messages(100, 1000)
-    file = mcap(tmp_path / "bag.mcap", [chunk(data, "zstd", zstd.compress(data))], [(0, k) for k in range(10_000)])
+    file = mcap(
+        tmp_path / "bag.mcap",
+        [chunk(data, "zstd", zstd.compress(data))],
+        [(0, k) for k in range(10_000)],
+    )
     with soon():
         assert len(read_all(file)) == 100
 
@@ -118,7 +161,10 @@ def test_chunk_indexed_many_times(tmp_path: Path) -> None:
 def database(path: Path, count: int = 50, size: int = 1000) -> Path:
     data = joint_state(1, position=[0.1, 0.2]) + bytes(size)
     with closing(open_database(path, KINDS, "DELETE")) as connection:
-        insert(connection, [Message(TOPIC, JOINT_STATE, 1000 + k, data) for k in range(count)])
+        insert(
+            connection,
+            [Message(TOPIC, JOINT_STATE, 1000 + k, data) for k in range(count)],
+        )
     return path
 
 
@@ -127,12 +173,19 @@ def hot_journal(bag: Path, named: Path) -> bytes:
     magic, page_size = bytes.fromhex("d9d505f920a163d7"), 4096
     page = bag.read_bytes()[:page_size]
     pages = bag.stat().st_size // page_size
-    head = (magic + struct.pack(">IIIII", 1, 1, pages, 512, page_size)).ljust(512, b"\0")
+    head = (magic + struct.pack(">IIIII", 1, 1, pages, 512, page_size)).ljust(
+        512, b"\0"
+    )
     checksum = 1 + sum(page[k] for k in range(page_size - 200, 0, -200))
     body = head + struct.pack(">I", 1) + page + struct.pack(">I", checksum)
     name = str(named).encode()
     lock_page = 0x40000000 // page_size + 1
-    end = struct.pack(">I", lock_page) + name + struct.pack(">II", len(name), sum(name)) + magic
+    end = (
+        struct.pack(">I", lock_page)
+        + name
+        + struct.pack(">II", len(name), sum(name))
+        + magic
+    )
     return body.ljust(-(-len(body) // 512) * 512, b"\0") + end
 
 
@@ -184,12 +237,16 @@ def test_view_instead_of_a_table(view: str, tmp_path: Path) -> None:
 def test_generated_columns(value: str, tmp_path: Path) -> None:
     """A few bytes per row that expand exponentially."""
     bag = tmp_path / "bag.db3"
-    doubled = ", ".join(f"{b} AS ({a} || {a})" for a, b in zip("abcde", "bcdef", strict=True))
+    doubled = ", ".join(
+        f"{b} AS ({a} || {a})" for a, b in zip("abcde", "bcdef", strict=True)
+    )
     columns = f"id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, a BLOB, {doubled}, data BLOB AS ({value})"
     with closing(open_database(bag, KINDS, "DELETE")) as connection:
         connection.execute("DROP TABLE messages")
         connection.execute(f"CREATE TABLE messages({columns})")
-        connection.execute("INSERT INTO messages(topic_id, timestamp, a) VALUES (1, 1, x'00')")
+        connection.execute(
+            "INSERT INTO messages(topic_id, timestamp, a) VALUES (1, 1, x'00')"
+        )
     with pytest.raises(BagError, match="bag.db3"):
         BagReader(bag)
 
@@ -197,9 +254,13 @@ def test_generated_columns(value: str, tmp_path: Path) -> None:
 def loops(bag: Path, levels: int = 4) -> None:
     """Let each inner page of the table refer to the next one several hundred times, and the last to one leaf."""
     with closing(sqlite3.connect(bag)) as connection:
-        (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'messages'").fetchone()
+        (root,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'messages'"
+        ).fetchone()
     data = bytearray(bag.read_bytes())
-    leaves = [k + 1 for k in range(len(data) // 4096) if data[4096 * k] == 13 and k + 1 > root]
+    leaves = [
+        k + 1 for k in range(len(data) // 4096) if data[4096 * k] == 13 and k + 1 > root
+    ]
     chain = [root, *leaves[: levels - 1], leaves[-1]]
     for page, child in zip(chain, chain[1:], strict=False):
         cells = 450
@@ -207,7 +268,9 @@ def loops(bag: Path, levels: int = 4) -> None:
         head = struct.pack(">BHHHBI", 5, 0, cells, begin, 0, child)
         pointers = b"".join(struct.pack(">H", begin + 5 * k) for k in range(cells))
         cell = struct.pack(">IB", child, 1)
-        data[4096 * (page - 1) : 4096 * page] = (head + pointers).ljust(begin, b"\0") + cell * cells
+        data[4096 * (page - 1) : 4096 * page] = (head + pointers).ljust(
+            begin, b"\0"
+        ) + cell * cells
     bag.write_bytes(data)
 
 

@@ -32,12 +32,16 @@ def modes(folder: Path) -> set[int]:
     return {stat.S_IMODE(path.stat().st_mode) for path in (folder, folder.parent)}
 
 
-def test_only_the_owner_may_write(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_owner_may_write(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Permissions of others are removed from an existing folder, too."""
     assert modes(folder) == {0o700}
     for path in (folder, folder.parent):
         path.chmod(0o777)
-    assert directory(tmp_path / "cache", monkeypatch) == folder and modes(folder) == {0o755}
+    assert directory(tmp_path / "cache", monkeypatch) == folder and modes(folder) == {
+        0o755
+    }
 
 
 @pytest.mark.parametrize("parent", [False, True])

@@ -13,7 +13,9 @@ from robot_dynamics_ros.runs.trajectory_file import read_trajectory_file
 from support.crafted_bags import soon
 from tools.fuzz.trial import no_file_is_opened
 
-pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.base.errors.RobotModelWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::robot_dynamics_ros.base.errors.RobotModelWarning"
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 ARM = '<robot name="r"><link name="a"/>{}</robot>'
@@ -25,10 +27,13 @@ LAUGHS = "".join(f'<!ENTITY e{k} "{f"&e{k - 1};" * 10}">' for k in range(1, 12))
     "text",
     [
         f'<!DOCTYPE robot [<!ENTITY e0 "ha">{LAUGHS}]>' + ARM.format("&e11;"),
-        '<!DOCTYPE robot [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + ARM.format("&x;"),
-        '<!DOCTYPE robot [<!ENTITY % x SYSTEM "http://127.0.0.1:9/x"> %x;]>' + ARM.format(""),
+        '<!DOCTYPE robot [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
+        + ARM.format("&x;"),
+        '<!DOCTYPE robot [<!ENTITY % x SYSTEM "http://127.0.0.1:9/x"> %x;]>'
+        + ARM.format(""),
         '<!DOCTYPE robot SYSTEM "file:///etc/passwd">' + ARM.format(""),
-        f'<!DOCTYPE robot [<!ENTITY q "{"q" * 100_000}">]>' + ARM.format("&q;" * 10_000),
+        f'<!DOCTYPE robot [<!ENTITY q "{"q" * 100_000}">]>'
+        + ARM.format("&q;" * 10_000),
     ],
     ids=["laughs", "file", "network", "external", "quadratic"],
 )
@@ -57,7 +62,11 @@ def test_files_named_in_a_urdf_are_not_opened(part: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["<a>" * 300_000, ARM.format("<a>" * 50_000 + "</a>" * 50_000), ARM.format("<visual/>" * 300_000)],
+    [
+        "<a>" * 300_000,
+        ARM.format("<a>" * 50_000 + "</a>" * 50_000),
+        ARM.format("<visual/>" * 300_000),
+    ],
     ids=["open", "deep", "many"],
 )
 def test_large_urdfs_are_refused(text: str) -> None:
@@ -68,12 +77,17 @@ def test_large_urdfs_are_refused(text: str) -> None:
 YAML = {
     "object": "!!python/object/apply:os.system ['touch {}']",
     "module": "!!python/module:os",
-    "bomb": "a0: &a0 [1, 1]\n" + "\n".join(f"a{k}: &a{k} [*a{k - 1}, *a{k - 1}]" for k in range(1, 60)),
+    "bomb": "a0: &a0 [1, 1]\n"
+    + "\n".join(f"a{k}: &a{k} [*a{k - 1}, *a{k - 1}]" for k in range(1, 60)),
     "deep": "[" * 100_000,
 }
 READERS = {
-    "dynamics": lambda file: RobotModel.from_urdf_file(ROOT / "urdf" / "panda.urdf", dynamics=file),
-    "parameters": lambda file: read_parameter_file(file, "/computed_torque_node", controller.ALL),
+    "dynamics": lambda file: RobotModel.from_urdf_file(
+        ROOT / "urdf" / "panda.urdf", dynamics=file
+    ),
+    "parameters": lambda file: read_parameter_file(
+        file, "/computed_torque_node", controller.ALL
+    ),
     "trajectory": read_trajectory_file,
 }
 
@@ -93,7 +107,9 @@ class _Stop(Exception):
     pass
 
 
-def test_generated_source_excludes_names_of_the_robot(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generated_source_excludes_names_of_the_robot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """A joint with the name of a statement does not appear in generated source."""
     written: list[str] = []
 
@@ -101,7 +117,10 @@ def test_generated_source_excludes_names_of_the_robot(monkeypatch: pytest.Monkey
         written.extend((source, name))
         raise _Stop
 
-    for module in [loading, *(m for m in list(sys.modules.values()) if getattr(m, "load_source", None))]:
+    for module in [
+        loading,
+        *(m for m in list(sys.modules.values()) if getattr(m, "load_source", None)),
+    ]:
         monkeypatch.setattr(module, "load_source", load_source)
     urdf = (ROOT / "urdf" / "planar_2r.urdf").read_text(encoding="utf-8")
     for name in ("joint1", "planar_2r", "link1"):

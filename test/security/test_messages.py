@@ -31,7 +31,9 @@ EMPTY = CDR + struct.pack("<III", 0, 0, 0)
         (CDR + struct.pack("<III", 0, 0, 0xFFFFFFFF) + b"x", None),
     ],
 )
-def test_names_and_texts_that_are_too_long_are_refused(data: bytes, culprit: str | None) -> None:
+def test_names_and_texts_that_are_too_long_are_refused(
+    data: bytes, culprit: str | None
+) -> None:
     for read in (read_trajectory, JointStateReader(NAMES).read):
         with soon(), pytest.raises(RobotDynamicsError, match=culprit):
             read(data)
@@ -39,11 +41,19 @@ def test_names_and_texts_that_are_too_long_are_refused(data: bytes, culprit: str
 
 def trajectory(points: int, reported: int) -> bytes:
     table = np.zeros(points, dtype="<u4, <f8, <u4, <u4, <u4, <i4, <u4, <u4")
-    return EMPTY + struct.pack("<II", 1, 2) + b"a\0\0\0" + struct.pack("<I", reported) + table.tobytes()
+    return (
+        EMPTY
+        + struct.pack("<II", 1, 2)
+        + b"a\0\0\0"
+        + struct.pack("<I", reported)
+        + table.tobytes()
+    )
 
 
 @pytest.mark.parametrize(("points", "reported"), [(1_000_000, 1_000_000), (2, 90_000)])
-def test_trajectories_of_too_many_points_are_refused(points: int, reported: int) -> None:
+def test_trajectories_of_too_many_points_are_refused(
+    points: int, reported: int
+) -> None:
     data = trajectory(points, reported)
     with soon(), pytest.raises(TrajectoryError):
         read_trajectory(data)

@@ -31,12 +31,17 @@ def read_policies(file: Path) -> dict[str, dict[str, set[str]]]:
             assert rule == "ALLOW", group.attrib
             names = [str(item.text) for item in group]
             assert len(set(names)) == len(names), names
-            full = {f"/{node}{name[1:]}" if name[0] == "~" else f"/{name.removeprefix('/')}" for name in names}
+            full = {
+                f"/{node}{name[1:]}" if name[0] == "~" else f"/{name.removeprefix('/')}"
+                for name in names
+            }
             found[node][KINDS[kind]] |= full
     return found
 
 
-ENCLAVES = read_policies(Path(__file__).resolve().parents[2] / "config" / "sros2_policies.xml")
+ENCLAVES = read_policies(
+    Path(__file__).resolve().parents[2] / "config" / "sros2_policies.xml"
+)
 #: What the nodes have only where control_msgs is installed.
 CONTROL_MSGS = {
     "publisher": {"/computed_torque_node/controller_state"},
@@ -46,7 +51,9 @@ CONTROL_MSGS = {
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[str, set[str]]]]:
+def graph(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[dict[str, dict[str, set[str]]]]:
     """Return the names of each node in the graph, with all that parameters can add: kind -> names."""
     pytest.importorskip("rclpy")
     from support.ros import PLANAR, Graph
@@ -56,8 +63,15 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[s
         nodes.start("simulation_node", {**urdf, "publish_clock": True})
         nodes.start("computed_torque_node", {**PLANAR, "use_sim_time": True})
         to_controller = "joint_trajectory:=computed_torque_node/joint_trajectory"
-        nodes.start("trajectory_node", {"listeners": ["nobody"], "use_sim_time": True}, "-r", to_controller)
-        nodes.wait(lambda: set(ENCLAVES) <= set(nodes.client.get_node_names()), "the nodes")
+        nodes.start(
+            "trajectory_node",
+            {"listeners": ["nobody"], "use_sim_time": True},
+            "-r",
+            to_controller,
+        )
+        nodes.wait(
+            lambda: set(ENCLAVES) <= set(nodes.client.get_node_names()), "the nodes"
+        )
         found: dict[str, dict[str, set[str]]] = {}
 
         def same_as_before() -> bool:
@@ -65,8 +79,15 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[s
             before = dict(found)
             nodes.spin_for(1.0)
             found.update({node: _interfaces(nodes.client, node) for node in ENCLAVES})
-            plant, controller = (found[node]["publisher"] for node in ("simulation_node", "computed_torque_node"))
-            return found == before and "/joint_states" in plant and "/effort_commands" in controller
+            plant, controller = (
+                found[node]["publisher"]
+                for node in ("simulation_node", "computed_torque_node")
+            )
+            return (
+                found == before
+                and "/joint_states" in plant
+                and "/effort_commands" in controller
+            )
 
         nodes.wait(same_as_before, "the nodes to be connected")
         yield found
@@ -80,19 +101,32 @@ def _interfaces(client: Any, node: str) -> dict[str, set[str]]:
         "subscriber": client.get_subscriber_names_and_types_by_node(node, "/"),
         "service": client.get_service_names_and_types_by_node(node, "/"),
         "client": client.get_client_names_and_types_by_node(node, "/"),
-        "action server": action.get_action_server_names_and_types_by_node(client, node, "/"),
-        "action client": action.get_action_client_names_and_types_by_node(client, node, "/"),
+        "action server": action.get_action_server_names_and_types_by_node(
+            client, node, "/"
+        ),
+        "action client": action.get_action_client_names_and_types_by_node(
+            client, node, "/"
+        ),
     }
-    return {kind: {name for name, _ in names if "/_action/" not in name} for kind, names in listed.items()}
+    return {
+        kind: {name for name, _ in names if "/_action/" not in name}
+        for kind, names in listed.items()
+    }
 
 
 @pytest.mark.parametrize("node", ENCLAVES)
-def test_policies_match_the_interfaces_of_the_nodes(node: str, graph: dict[str, dict[str, set[str]]]) -> None:
+def test_policies_match_the_interfaces_of_the_nodes(
+    node: str, graph: dict[str, dict[str, set[str]]]
+) -> None:
     for kind, allowed in ENCLAVES[node].items():
-        assert graph[node][kind] | (CONTROL_MSGS.get(kind, set()) & allowed) == allowed, kind
+        assert (
+            graph[node][kind] | (CONTROL_MSGS.get(kind, set()) & allowed) == allowed
+        ), kind
 
 
 def test_only_the_controller_may_command() -> None:
     """Publishers of these topics can move the arm."""
     for topic in ("/effort_commands", "/computed_torque_node/command_states"):
-        assert [node for node, allowed in ENCLAVES.items() if topic in allowed["publisher"]] == ["computed_torque_node"]
+        assert [
+            node for node, allowed in ENCLAVES.items() if topic in allowed["publisher"]
+        ] == ["computed_torque_node"]

@@ -23,8 +23,18 @@ ROOM = '<limit lower="-3" upper="3" effort="1000" velocity="100"/>'
 def _gripper(leader: str, follower: str, other: str = ROOM) -> RobotModel:
     """Return a gripper with two prismatic fingers along x and y; the second mimics the first by -0.5."""
     follower += '<mimic joint="first" multiplier="-0.5" offset="0.1"/>'
-    first = arms.Joint("first", "prismatic", "base", "left", axis=(1, 0, 0), limit=ROOM, extra=leader)
-    second = arms.Joint("second", "prismatic", "base", "right", axis=(0, 1, 0), limit=other, extra=follower)
+    first = arms.Joint(
+        "first", "prismatic", "base", "left", axis=(1, 0, 0), limit=ROOM, extra=leader
+    )
+    second = arms.Joint(
+        "second",
+        "prismatic",
+        "base",
+        "right",
+        axis=(0, 1, 0),
+        limit=other,
+        extra=follower,
+    )
     links = (arms.Link("base"), arms.Link("left", 0.3), arms.Link("right", 0.4))
     return RobotModel.from_urdf(arms.Arm(links, (first, second)).urdf)
 
@@ -43,7 +53,9 @@ def test_friction_of_a_mimic_finger_acts_on_the_coordinate(integrator: str) -> N
         one.step([force], 200)
         assert both.position == pytest.approx(one.position, abs=1e-14)
         assert both.velocity == pytest.approx(one.velocity, abs=1e-14)
-        assert both.stuck[0] == one.stuck[0] and (both.position[0] == 0.0) == (force == 2.4999)
+        assert both.stuck[0] == one.stuck[0] and (both.position[0] == 0.0) == (
+            force == 2.4999
+        )
     assert both.stuck[0]
 
 
@@ -59,15 +71,28 @@ def test_limit_of_a_mimic_finger_stops_the_coordinate(integrator: str) -> None:
     assert plant.velocity[0] == 0.0
 
 
-def _planar(coupled: bool, friction: dict[str, dict[str, float]], limit: str = ROOM) -> RobotModel:
+def _planar(
+    coupled: bool, friction: dict[str, dict[str, float]], limit: str = ROOM
+) -> RobotModel:
     """Return the planar elbow arm, driven at its joints, or remotely by p1 and p2: q2 = p2 - p1, Spong (9.89)."""
-    joint1 = arms.Joint("joint1", "revolute", "base", "upper", axis=(0, -1, 0), limit=ROOM)
-    joint2 = arms.Joint("joint2", "revolute", "upper", "fore", (0.6, 0, 0), axis=(0, -1, 0), limit=limit)
-    links = (arms.Link("base"), arms.Link("upper", 1.1, (0.3, 0, 0)), arms.Link("fore", 0.7, (0.25, 0, 0)))
+    joint1 = arms.Joint(
+        "joint1", "revolute", "base", "upper", axis=(0, -1, 0), limit=ROOM
+    )
+    joint2 = arms.Joint(
+        "joint2", "revolute", "upper", "fore", (0.6, 0, 0), axis=(0, -1, 0), limit=limit
+    )
+    links = (
+        arms.Link("base"),
+        arms.Link("upper", 1.1, (0.3, 0, 0)),
+        arms.Link("fore", 0.7, (0.25, 0, 0)),
+    )
     content: dict[str, Any] = {"joints": friction}
     if coupled:
         content["coordinates"] = ["p1", "p2"]
-        content["couplings"] = {"joint1": {"p1": 1.0}, "joint2": {"p1": -1.0, "p2": 1.0}}
+        content["couplings"] = {
+            "joint1": {"p1": 1.0},
+            "joint2": {"p1": -1.0, "p2": 1.0},
+        }
     return robots_with_drives.load(arms.Arm(links, (joint1, joint2)), content)
 
 
@@ -76,15 +101,28 @@ def _planar(coupled: bool, friction: dict[str, dict[str, float]], limit: str = R
     [
         ("rk4", ROOM, 1e-10),
         ("semi_implicit", ROOM, 1e-10),
-        ("semi_implicit", '<limit lower="-0.5" upper="0.4" effort="1000" velocity="100"/>', 1e-8),
+        (
+            "semi_implicit",
+            '<limit lower="-0.5" upper="0.4" effort="1000" velocity="100"/>',
+            1e-8,
+        ),
     ],
 )
-def test_remotely_driven_elbow_moves_as_one_driven_at_its_joints(integrator: str, limit: str, tolerance: float) -> None:
+def test_remotely_driven_elbow_moves_as_one_driven_at_its_joints(
+    integrator: str, limit: str, tolerance: float
+) -> None:
     """The same arm in other coordinates, tau_p = G^T tau_q, with friction and limits of the joints."""
-    friction = {"joint1": {"viscous": 2.0, "coulomb": 2.0}, "joint2": {"viscous": 1.0, "coulomb": 1.0}}
+    friction = {
+        "joint1": {"viscous": 2.0, "coulomb": 2.0},
+        "joint2": {"viscous": 1.0, "coulomb": 1.0},
+    }
     g = np.array([[1.0, 0.0], [-1.0, 1.0]])
     start = np.array([-1.2, 0.2])
-    remote = Plant(_planar(True, friction, limit), integrator, initial_positions=np.linalg.solve(g, start))
+    remote = Plant(
+        _planar(True, friction, limit),
+        integrator,
+        initial_positions=np.linalg.solve(g, start),
+    )
     direct = Plant(_planar(False, friction, limit), integrator, initial_positions=start)
     stuck = np.zeros(2, dtype=bool)
     for k in range(300):
@@ -93,11 +131,15 @@ def test_remotely_driven_elbow_moves_as_one_driven_at_its_joints(integrator: str
         direct.step(tau, 10)
         stuck |= direct.stuck
         assert g @ remote.position == pytest.approx(direct.position, abs=tolerance)
-        assert g @ remote.velocity == pytest.approx(direct.velocity, abs=100 * tolerance)
+        assert g @ remote.velocity == pytest.approx(
+            direct.velocity, abs=100 * tolerance
+        )
     assert stuck.all() and np.abs(direct.position - start).max() > 0.2
 
 
-FIVE_BAR = {f"joint{k}": {"coulomb": c} for k, c in ((1, 0.9), (2, 0.7), (3, 0.4), (4, 0.3))}
+FIVE_BAR = {
+    f"joint{k}": {"coulomb": c} for k, c in ((1, 0.9), (2, 0.7), (3, 0.4), (4, 0.3))
+}
 # Proportional joints share a constraint row, here joints 3 and 4.
 LINES = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]])
 LEVELS = np.array([0.9, 0.7, 0.7])
@@ -112,34 +154,58 @@ def test_five_bar_at_rest_does_not_drift(integrator: str) -> None:
         # Largest load, by a ratio test over all directions of motion: friction work against the work of the load.
         ways = [np.array(w) for w in ([1.0, 0.0], [0.0, 1.0], [1.0, 1.0])]
         ways += [-w for w in ways]
-        most = min(LEVELS @ np.abs(LINES @ w) / (w @ direction) for w in ways if w @ direction > 1e-9)
+        most = min(
+            LEVELS @ np.abs(LINES @ w) / (w @ direction)
+            for w in ways
+            if w @ direction > 1e-9
+        )
         for factor in (0.999, 1.001):
             plant = Plant(model, integrator, initial_positions=start)
-            plant.step(model.gravity_torque(start) + factor * most * np.array(direction), 5000 if factor < 1.0 else 50)
+            plant.step(
+                model.gravity_torque(start) + factor * most * np.array(direction),
+                5000 if factor < 1.0 else 50,
+            )
             assert np.array_equal(plant.position, start) == (factor < 1.0)
             assert plant.stuck.all() == (factor < 1.0) and plant.residual < 1e-9
 
 
 @settings(max_examples=10)
 @given(seed=st.integers(0, 2**31 - 1), integrator=st.sampled_from(plants.INTEGRATORS))
-def test_five_bar_in_motion_satisfies_the_optimality_conditions(seed: int, integrator: str) -> None:
+def test_five_bar_in_motion_satisfies_the_optimality_conditions(
+    seed: int, integrator: str
+) -> None:
     """The friction impulse is E^T lambda, lambda_k = -bound sign(z_k), or within the bound for z_k = 0."""
     rng = np.random.default_rng(seed)
-    start: dict[str, Any] = {"initial_positions": [0.4, 1.3], "initial_velocities": rng.normal(size=2)}
+    start: dict[str, Any] = {
+        "initial_positions": [0.4, 1.3],
+        "initial_velocities": rng.normal(size=2),
+    }
     plant = Plant(mechanisms.five_bar(False, FIVE_BAR), integrator, **start)
     for _ in range(60):
         plant.step(plant.model.gravity_torque(plant.position) + rng.normal(0.0, 3.0, 2))
         z = LINES @ plant.velocity
         still = np.abs(z) < 1e-12
-        low, high = np.where(still, -LEVELS, -LEVELS * np.sign(z)), np.where(still, LEVELS, -LEVELS * np.sign(z))
-        answer = lsq_linear(LINES.T, plant.impulse / plant.step_size, (low - 1e-11, high + 1e-11), tol=1e-14)
-        assert np.abs(answer.fun).max() < 1e-9 and plant.impulse @ plant.velocity <= 1e-15
+        low, high = (
+            np.where(still, -LEVELS, -LEVELS * np.sign(z)),
+            np.where(still, LEVELS, -LEVELS * np.sign(z)),
+        )
+        answer = lsq_linear(
+            LINES.T,
+            plant.impulse / plant.step_size,
+            (low - 1e-11, high + 1e-11),
+            tol=1e-14,
+        )
+        assert (
+            np.abs(answer.fun).max() < 1e-9 and plant.impulse @ plant.velocity <= 1e-15
+        )
         assert plant.residual < 1e-9
 
 
 @given(robot=robots_with_drives.robots(friction=True, payload=False))
 @settings(max_examples=20)
-def test_any_coupled_robot_loses_energy_to_friction(robot: robots_with_drives.Robot) -> None:
+def test_any_coupled_robot_loses_energy_to_friction(
+    robot: robots_with_drives.Robot,
+) -> None:
     """Without torque the total energy never increases by more than the integration error."""
     model = robot.model()
     rng = np.random.default_rng(robot.seed)
@@ -147,7 +213,9 @@ def test_any_coupled_robot_loses_energy_to_friction(robot: robots_with_drives.Ro
     energy = mechanisms.energy(plant)
     for _ in range(20):
         plant.step(np.zeros(model.n), 5)
-        assert plant.impulse @ plant.velocity <= 1e-12 * (1.0 + np.abs(plant.impulse) @ np.abs(plant.velocity))
+        assert plant.impulse @ plant.velocity <= 1e-12 * (
+            1.0 + np.abs(plant.impulse) @ np.abs(plant.velocity)
+        )
         after = mechanisms.energy(plant)
         assert after <= energy + 1e-6 * (1.0 + abs(energy))
         energy = after
@@ -159,27 +227,44 @@ def test_stuck_joints_of_a_batch() -> None:
     model, start = mechanisms.five_bar(False, FIVE_BAR), np.array([0.4, 1.3])
     rates = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5]])
     many = PlantBatch(model, 4, initial_positions=start, initial_velocities=rates)
-    each = [Plant(model, initial_positions=start, initial_velocities=rate).stuck for rate in rates]
+    each = [
+        Plant(model, initial_positions=start, initial_velocities=rate).stuck
+        for rate in rates
+    ]
     assert np.array_equal(many.stuck, each) and np.array_equal(many.stuck, rates == 0.0)
 
 
 # --- The friction problem
 
 
-def _sum_of_two(free: float, lower: float = -4.0, upper: float = 5.0, bounds: tuple[float, float] = (1, 3)) -> Problem:
+def _sum_of_two(
+    free: float,
+    lower: float = -4.0,
+    upper: float = 5.0,
+    bounds: tuple[float, float] = (1, 3),
+) -> Problem:
     """Return a problem with A = 1 and one row z = v1 + v2 of unconstrained velocity ``free``: z = free + 2 lambda."""
     rest = (np.array([x], dtype=float) for x in (*bounds, lower, upper))
     return Problem(np.eye(2), np.array([free - 10.0, 10.0]), *rest, np.ones((1, 2)))
 
 
-def _one_coordinate(free: float, factors: list[float], bound: float, lower: float, upper: float) -> Problem:
+def _one_coordinate(
+    free: float, factors: list[float], bound: float, lower: float, upper: float
+) -> Problem:
     """Return a problem with A = 1 and rows that are multiples of one coordinate, with equal friction and limits."""
     rest = (np.full(len(factors), x) for x in (bound, bound, lower, upper))
     return Problem(np.eye(1), np.array([free]), *rest, np.array(factors)[:, np.newaxis])
 
 
-@given(seed=st.integers(0, 2**31 - 1), n=st.integers(1, 5), extra=st.integers(-2, 4), whole=st.booleans())
-def test_solution_satisfies_the_optimality_conditions(seed: int, n: int, extra: int, whole: bool) -> None:
+@given(
+    seed=st.integers(0, 2**31 - 1),
+    n=st.integers(1, 5),
+    extra=st.integers(-2, 4),
+    whole=st.booleans(),
+)
+def test_solution_satisfies_the_optimality_conditions(
+    seed: int, n: int, extra: int, whole: bool
+) -> None:
     rng = np.random.default_rng(seed)
     count = max(1, n + extra)
     p = random_rows(rng, n, count, whole=whole)
@@ -215,7 +300,9 @@ def test_solution_is_the_best_of_all_combinations_of_modes(seed: int) -> None:
             assert z[k] == pytest.approx(ends[mode][k], abs=room)
         elif p.forward[k] + p.backward[k] > 0.0:
             assert z[k] > -room if mode == row.FORWARD else z[k] < room
-            assert impulse[k] == (-p.forward[k] if mode == row.FORWARD else p.backward[k])
+            assert impulse[k] == (
+                -p.forward[k] if mode == row.FORWARD else p.backward[k]
+            )
     again, same, _, solves = p.solved(modes)
     assert solves == 1, "the solution's own pattern leads there at once"
     assert again == pytest.approx(v, abs=1e-12)
@@ -236,9 +323,13 @@ def test_descent_takes_as_many_solves_as_the_reference(seed: int, unit: float) -
         modes = start.copy()
         v, _, _, solves = p.scaled(unit).solved(modes)
         assert v == pytest.approx(unit * solution, abs=1e-9 * unit)
-        assert np.all((modes == solution_modes) | (loose & (np.abs(modes - row.STUCK) == 1)))
+        assert np.all(
+            (modes == solution_modes) | (loose & (np.abs(modes - row.STUCK) == 1))
+        )
         assert solves in ((1,) if start is solution_modes else (1, 1 + expected))
-    assert solves == 1 + expected or loose.any(), "only frictionless rows slip in two modes"
+    assert solves == 1 + expected or loose.any(), (
+        "only frictionless rows slip in two modes"
+    )
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -249,18 +340,32 @@ def test_residual_is_that_of_its_definition(seed: int) -> None:
     v, carried = rng.standard_normal(n), rng.standard_normal(n)
     for scale in (0.0, 0.01, 1.0):
         rows = p.table()
-        rows[:, row.VELOCITY], rows[:, row.IMPULSE] = p.directions @ v, scale * rng.standard_normal(count)
+        rows[:, row.VELOCITY], rows[:, row.IMPULSE] = (
+            p.directions @ v,
+            scale * rng.standard_normal(count),
+        )
         # Unconstrained velocity from which these impulses lead to this velocity, up to a random part.
-        pull = p.directions.T @ rows[:, row.IMPULSE] + rng.choice([0.0, 1.0]) * rng.standard_normal(n)
+        pull = p.directions.T @ rows[:, row.IMPULSE] + rng.choice(
+            [0.0, 1.0]
+        ) * rng.standard_normal(n)
         p.free = v - np.linalg.solve(p.a, pull)
         free = p.free + np.linalg.solve(p.a, carried)
-        residual = coupled._residual(coupled.Problem(p.a, p.directions, rows, np.zeros(count, int), free, carried), v)
-        assert residual == pytest.approx(p.residual(v, rows[:, row.IMPULSE]), rel=1e-10, abs=1e-12)
+        residual = coupled._residual(
+            coupled.Problem(
+                p.a, p.directions, rows, np.zeros(count, int), free, carried
+            ),
+            v,
+        )
+        assert residual == pytest.approx(
+            p.residual(v, rows[:, row.IMPULSE]), rel=1e-10, abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("start", range(5))
 @pytest.mark.parametrize("bounds", [(1, 3), (0, 0)])
-def test_row_at_its_limit_is_held_by_it(start: int, bounds: tuple[float, float]) -> None:
+def test_row_at_its_limit_is_held_by_it(
+    start: int, bounds: tuple[float, float]
+) -> None:
     """For any load, also without friction; motion in the other direction is free."""
     cases = [
         (-50.0, 0.0, np.inf, 0.0),
@@ -279,13 +384,20 @@ def test_indefinite_matrix_gives_nan(start: int) -> None:
     for diagonal in ([-1.0, 1.0], [1.0, -1.0]):
         p, v = replace(_sum_of_two(4.0), a=np.diag(diagonal)), np.empty(2)
         rows = p.table()
-        coupled.solve_coupled(coupled.Problem(p.a, p.directions, rows, np.array([start]), p.free, np.zeros(2)), v)
+        coupled.solve_coupled(
+            coupled.Problem(
+                p.a, p.directions, rows, np.array([start]), p.free, np.zeros(2)
+            ),
+            v,
+        )
         assert np.isnan(v).all()
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-12])
 @pytest.mark.parametrize("factors", [[1.0, 2.0], [2.0, 1.0], [1.0, -2.0]])
-def test_contradicting_rows_are_not_a_solution(factors: list[float], unit: float) -> None:
+def test_contradicting_rows_are_not_a_solution(
+    factors: list[float], unit: float
+) -> None:
     """v <= 1 and 2 v <= 1, both at their limits: only the second one is possible; in any unit."""
     p = _one_coordinate(9.0 * unit, factors, 0.0, -unit, unit)
     for start in ([4, 4], [4, 0], [0, 4], [2, 2], [4, 2], [2, 4], [3, 3]):
@@ -296,13 +408,23 @@ def test_contradicting_rows_are_not_a_solution(factors: list[float], unit: float
 
 @pytest.mark.parametrize(
     ("load", "lower", "upper", "start"),
-    [(1.5, -np.inf, np.inf, 1), (1.5, -1.0, 0.5, 1), (1.5, 0.0, 0.5, 4), (-1.5, -1.0, 0.0, 0), (-1.5, -np.inf, 0.0, 1)],
+    [
+        (1.5, -np.inf, np.inf, 1),
+        (1.5, -1.0, 0.5, 1),
+        (1.5, 0.0, 0.5, 4),
+        (-1.5, -1.0, 0.0, 0),
+        (-1.5, -np.inf, 0.0, 1),
+    ],
 )
-def test_two_frictions_on_one_coordinate_add_up(load: float, lower: float, upper: float, start: int) -> None:
+def test_two_frictions_on_one_coordinate_add_up(
+    load: float, lower: float, upper: float, start: int
+) -> None:
     """Each has a friction bound of 1. One row is dependent, in a slipping mode; the start from rest is the solution."""
     p = _one_coordinate(load, [1.0, 1.0], 1.0, lower, upper)
     v, impulse, error, solves = p.solved(np.array([start, start]))
-    assert (v[0], impulse.sum(), error, solves) == (0.0, -load, 0.0, 2) and np.abs(impulse).max() <= 1.0
+    assert (v[0], impulse.sum(), error, solves) == (0.0, -load, 0.0, 2) and np.abs(
+        impulse
+    ).max() <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -337,5 +459,7 @@ def test_row_that_is_pulled_back_from_its_limit_stops(sign: float) -> None:
 def test_the_default_start_is_within_the_limits_of_all_joints() -> None:
     """j1 = (a + b) / 2 is at least 0.2 rad, so that a = b = 0 is no position."""
     couplings = {"j1": {"a": 0.5, "b": 0.5}, "j2": {"a": 0.5, "b": -0.5}}
-    model = coupled_arms.chain([(0.2, 0.5, 2), (-1, 1, 3)], {"coordinates": ["a", "b"], "couplings": couplings})
+    model = coupled_arms.chain(
+        [(0.2, 0.5, 2), (-1, 1, 3)], {"coordinates": ["a", "b"], "couplings": couplings}
+    )
     np.testing.assert_allclose(Plant(model).position, [0.2, 0.2])

@@ -36,15 +36,25 @@ def test_equations_are_those_of_the_independent_rows(seed: int, scale: float) ->
     e, chosen = scale * _rows(rng, n, count), rng.random(count) < 0.8
     targets = rng.standard_normal(count)
     equations = elimination.eliminate(e, chosen, targets)
-    members, pivots = equations.members[: equations.rank], equations.pivots[: equations.rank]
-    assert members.tolist() == _independent(e / scale, chosen)
-    assert np.array_equal(equations.table[: equations.rank][:, pivots], np.eye(equations.rank)), "to the bit"
-    mixture = equations.mixture[: equations.rank, : equations.rank]
-    assert np.abs(mixture @ e[members] - equations.table[: equations.rank]).max(initial=0.0) < 1e-12
-    expected = mixture @ targets[members]
-    assert np.abs(equations.targets[: equations.rank] - expected).max(initial=0.0) <= 1e-12 * np.abs(expected).max(
-        initial=0.0
+    members, pivots = (
+        equations.members[: equations.rank],
+        equations.pivots[: equations.rank],
     )
+    assert members.tolist() == _independent(e / scale, chosen)
+    assert np.array_equal(
+        equations.table[: equations.rank][:, pivots], np.eye(equations.rank)
+    ), "to the bit"
+    mixture = equations.mixture[: equations.rank, : equations.rank]
+    assert (
+        np.abs(mixture @ e[members] - equations.table[: equations.rank]).max(
+            initial=0.0
+        )
+        < 1e-12
+    )
+    expected = mixture @ targets[members]
+    assert np.abs(equations.targets[: equations.rank] - expected).max(
+        initial=0.0
+    ) <= 1e-12 * np.abs(expected).max(initial=0.0)
     v = rng.standard_normal(n)
     before = v.copy()
     elimination.satisfy(equations, v)
@@ -52,13 +62,17 @@ def test_equations_are_those_of_the_independent_rows(seed: int, scale: float) ->
         equations.targets[: equations.rank], rel=1e-12, abs=1e-13
     )
     others = np.setdiff1d(np.arange(n), pivots)
-    assert np.array_equal(v[others], before[others]), "a vector changes only in its pivots"
+    assert np.array_equal(v[others], before[others]), (
+        "a vector changes only in its pivots"
+    )
 
 
 @pytest.mark.parametrize("nearness", [1e-9, 1e-13])
 def test_rows_that_differ_by_rounding_are_dependent(nearness: float) -> None:
     e = np.array([[1.0, 1.0, 0.0], [1.0, 1.0 + nearness, 0.0]])
-    assert elimination.eliminate(e, np.ones(2, bool), np.zeros(2)).rank == (2 if nearness > 1e-11 else 1)
+    assert elimination.eliminate(e, np.ones(2, bool), np.zeros(2)).rank == (
+        2 if nearness > 1e-11 else 1
+    )
 
 
 def test_the_largest_element_is_the_pivot() -> None:
@@ -78,7 +92,9 @@ def test_the_coordinate_without_mass_is_named(bad: int) -> None:
         e = np.zeros((1, 3))
         e[0, held or 0] = held is not None
         equations = elimination.eliminate(e, np.ones(1, bool), np.zeros(1))
-        failed = elimination.minimise_in_null_space(equations, matrix, np.ones(3), np.empty(3))
+        failed = elimination.minimise_in_null_space(
+            equations, matrix, np.ones(3), np.empty(3)
+        )
         assert failed == (-1 if held == bad else bad), "one that is held needs no mass"
         rows = np.full((1, row.SIZE), float(held is not None))
         motion = np.vstack([np.zeros(3), np.ones(3), matrix])
@@ -91,7 +107,11 @@ def test_rows_at_rest_stay_at_rest(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, count = int(rng.integers(1, 6)), int(rng.integers(2, 6))
     half = rng.standard_normal((n, n))
-    e, matrix, load = _rows(rng, n, count), half @ half.T + 0.1 * np.eye(n), rng.standard_normal(n)
+    e, matrix, load = (
+        _rows(rng, n, count),
+        half @ half.T + 0.1 * np.eye(n),
+        rng.standard_normal(n),
+    )
     rests = rng.random(count) < 0.5
     allowed = null_space(e[rests]) if rests.any() else np.eye(n)
     expected = allowed @ np.linalg.solve(allowed.T @ matrix @ allowed, allowed.T @ load)
@@ -108,7 +128,9 @@ def test_rows_at_rest_stay_at_rest(seed: int) -> None:
     acceleration, reaction = motion[:2]
     assert acceleration == pytest.approx(expected, rel=1e-10, abs=1e-12)
     assert reaction == pytest.approx(matrix @ acceleration - load, rel=1e-10, abs=1e-12)
-    assert np.abs(allowed.T @ reaction).max(initial=0.0) < 1e-11 and np.array_equal(motion[2:], matrix)
+    assert np.abs(allowed.T @ reaction).max(initial=0.0) < 1e-11 and np.array_equal(
+        motion[2:], matrix
+    )
 
 
 def test_the_last_of_many_rows_is_at_rest() -> None:

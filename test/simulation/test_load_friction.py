@@ -17,7 +17,10 @@ from support import arms
 from support.robots_with_drives import load
 
 PENDULUM = arms.Arm(
-    (arms.Link("base"), arms.Link("rod", 4.0, (0.5, 0.0, 0.0), np.diag([0.01, 0.1, 0.1]))),
+    (
+        arms.Link("base"),
+        arms.Link("rod", 4.0, (0.5, 0.0, 0.0), np.diag([0.01, 0.1, 0.1])),
+    ),
     (arms.Joint("joint", "revolute", "base", "rod", axis=(0.0, 1.0, 0.0)),),
 )
 GEAR = {"coulomb": 1.0, "load_coefficient": 0.1, "load_coefficient_backdriving": 0.2}
@@ -39,7 +42,9 @@ def magnitude(u: float, level: float, driving: float, backdriving: float) -> flo
     return f
 
 
-def oracle(model: RobotModel, tau: float, seconds: float, dt: float, viscous: float, q: float) -> tuple[float, float]:
+def oracle(
+    model: RobotModel, tau: float, seconds: float, dt: float, viscous: float, q: float
+) -> tuple[float, float]:
     """Return position and velocity of the pendulum from rest by tiny Euler steps of the differential inclusion."""
     inertia = float(model.mass_matrix([0.0])[0, 0])
     c, driving, backdriving = 1.0, 0.1, 0.2
@@ -57,15 +62,22 @@ def oracle(model: RobotModel, tau: float, seconds: float, dt: float, viscous: fl
 
 
 @pytest.mark.parametrize("integrator", ["rk4", "semi_implicit"])
-@pytest.mark.parametrize("tau", [-30.0, -25.0, -10.0, 5.0])  # raises, slips back, falls, is driven down
+# raises, slips back, falls, is driven down
+@pytest.mark.parametrize("tau", [-30.0, -25.0, -10.0, 5.0])
 @pytest.mark.parametrize("viscous", [0.0, 2.0])
-def test_motion_is_that_of_the_differential_inclusion(integrator: str, tau: float, viscous: float) -> None:
+def test_motion_is_that_of_the_differential_inclusion(
+    integrator: str, tau: float, viscous: float
+) -> None:
     model = pendulum(viscous=viscous)
     plant = Plant(model, integrator, 0.0005, [START])
     plant.step([tau], 800)
     q, v = oracle(model, tau, 0.4, 2e-5, viscous, START)
-    assert plant.position[0] == pytest.approx(q, abs=5e-5 if integrator == "rk4" else 2e-3)
-    assert plant.velocity[0] == pytest.approx(v, abs=2e-4 if integrator == "rk4" else 5e-3)
+    assert plant.position[0] == pytest.approx(
+        q, abs=5e-5 if integrator == "rk4" else 2e-3
+    )
+    assert plant.velocity[0] == pytest.approx(
+        v, abs=2e-4 if integrator == "rk4" else 5e-3
+    )
 
 
 @pytest.mark.parametrize("way", [-1.0, 1.0])
@@ -98,11 +110,27 @@ def test_the_order_of_convergence_with_viscous_friction_is_that_of_rk4() -> None
     back=st.floats(0.0, 0.6), static=st.floats(1.0, 1.5), integrator=st.sampled_from(["rk4", "semi_implicit"]),
 )  # fmt: skip
 def test_friction_takes_energy_only(
-    q: float, v: float, tau: float, mu: float, back: float, static: float, integrator: str
+    q: float,
+    v: float,
+    tau: float,
+    mu: float,
+    back: float,
+    static: float,
+    integrator: str,
 ) -> None:
     """The impulse of friction opposes the velocity after each step, also with a rotor, whose load is one step late."""
-    joint = {"coulomb": 1.0, "static": static, "stribeck_velocity": 0.2, "load_coefficient": mu}
-    gear = {**joint, "load_coefficient_backdriving": back, "rotor_inertia": 1e-4, "gear_ratio": 100.0}
+    joint = {
+        "coulomb": 1.0,
+        "static": static,
+        "stribeck_velocity": 0.2,
+        "load_coefficient": mu,
+    }
+    gear = {
+        **joint,
+        "load_coefficient_backdriving": back,
+        "rotor_inertia": 1e-4,
+        "gear_ratio": 100.0,
+    }
     plant = Plant(pendulum(**gear), integrator, 0.002, [q], [v])
     for _ in range(50):
         plant.step([tau])
@@ -117,20 +145,35 @@ def test_friction_torque_is_that_of_the_plant() -> None:
         plant.step([tau], 3)
         before = plant.velocity
         plant.step([tau])
-        q, qd, qdd = plant.position, 0.5 * (before + plant.velocity), (plant.velocity - before) / 1e-4
-        needed = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd, qdd=qdd)
-        np.testing.assert_allclose(needed, [tau], atol=0.01)
-        assert model.friction_torque(q, qd, load=model.gear_load(q, qd, qdd)) == pytest.approx(
-            model.friction_torque(q, qd, qdd=qdd)
+        q, qd, qdd = (
+            plant.position,
+            0.5 * (before + plant.velocity),
+            (plant.velocity - before) / 1e-4,
         )
+        needed = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(
+            q, qd, qdd=qdd
+        )
+        np.testing.assert_allclose(needed, [tau], atol=0.01)
+        assert model.friction_torque(
+            q, qd, load=model.gear_load(q, qd, qdd)
+        ) == pytest.approx(model.friction_torque(q, qd, qdd=qdd))
     states = np.zeros((5, 1)), np.ones((5, 1))
-    np.testing.assert_allclose(model.friction_torque(*states, load=[-10.0]), 1.5 + 0.2 * 10.0)
+    np.testing.assert_allclose(
+        model.friction_torque(*states, load=[-10.0]), 1.5 + 0.2 * 10.0
+    )
 
 
 @pytest.mark.parametrize(
-    "joint", [{"load_coefficient": 1.0}, {"static": 1.5, "load_coefficient": 0.7}, {"load_coefficient": -0.1}]
+    "joint",
+    [
+        {"load_coefficient": 1.0},
+        {"static": 1.5, "load_coefficient": 0.7},
+        {"load_coefficient": -0.1},
+    ],
 )
-def test_a_coefficient_with_which_a_joint_could_never_move_is_refused(joint: dict[str, float]) -> None:
+def test_a_coefficient_with_which_a_joint_could_never_move_is_refused(
+    joint: dict[str, float],
+) -> None:
     with pytest.raises(RobotModelError, match="load_coefficient"):
         pendulum(**joint)
     with pytest.raises(RobotModelError, match="scaled"):
@@ -143,11 +186,22 @@ def test_an_arm_with_geared_joints_beside_an_ode_solver(rotor_inertia: float) ->
 
     The load of a rotor is one step late: the error is larger, and proportional to the step.
     """
-    rotor = {"rotor_inertia": rotor_inertia, "gear_ratio": 50.0, "rotor_carrier": "none"}
+    rotor = {
+        "rotor_inertia": rotor_inertia,
+        "gear_ratio": 50.0,
+        "rotor_carrier": "none",
+    }
     gears = {name: {**GEAR, "viscous": 0.8, **rotor} for name in ("joint1", "joint2")}
     link = arms.Link("", 3.0, (0.2, 0.05, 0.0), np.diag([0.02, 0.05, 0.06]))
-    model = load(arms.planar_2r(0.4, 0.3, link, link), {"joints": gears, "gravity": [0.0, -9.81, 0.0]})
-    reflected, tau, start = rotor_inertia * 50.0**2, np.array([26.0, 3.0]), np.array([0.2, 0.5, 1.5, -1.2])
+    model = load(
+        arms.planar_2r(0.4, 0.3, link, link),
+        {"joints": gears, "gravity": [0.0, -9.81, 0.0]},
+    )
+    reflected, tau, start = (
+        rotor_inertia * 50.0**2,
+        np.array([26.0, 3.0]),
+        np.array([0.2, 0.5, 1.5, -1.2]),
+    )
 
     def slope(_: float, state: Array) -> Array:
         q, v = state[:2], state[2:]
@@ -158,13 +212,17 @@ def test_an_arm_with_geared_joints_beside_an_ode_solver(rotor_inertia: float) ->
             a = model.forward_dynamics(q, v, tau - friction)
         return np.concatenate([v, a])
 
-    end = solve_ivp(slope, (0.0, 0.03), start, "DOP853", rtol=1e-10, atol=1e-12).y[:, -1]
+    end = solve_ivp(slope, (0.0, 0.03), start, "DOP853", rtol=1e-10, atol=1e-12).y[
+        :, -1
+    ]
     errors = []
     for dt in (0.001, 0.0005):
         plant = Plant(model, "rk4", dt, start[:2], start[2:])
         plant.step(tau, round(0.03 / dt))
         assert (plant.velocity * start[2:] > 0.0).all()
-        errors.append(np.abs(np.concatenate([plant.position, plant.velocity]) - end).max())
+        errors.append(
+            np.abs(np.concatenate([plant.position, plant.velocity]) - end).max()
+        )
     if rotor_inertia == 0.0:
         assert errors[1] < 1e-7
     else:

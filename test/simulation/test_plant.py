@@ -16,7 +16,11 @@ PANDA = [0.3, -0.5, 0.2, -1.5, 0.1, 1.0, 0.3]
 any_integrator = pytest.mark.parametrize("method", plants.INTEGRATORS)
 FRICTION = {
     "joint1": {"viscous": 0.3, "coulomb": 1.0, "static": 1.5, "stribeck_velocity": 0.1},
-    "joint2": {"coulomb": 0.6, "coulomb_negative": 0.8, "sigmoid": {"amplitude": 0.3, "slope": 4.0, "shift": 0.1}},
+    "joint2": {
+        "coulomb": 0.6,
+        "coulomb_negative": 0.8,
+        "sigmoid": {"amplitude": 0.3, "slope": 4.0, "shift": 0.1},
+    },
 }
 COUNT = 37  # more than a block, not a multiple of its size
 
@@ -33,7 +37,13 @@ def panda(model: RobotModel) -> Plant:
 
 
 def _state(plant: Plant) -> tuple[Any, ...]:
-    return plant.time, plant.position.tolist(), plant.velocity.tolist(), plant.stuck.tolist(), plant.effort.tolist()
+    return (
+        plant.time,
+        plant.position.tolist(),
+        plant.velocity.tolist(),
+        plant.stuck.tolist(),
+        plant.effort.tolist(),
+    )
 
 
 @any_integrator
@@ -53,7 +63,9 @@ def test_a_reset_reproduces_the_motion_exactly(method: str, model: RobotModel) -
 
 
 @any_integrator
-def test_time_does_not_accumulate_rounding_and_state_is_returned_as_copies(method: str) -> None:
+def test_time_does_not_accumulate_rounding_and_state_is_returned_as_copies(
+    method: str,
+) -> None:
     plant = plants.start(plants.turning(1.0, coulomb=2.0), method)
     for _ in range(10):
         plant.step([1.0], 77)
@@ -65,10 +77,14 @@ def test_time_does_not_accumulate_rounding_and_state_is_returned_as_copies(metho
 
 
 @any_integrator
-def test_default_start_is_zero_or_the_nearest_limit(method: str, load_robot: Callable[..., Any]) -> None:
+def test_default_start_is_zero_or_the_nearest_limit(
+    method: str, load_robot: Callable[..., Any]
+) -> None:
     model = load_robot("panda")
     plant = plants.start(model, method)
-    assert np.array_equal(plant.position, np.clip(0.0, model.position_lower, model.position_upper))
+    assert np.array_equal(
+        plant.position, np.clip(0.0, model.position_lower, model.position_upper)
+    )
     assert not plant.stuck.any(), "it has no friction that could hold it"
     assert plant.model is model and plant.step_size == 0.001
 
@@ -81,12 +97,16 @@ def test_warm_up_does_not_change_the_state(panda: Plant) -> None:
 
 @any_integrator
 def test_effort_is_clamped_to_the_effort_limits(method: str, model: RobotModel) -> None:
-    plant, peer = (plants.start(model, method, initial_positions=PANDA) for _ in range(2))
+    plant, peer = (
+        plants.start(model, method, initial_positions=PANDA) for _ in range(2)
+    )
     tau = np.array([1e3, -1e3, 1.0, 0.0, 1e3, -1e3, 2.0])
     clamped = np.clip(tau, -model.effort_limits, model.effort_limits)
     plant.step(tau)
     peer.step(clamped)
-    assert np.array_equal(plant.effort, clamped) and np.array_equal(plant.velocity, peer.velocity)
+    assert np.array_equal(plant.effort, clamped) and np.array_equal(
+        plant.velocity, peer.velocity
+    )
 
 
 @pytest.mark.parametrize("method", plants.METHODS)
@@ -95,7 +115,9 @@ def test_external_wrench_moves_the_arm(method: str) -> None:
     plant = plants.start(plants.slider(2.0, 0.0, (0, 0, -9.81)).model, method)
     plant.step([0.0], 1000, {"block": [-2.0 * 9.81, 0, 0, 0, 0, 0]})
     assert plant.velocity[0] == pytest.approx(-9.81, rel=1e-12)
-    assert plant.position[0] == pytest.approx(-9.81 / 2, rel=2e-3 if method == "semi_implicit" else 1e-12)
+    assert plant.position[0] == pytest.approx(
+        -9.81 / 2, rel=2e-3 if method == "semi_implicit" else 1e-12
+    )
     held = plants.start(plants.slider(2.0, 2.0 * 9.81, (0, 0, -9.81)).model, method)
     held.step([0.0], 1000, {"block": [-9.81, 0, 0, 0, 0, 0]})
     assert held.position[0] == 0.0
@@ -114,7 +136,9 @@ def test_external_wrench_moves_the_arm(method: str) -> None:
         (([0.0, 0.0], 1, {"nothing": np.zeros(6)}), "nothing"),
     ],
 )
-def test_bad_arguments_are_refused_and_the_state_kept(arguments: Any, culprit: str) -> None:
+def test_bad_arguments_are_refused_and_the_state_kept(
+    arguments: Any, culprit: str
+) -> None:
     plant = Plant(plants.planar({}))
     plant.step([1.0, 0.0])
     before = _state(plant)
@@ -165,13 +189,17 @@ def test_singular_mass_matrix_is_refused(method: str) -> None:
 
 
 @pytest.mark.parametrize("integrator", plants.INTEGRATORS)
-def test_infinite_motion_is_refused_at_the_last_good_step(integrator: str, urdf_path: Callable[[str], Path]) -> None:
+def test_infinite_motion_is_refused_at_the_last_good_step(
+    integrator: str, urdf_path: Callable[[str], Path]
+) -> None:
     model = RobotModel.from_urdf(plants.unlimited(urdf_path("planar_2r")))
     plant = Plant(model, integrator, step_size=0.5, initial_velocities=[50.0, -80.0])
     with pytest.raises(RobotDynamicsError, match="joint[12].*step_size"):
         plant.step([0.0, 0.0], 1000)
     good = _state(plant)
-    assert 0.0 < plant.time < 500.0 and np.isfinite([plant.position, plant.velocity]).all()
+    assert (
+        0.0 < plant.time < 500.0 and np.isfinite([plant.position, plant.velocity]).all()
+    )
     with pytest.raises(RobotDynamicsError, match="infinite"):
         plant.step([0.0, 0.0])
     assert _state(plant) == good
@@ -180,9 +208,18 @@ def test_infinite_motion_is_refused_at_the_last_good_step(integrator: str, urdf_
 def test_too_stiff_a_joint_is_refused_by_rk4_and_not_by_semi_implicit() -> None:
     """dt b / m = 3 > 2.785, where rk4 is unstable; 2.7 is stable and accepted."""
     with pytest.raises(RobotDynamicsError, match=r'joint "slide".*rk4'):
-        plants.slider(1.0, 0.0, (0, 0, 0), viscous=3000.0, initial_velocities=[1.0]).step([0.0])
+        plants.slider(
+            1.0, 0.0, (0, 0, 0), viscous=3000.0, initial_velocities=[1.0]
+        ).step([0.0])
     for integrator, viscous in (("rk4", 2700.0), ("semi_implicit", 3000.0)):
-        plant = plants.slider(1.0, 0.0, (0, 0, 0), viscous=viscous, integrator=integrator, initial_velocities=[1.0])
+        plant = plants.slider(
+            1.0,
+            0.0,
+            (0, 0, 0),
+            viscous=viscous,
+            integrator=integrator,
+            initial_velocities=[1.0],
+        )
         plant.step([0.0], 100)
         assert abs(plant.velocity[0]) < 1e-4
 
@@ -203,7 +240,9 @@ def test_change_of_payload_or_friction_keeps_the_state(panda: Plant) -> None:
     """The motion is that of a plant of the new model from the same state; another robot is refused."""
     panda.step(20.0 * np.ones(7), 20)
     heavy = panda.model.scaled(mass=1.3, friction=2.0)
-    fresh = Plant(heavy, initial_positions=panda.position, initial_velocities=panda.velocity)
+    fresh = Plant(
+        heavy, initial_positions=panda.position, initial_velocities=panda.velocity
+    )
     panda.change_model(heavy)
     assert panda.time == 0.02
     for plant in (panda, fresh):
@@ -214,7 +253,9 @@ def test_change_of_payload_or_friction_keeps_the_state(panda: Plant) -> None:
 
 
 @pytest.mark.parametrize("integrator", plants.INTEGRATORS)
-def test_velocity_limits_are_optional(integrator: str, load_robot: Callable[..., Any]) -> None:
+def test_velocity_limits_are_optional(
+    integrator: str, load_robot: Callable[..., Any]
+) -> None:
     model = load_robot("panda")
     tau = [80.0, 0.0, 0.0, 0.0, 0.0, 0.0, 10.0]
     limited = Plant(model, integrator, initial_positions=PANDA, velocity_limits=True)
@@ -225,7 +266,9 @@ def test_velocity_limits_are_optional(integrator: str, load_robot: Callable[...,
         limited.step(tau)
         free.step(tau)
         assert np.all(np.abs(limited.velocity) <= model.velocity_limits)
-        assert np.all(np.abs(limited.position - before) <= 0.00101 * model.velocity_limits)
+        assert np.all(
+            np.abs(limited.position - before) <= 0.00101 * model.velocity_limits
+        )
         reached |= np.abs(limited.velocity) == model.velocity_limits
     assert reached[6] and np.any(np.abs(free.velocity) > model.velocity_limits)
 
@@ -234,8 +277,13 @@ def _models(customised: bool) -> list[RobotModel]:
     model = plants.planar(FRICTION, gravity=(0.0, 0.0, 0.0))
     model = model.customised() if customised else model
     rng = np.random.default_rng(4)
-    models = [model.scaled(mass, friction) for mass, friction in rng.uniform(0.7, 1.4, (COUNT, 2))]
-    models[3] = models[3].with_payload("link2", 0.5, [0.1, 0.0, 0.0], [1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3])
+    models = [
+        model.scaled(mass, friction)
+        for mass, friction in rng.uniform(0.7, 1.4, (COUNT, 2))
+    ]
+    models[3] = models[3].with_payload(
+        "link2", 0.5, [0.1, 0.0, 0.0], [1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3]
+    )
     return models
 
 
@@ -250,7 +298,9 @@ def _run(many: PlantBatch, first: int = 0) -> Array:
     states = []
     for k in range(60):
         many.step(_torques(k)[first : first + many.count], 10)
-        states.append(np.concatenate([many.position, many.velocity, many.stuck], axis=1))
+        states.append(
+            np.concatenate([many.position, many.velocity, many.stuck], axis=1)
+        )
     return np.array(states)
 
 
@@ -269,7 +319,9 @@ def test_each_agrees_with_a_single_plant(integrator: str, customised: bool) -> N
     starts = np.random.default_rng(5).uniform(-0.5, 0.5, (COUNT, 2))
     many = PlantBatch(models, integrator=integrator, initial_positions=starts)
     together = _run(many)
-    part = PlantBatch(models[5:25], integrator=integrator, initial_positions=starts[5:25])
+    part = PlantBatch(
+        models[5:25], integrator=integrator, initial_positions=starts[5:25]
+    )
     assert np.array_equal(_run(part, 5), together[:, 5:25])
     assert many.time == pytest.approx(0.6)
     assert 0.1 < together[..., 4:].mean() < 0.9
@@ -277,14 +329,27 @@ def test_each_agrees_with_a_single_plant(integrator: str, customised: bool) -> N
         one = Plant(models[i], integrator, initial_positions=starts[i])
         for k in range(60):
             one.step(_torques(k)[i], 10)
-            assert np.abs(np.concatenate([one.position, one.velocity, one.stuck]) - together[k, i]).max() < 1e-9
+            assert (
+                np.abs(
+                    np.concatenate([one.position, one.velocity, one.stuck])
+                    - together[k, i]
+                ).max()
+                < 1e-9
+            )
 
 
 @pytest.mark.parametrize("integrator", plants.INTEGRATORS)
-@pytest.mark.parametrize("wrenches", [None, {"link2": [1.0, -2.0, 0.5, 0.1, 0.2, -0.3]}])
-def test_the_customised_step_gives_the_bits_of_the_general_one(integrator: str, wrenches: Any) -> None:
+@pytest.mark.parametrize(
+    "wrenches", [None, {"link2": [1.0, -2.0, 0.5, 0.1, 0.2, -0.3]}]
+)
+def test_the_customised_step_gives_the_bits_of_the_general_one(
+    integrator: str, wrenches: Any
+) -> None:
     model = plants.planar(FRICTION, gravity=(0.0, 0.0, 0.0))
-    pair = [Plant(kind, integrator, initial_positions=[0.3, -0.6]) for kind in (model, model.customised())]
+    pair = [
+        Plant(kind, integrator, initial_positions=[0.3, -0.6])
+        for kind in (model, model.customised())
+    ]
     for k in range(100):
         for plant in pair:
             plant.step(_torques(k)[0], 10, wrenches)
@@ -297,19 +362,30 @@ def test_one_model_many_times_and_reset() -> None:
     many = PlantBatch(plants.planar(FRICTION), 5, initial_velocities=[1.0, -1.0])
     start = many.position, many.velocity
     many.step([3.0, 1.0], 100)
-    assert np.ptp(many.position, axis=0).max() == 0.0 and many.effort.tolist() == [[3.0, 1.0]] * 5
+    assert (
+        np.ptp(many.position, axis=0).max() == 0.0
+        and many.effort.tolist() == [[3.0, 1.0]] * 5
+    )
     many.reset()
     assert many.time == 0.0 and np.array_equal((many.position, many.velocity), start)
 
 
 @pytest.mark.parametrize("integrator", plants.INTEGRATORS)
-@pytest.mark.parametrize("customised", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_a_failing_plant_is_named_and_the_others_advance(integrator: str, customised: bool) -> None:
+@pytest.mark.parametrize(
+    "customised", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
+def test_a_failing_plant_is_named_and_the_others_advance(
+    integrator: str, customised: bool
+) -> None:
     speeds = np.ones((COUNT, 2))
     speeds[7] = 1e160  # the square is infinite
-    many = PlantBatch(_models(customised), integrator=integrator, initial_velocities=speeds)
+    many = PlantBatch(
+        _models(customised), integrator=integrator, initial_velocities=speeds
+    )
     before = many.position
-    with pytest.raises(RobotDynamicsError, match='plant 7: .*joint "joint.": .*infinite'):
+    with pytest.raises(
+        RobotDynamicsError, match='plant 7: .*joint "joint.": .*infinite'
+    ):
         many.step([1.0, 0.0], 5)
     assert np.all((many.position != before).all(axis=1) == (np.arange(COUNT) != 7))
     assert many.velocity[7].tolist() == [1e160, 1e160]
@@ -326,8 +402,16 @@ def test_bad_arguments_of_batches_are_refused(urdf_path: Callable[[str], Path]) 
         (PlantBatch, ([model, other],), r"models\[1\]"),
         (PlantBatch, (model, 2, "euler"), "euler"),
         (PlantBatch, (model, 2, "rk4", -0.1), "step_size"),
-        (PlantBatch, (model, 2, "rk4", 0.1, [[0.0, 0.0]] * 3), r"initial_positions.*\(3, 2\)"),
-        (PlantBatch, (model, 2, "rk4", 0.1, [[0.0, 0.0], [0.0, np.nan]]), "initial_positions: plant 1.*joint2.*nan"),
+        (
+            PlantBatch,
+            (model, 2, "rk4", 0.1, [[0.0, 0.0]] * 3),
+            r"initial_positions.*\(3, 2\)",
+        ),
+        (
+            PlantBatch,
+            (model, 2, "rk4", 0.1, [[0.0, 0.0], [0.0, np.nan]]),
+            "initial_positions: plant 1.*joint2.*nan",
+        ),
         (many.step, ([0.0] * 3,), "tau"),
         (many.step, ([[0.0, np.inf]] * 2,), "plant 0.*joint2.*inf"),
         (many.step, ([0.0, 0.0], 0), "count is 0"),

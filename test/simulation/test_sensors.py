@@ -14,7 +14,9 @@ from robot_dynamics_ros.simulation.sensors import EffortDelay, Sensors
 from support.arms import Array
 
 
-def _readings(sensors: Sensors, count: int, n: int = 3, plants: range | None = None) -> tuple[Array, Array]:
+def _readings(
+    sensors: Sensors, count: int, n: int = 3, plants: range | None = None
+) -> tuple[Array, Array]:
     measurement = sensors.start(n, plants)
     zero = np.zeros((n,) if plants is None else (len(plants), n))
     q, v = zip(*(measurement.read(zero, zero) for _ in range(count)), strict=True)
@@ -29,12 +31,16 @@ def test_exact_sensors_change_nothing() -> None:
 
 def _stream(seed: int, plant: int, kind: int, size: float) -> Array:
     """Return numbers of PCG64 with SeedSequence(seed, spawn_key=(plant, 0: position or 1: velocity))."""
-    stream = np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(plant, kind))))
+    stream = np.random.Generator(
+        np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(plant, kind)))
+    )
     return np.asarray(size * stream.standard_normal((100, 3)))
 
 
 @pytest.mark.parametrize("sizes", [(2.0, 3.0), (2.0, 0.0), (0.0, 3.0)])
-def test_noise_of_each_plant_and_sensor_is_a_numpy_stream_of_its_own(sizes: tuple[float, float]) -> None:
+def test_noise_of_each_plant_and_sensor_is_a_numpy_stream_of_its_own(
+    sizes: tuple[float, float],
+) -> None:
     sensors = pickle.loads(pickle.dumps(Sensors(*sizes, seed=5)))
     for plants in (range(4, 6), range(6)):
         readings = _readings(sensors, 100, plants=plants)
@@ -48,7 +54,9 @@ def test_encoder_rounds_to_its_step() -> None:
     step = 0.01
     measurement = Sensors(position_resolution=[step, 0.0]).start(2)
     angles = np.linspace(-3.0, 4.0, 1_007)
-    readings = np.array([measurement.read(np.array([x, x]), np.zeros(2))[0] for x in angles])
+    readings = np.array(
+        [measurement.read(np.array([x, x]), np.zeros(2))[0] for x in angles]
+    )
     assert np.array_equal(readings[:, 1], angles), "no step, no change"
     counts = readings[:, 0] / step
     assert np.abs(counts - np.rint(counts)).max() < 1e-9
@@ -109,13 +117,17 @@ def _acting(steps: int, events: Sequence[tuple[int, int]]) -> list[float]:
 
 
 @given(steps=st.integers(0, 10), events=EVENTS)
-def test_a_command_acts_a_fixed_number_of_steps_later(steps: int, events: list[tuple[int, int]]) -> None:
+def test_a_command_acts_a_fixed_number_of_steps_later(
+    steps: int, events: list[tuple[int, int]]
+) -> None:
     """In step s the torque is u(s - d), the last command before step s - d."""
     given_before, value = [], 0.0
     for gives, count in events:
         value += gives
         given_before += [value] * count
-    expected = [given_before[s - steps] if s >= steps else 0.0 for s in range(len(given_before))]
+    expected = [
+        given_before[s - steps] if s >= steps else 0.0 for s in range(len(given_before))
+    ]
     assert _acting(steps, events) == expected
 
 
@@ -124,7 +136,10 @@ def test_arrays_are_copied() -> None:
     delay_line = EffortDelay(1, start)
     delay_line.give(tau)
     start[:], tau[:] = 0.0, 0.0
-    assert [(t.tolist(), k) for t, k in delay_line.pieces(3)] == [([[7.0, 8.0]], 1), ([[1.0, 2.0]], 2)]
+    assert [(t.tolist(), k) for t, k in delay_line.pieces(3)] == [
+        ([[7.0, 8.0]], 1),
+        ([[1.0, 2.0]], 2),
+    ]
 
 
 @pytest.mark.parametrize("steps", [-1, 1.5, True, None])

@@ -34,7 +34,11 @@ def _slider(limit: str = plants.WIDE) -> RobotModel:
 
 
 def _different(a: Run, b: Run) -> list[str]:
-    return [name for name, value in vars(a).items() if not np.array_equal(value, vars(b)[name])]
+    return [
+        name
+        for name, value in vars(a).items()
+        if not np.array_equal(value, vars(b)[name])
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +47,25 @@ def panda(load_robot: Callable[..., Any]) -> RobotModel:
     return model
 
 
-@pytest.mark.parametrize(("steps", "delay"), [(1, 0), (5, 0), (5, 5), (5, 3), (4, 9), (1, 7)])
+@pytest.mark.parametrize(
+    ("steps", "delay"), [(1, 0), (5, 0), (5, 5), (5, 3), (4, 9), (1, 7)]
+)
 def test_torque_is_held_and_delayed(steps: int, delay: int) -> None:
     """A mass under u, constant in each step h: x+ = x + h v + h^2 u / (2 m), v+ = v + h u / m, for rk4 exactly."""
     mass, step, periods = 2.0, 0.01, 40
-    settings = {"step_size": step, "control_period": steps * step, "effort_delay": delay * step}
+    settings = {
+        "step_size": step,
+        "control_period": steps * step,
+        "effort_delay": delay * step,
+    }
     duration = periods * steps * step
-    run = simulate(_slider(), lambda t, q, qd: -20.0 * q - 3.0 * qd, duration, initial_positions=[0.3], **settings)
+    run = simulate(
+        _slider(),
+        lambda t, q, qd: -20.0 * q - 3.0 * qd,
+        duration,
+        initial_positions=[0.3],
+        **settings,
+    )
     x, v = 0.3, 0.0
     motion, commands, efforts = [(x, v)], [], []
     for s in range(periods * steps):
@@ -74,12 +90,24 @@ def test_controller_receives_the_measurements() -> None:
         return -5.0 * q
 
     sensors = Sensors(0.01, 0.02, 0.005, seed=7)
-    run = simulate(_slider(), controller, 0.5, control_period=0.01, initial_positions=[0.1], sensors=sensors)
+    run = simulate(
+        _slider(),
+        controller,
+        0.5,
+        control_period=0.01,
+        initial_positions=[0.1],
+        sensors=sensors,
+    )
     times, q, qd = zip(*calls, strict=True)
-    assert np.array_equal(times, run.time[:-1]) and np.array_equal(q, run.measured_position[:-1])
+    assert np.array_equal(times, run.time[:-1]) and np.array_equal(
+        q, run.measured_position[:-1]
+    )
     assert np.array_equal(qd, run.measured_velocity[:-1])
     measurement = sensors.start(1)
-    measured = [measurement.read(*state) for state in zip(run.position, run.velocity, strict=True)]
+    measured = [
+        measurement.read(*state)
+        for state in zip(run.position, run.velocity, strict=True)
+    ]
     assert np.array_equal([q for q, _ in measured], run.measured_position)
     assert np.array_equal([v for _, v in measured], run.measured_velocity)
     assert not np.array_equal(run.position, run.measured_position)
@@ -87,14 +115,22 @@ def test_controller_receives_the_measurements() -> None:
 
 def test_agrees_with_stepping_a_plant(panda: RobotModel) -> None:
     controller = ComputedTorque(panda, GOAL)
-    run = simulate(panda, controller, 0.2, control_period=0.004, initial_positions=PANDA)
+    run = simulate(
+        panda, controller, 0.2, control_period=0.004, initial_positions=PANDA
+    )
     plant = Plant(panda, initial_positions=PANDA)
     for k in range(50):
         assert run.time[k] == plant.time
-        assert np.array_equal([run.position[k], run.velocity[k]], [plant.position, plant.velocity])
+        assert np.array_equal(
+            [run.position[k], run.velocity[k]], [plant.position, plant.velocity]
+        )
         plant.step(controller(plant.time, plant.position, plant.velocity), 4)
-        assert np.array_equal(run.effort[k], plant.effort) and np.array_equal(run.stuck[k + 1], plant.stuck)
-    assert run.measured_position is run.position and run.measured_velocity is run.velocity
+        assert np.array_equal(run.effort[k], plant.effort) and np.array_equal(
+            run.stuck[k + 1], plant.stuck
+        )
+    assert (
+        run.measured_position is run.position and run.measured_velocity is run.velocity
+    )
     assert run.residual.shape == run.solves.shape == (50,) and run.residual.max() < 1e-9
     assert run.solves.sum() >= 1, "the joints break away in the first step"
     error = np.abs(run.position - GOAL)
@@ -103,8 +139,15 @@ def test_agrees_with_stepping_a_plant(panda: RobotModel) -> None:
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 def test_array_of_torques(method: str, panda: RobotModel) -> None:
-    keywords: dict[str, Any] = {"method": method, "control_period": 0.005, "effort_delay": 0.002}
-    keywords |= {"initial_positions": PANDA, "initial_velocities": np.linspace(-0.5, 0.5, 7)}
+    keywords: dict[str, Any] = {
+        "method": method,
+        "control_period": 0.005,
+        "effort_delay": 0.002,
+    }
+    keywords |= {
+        "initial_positions": PANDA,
+        "initial_velocities": np.linspace(-0.5, 0.5, 7),
+    }
     keywords |= {"sensors": Sensors(1e-4, 1e-3, seed=1)}
     run = simulate(panda, ComputedTorque(panda, GOAL), 0.1, **keywords)
     assert _different(run, simulate(panda, run.command, 0.1, **keywords)) == []
@@ -114,13 +157,21 @@ def test_array_of_torques(method: str, panda: RobotModel) -> None:
 def test_torque_beyond_the_limits_is_clamped(method: str) -> None:
     limit = '<limit lower="-1e6" upper="1e6" effort="3" velocity="100"/>'
     run = simulate(_slider(limit), np.full((10, 1), 8.0), 0.01, method=method)
-    assert run.stuck.dtype == np.bool_ and (run.command == 8.0).all() and (run.effort == 3.0).all()
+    assert (
+        run.stuck.dtype == np.bool_
+        and (run.command == 8.0).all()
+        and (run.effort == 3.0).all()
+    )
     assert_close(run.velocity[-1], [3.0 / 2.0 * 0.01], 1e-14)
 
 
 def test_joints_that_friction_holds_are_shown() -> None:
     model = RobotModel.shipped("panda", dynamics="panda_coulomb")
-    run = simulate(model, lambda t, q, qd: model.gravity_torque(q) + 0.28 * (np.arange(7) == 5), 0.1)
+    run = simulate(
+        model,
+        lambda t, q, qd: model.gravity_torque(q) + 0.28 * (np.arange(7) == 5),
+        0.1,
+    )
     assert "friction holds joints [0, 1, 2, 3, 4, 6] at rest" in repr(run)
 
 
@@ -135,7 +186,10 @@ def test_controller_may_reuse_its_arrays() -> None:
 
     run = simulate(_slider(), controller, 0.01, effort_delay=0.002)
     assert np.array_equal(run.command[:, 0], run.time[:-1])
-    assert np.array_equal(run.effort[2:], run.command[:-2]) and np.abs(run.position).max() < 1.0
+    assert (
+        np.array_equal(run.effort[2:], run.command[:-2])
+        and np.abs(run.position).max() < 1.0
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,29 +208,57 @@ def test_invalid_torque_ends_the_run(answer: Any, culprit: str) -> None:
     def controller(t: float, q: Array, qd: Array) -> Any:
         return answer if t > 0.0105 else [2.0]
 
-    with pytest.raises(SimulationError, match=f"t = 0.011 s: .*controller.*{culprit}") as caught:
+    with pytest.raises(
+        SimulationError, match=f"t = 0.011 s: .*controller.*{culprit}"
+    ) as caught:
         simulate(model, controller, 0.1, effort_delay=0.003)
-    assert _different(caught.value.run, simulate(model, np.full((11, 1), 2.0), 0.011, effort_delay=0.003)) == []
+    assert (
+        _different(
+            caught.value.run,
+            simulate(model, np.full((11, 1), 2.0), 0.011, effort_delay=0.003),
+        )
+        == []
+    )
     with pytest.raises(SimulationError, match="t = 0 s") as caught:
         simulate(model, Broken(0.0, -1.0), 0.01)
-    assert (caught.value.run.position.shape, caught.value.run.effort.shape) == ((1, 1), (0, 1))
+    assert (caught.value.run.position.shape, caught.value.run.effort.shape) == (
+        (1, 1),
+        (0, 1),
+    )
 
 
 @pytest.mark.parametrize("control_period", [0.01, 0.05])
 def test_motion_that_becomes_infinite_ends_the_run(control_period: float) -> None:
     """A torque of 1e308 Nm on a light pendulum from 0.3 s on; the periods before are kept."""
     swing = arms.Joint("swing", "continuous", "base", "bob", limit="")
-    arm = arms.Arm((arms.Link("base"), arms.Link("bob", 1e-3, (0.0, 1.0, 0.0))), (swing,))
+    arm = arms.Arm(
+        (arms.Link("base"), arms.Link("bob", 1e-3, (0.0, 1.0, 0.0))), (swing,)
+    )
     model = RobotModel.from_urdf(arm.urdf)
-    keywords: dict[str, Any] = {"step_size": 0.01, "control_period": control_period, "initial_velocities": [1.0]}
+    keywords: dict[str, Any] = {
+        "step_size": 0.01,
+        "control_period": control_period,
+        "initial_velocities": [1.0],
+    }
     with pytest.raises(SimulationError, match='joint "swing"') as caught:
-        simulate(model, lambda t, q, qd: [1e308 if t > 0.295 else 0.0], 100.0, **keywords)
+        simulate(
+            model, lambda t, q, qd: [1e308 if t > 0.295 else 0.0], 100.0, **keywords
+        )
     run = caught.value.run
-    assert isinstance(caught.value, RobotDynamicsError) and isinstance(caught.value.__cause__, RobotDynamicsError)
+    assert isinstance(caught.value, RobotDynamicsError) and isinstance(
+        caught.value.__cause__, RobotDynamicsError
+    )
     assert 2 < len(run.time) == len(run.position) == len(run.effort) + 1 < 10_000
     assert np.isfinite(run.position).all()
-    assert run.time[-1] <= float(str(caught.value).split("t = ")[1].split(" s")[0]) < run.time[-1] + control_period
-    assert _different(run, simulate(model, run.command, float(run.time[-1]), **keywords)) == []
+    assert (
+        run.time[-1]
+        <= float(str(caught.value).split("t = ")[1].split(" s")[0])
+        < run.time[-1] + control_period
+    )
+    assert (
+        _different(run, simulate(model, run.command, float(run.time[-1]), **keywords))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -184,7 +266,10 @@ def test_motion_that_becomes_infinite_ends_the_run(control_period: float) -> Non
     [
         ({"duration": 0.0}, "duration: 0.0 s"),
         ({"duration": np.inf}, "duration"),
-        ({"duration": 0.0155, "control_period": 0.01}, "duration: 0.0155 s is 1.55 .* 0.01 s"),
+        (
+            {"duration": 0.0155, "control_period": 0.01},
+            "duration: 0.0155 s is 1.55 .* 0.01 s",
+        ),
         ({"control_period": 0.0005}, "control_period: 0.0005 s is 0.5"),
         ({"control_period": 0.0}, "control_period: 0.0 s"),
         ({"effort_delay": 0.0015}, "effort_delay: 0.0015 s"),
@@ -199,7 +284,9 @@ def test_motion_that_becomes_infinite_ends_the_run(control_period: float) -> Non
         ({"controller": None}, "controller.*None"),
     ],
 )
-def test_impossible_settings_are_refused(keywords: dict[str, Any], culprit: str) -> None:
+def test_impossible_settings_are_refused(
+    keywords: dict[str, Any], culprit: str
+) -> None:
     settings = {"controller": np.zeros((10, 1)), "duration": 0.01, **keywords}
     with pytest.raises(RobotDynamicsError, match=culprit) as caught:
         simulate(_slider(), **settings)
@@ -209,7 +296,14 @@ def test_impossible_settings_are_refused(keywords: dict[str, Any], culprit: str)
 def test_times_are_compared_with_a_tolerance() -> None:
     """In floating point 3 * 0.1 is not a multiple of 0.1, and 0.3 / 0.1 is below 3."""
     for duration in (3 * 0.1, 0.3):
-        assert len(simulate(_slider(), lambda t, q, qd: [0.0], duration, step_size=0.1).effort) == 3
+        assert (
+            len(
+                simulate(
+                    _slider(), lambda t, q, qd: [0.0], duration, step_size=0.1
+                ).effort
+            )
+            == 3
+        )
 
 
 class _Terminal(io.StringIO):
@@ -218,7 +312,11 @@ class _Terminal(io.StringIO):
 
 
 def test_long_runs_show_progress_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    for stream, delay, shows in ((_Terminal(), 0.0, True), (_Terminal(), 1e9, False), (io.StringIO(), 0.0, False)):
+    for stream, delay, shows in (
+        (_Terminal(), 0.0, True),
+        (_Terminal(), 1e9, False),
+        (io.StringIO(), 0.0, False),
+    ):
         monkeypatch.setitem(BAR, "delay", delay)
         monkeypatch.setattr(sys, "stderr", stream)
         simulate(_slider(), lambda t, q, qd: [0.0], 0.02)
@@ -240,20 +338,47 @@ def test_each_plant_agrees_with_simulate(method: str, panda: RobotModel) -> None
     rng = np.random.default_rng(1)
     controller = ComputedTorque(panda, GOAL)
     models = [panda.scaled(1.0 + 0.1 * k, 1.0 + 0.2 * k) for k in range(4)]
-    models.append(panda.with_payload("panda_link8", 1.0, [0.0, 0.0, 0.1], np.eye(3) * 0.01))
+    models.append(
+        panda.with_payload("panda_link8", 1.0, [0.0, 0.0, 0.1], np.eye(3) * 0.01)
+    )
     q, qd = PANDA + rng.uniform(-0.1, 0.1, (5, 7)), rng.uniform(-0.5, 0.5, (5, 7))
-    keywords: dict[str, Any] = {"method": method, "control_period": 0.005, "effort_delay": 0.002}
-    batch = simulate_batch(models, controller, 0.1, initial_positions=q, initial_velocities=qd, **keywords)
-    assert batch.position.shape == batch.measured_velocity.shape == batch.stuck.shape == (5, 21, 7)
-    assert batch.command.shape == batch.effort.shape == (5, 20, 7) and batch.time.shape == (21,)
+    keywords: dict[str, Any] = {
+        "method": method,
+        "control_period": 0.005,
+        "effort_delay": 0.002,
+    }
+    batch = simulate_batch(
+        models, controller, 0.1, initial_positions=q, initial_velocities=qd, **keywords
+    )
+    assert (
+        batch.position.shape
+        == batch.measured_velocity.shape
+        == batch.stuck.shape
+        == (5, 21, 7)
+    )
+    assert batch.command.shape == batch.effort.shape == (
+        5,
+        20,
+        7,
+    ) and batch.time.shape == (21,)
     for k, model in enumerate(models):
-        alone = simulate(model, controller, 0.1, initial_positions=q[k], initial_velocities=qd[k], **keywords)
+        alone = simulate(
+            model,
+            controller,
+            0.1,
+            initial_positions=q[k],
+            initial_velocities=qd[k],
+            **keywords,
+        )
         assert_close(batch.position[k], alone.position, 1e-9)
         assert_close(batch.velocity[k], alone.velocity, 1e-8)
         assert_close(batch.command[k], alone.command, 1e-7, 10.0)
         assert_close(batch.effort[k], alone.effort, 1e-7, 10.0)
         assert np.array_equal(batch.time, alone.time)
-    assert np.array_equal(batch.position[:, 0], q) and len(np.unique(batch.position[:, -1, 1])) == 5
+    assert (
+        np.array_equal(batch.position[:, 0], q)
+        and len(np.unique(batch.position[:, -1, 1])) == 5
+    )
 
 
 def test_controller_is_called_once_for_all_plants() -> None:
@@ -264,16 +389,25 @@ def test_controller_is_called_once_for_all_plants() -> None:
         return [3.0]
 
     run = simulate_batch(_block(), controller, 0.02, count=3, control_period=0.005)
-    assert seen == [(t, (3, 1), (3, 1)) for t in run.time[:-1]] and (run.command == 3.0).all()
+    assert (
+        seen == [(t, (3, 1), (3, 1)) for t in run.time[:-1]]
+        and (run.command == 3.0).all()
+    )
     assert (run.position == run.position[:1]).all()
 
 
 def test_array_of_torques_for_all_plants_or_each() -> None:
     """v = (F - c) t / m while it slips, for the force F of each plant."""
     forces = np.array([2.0, 5.0, 0.25])
-    run = simulate_batch(_block(), np.tile(forces[:, None, None], (1, 50, 1)), 0.05, count=3)
-    assert run.measured_position is run.position and run.measured_velocity is run.velocity
-    assert_close(run.velocity[:, -1, 0], np.maximum(forces - 0.5, 0.0) / 2.0 * 0.05, 1e-12)
+    run = simulate_batch(
+        _block(), np.tile(forces[:, None, None], (1, 50, 1)), 0.05, count=3
+    )
+    assert (
+        run.measured_position is run.position and run.measured_velocity is run.velocity
+    )
+    assert_close(
+        run.velocity[:, -1, 0], np.maximum(forces - 0.5, 0.0) / 2.0 * 0.05, 1e-12
+    )
     assert run.stuck[:, -1, 0].tolist() == [False, False, True]
     same = simulate_batch(_block(), np.full((50, 1), 5.0), 0.05, count=3)
     assert np.array_equal(same.position[0], run.position[1])
@@ -282,7 +416,10 @@ def test_array_of_torques_for_all_plants_or_each() -> None:
 
 def _panda_run(panda: RobotModel, executor: Executor | None, count: int = 20) -> Run:
     rng = np.random.default_rng(2)
-    models = [panda.scaled(mass, friction) for mass, friction in rng.uniform(0.8, 1.2, (count, 2))]
+    models = [
+        panda.scaled(mass, friction)
+        for mass, friction in rng.uniform(0.8, 1.2, (count, 2))
+    ]
     return simulate_batch(
         models,
         ComputedTorque(panda, GOAL),
@@ -300,7 +437,9 @@ def _panda_run(panda: RobotModel, executor: Executor | None, count: int = 20) ->
 def _cluster() -> Iterator[Executor]:
     """Yield an executor of two dask.distributed processes on this machine."""
     distributed = pytest.importorskip("distributed")
-    with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+    with distributed.Client(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as client:
         yield client.get_executor()
 
 
@@ -311,37 +450,64 @@ def _cluster() -> Iterator[Executor]:
         pytest.param(
             # Forking a process with threads may deadlock.
             lambda: ProcessPoolExecutor(2, multiprocessing.get_context("spawn")),
-            marks=pytest.mark.skipif(not COMPILED, reason="takes as long as all other tests together"),
+            marks=pytest.mark.skipif(
+                not COMPILED, reason="takes as long as all other tests together"
+            ),
         ),
         pytest.param(_cluster, marks=pytest.mark.slow),
     ],
     ids=["threads", "processes", "cluster"],
 )
-def test_executors_give_bitwise_equal_results(executors: Callable[[], Any], panda: RobotModel) -> None:
+def test_executors_give_bitwise_equal_results(
+    executors: Callable[[], Any], panda: RobotModel
+) -> None:
     with executors() as executor:
         run = _panda_run(panda, executor)
-    assert run.position.shape == (20, 11, 7) and _different(run, _panda_run(panda, None)) == []
+    assert (
+        run.position.shape == (20, 11, 7)
+        and _different(run, _panda_run(panda, None)) == []
+    )
 
 
 def test_one_model_and_arrays_are_split() -> None:
     """One model, one initial state, torques per plant: tasks of three plants (20 plants, eight tasks)."""
     torques = np.random.default_rng(3).uniform(-5.0, 5.0, (20, 10, 1))
-    keywords: dict[str, Any] = {"count": 20, "initial_positions": [0.2], "sensors": SENSORS}
+    keywords: dict[str, Any] = {
+        "count": 20,
+        "initial_positions": [0.2],
+        "sensors": SENSORS,
+    }
     here = simulate_batch(_block(), torques, 0.01, **keywords)
     with ThreadPoolExecutor(2) as executor:
-        assert _different(simulate_batch(_block(), torques, 0.01, executor=executor, **keywords), here) == []
+        assert (
+            _different(
+                simulate_batch(_block(), torques, 0.01, executor=executor, **keywords),
+                here,
+            )
+            == []
+        )
         for count in (1, 2, 9):
-            few = simulate_batch(_block(), torques[:count], 0.01, **(keywords | {"count": count}), executor=executor)
+            few = simulate_batch(
+                _block(),
+                torques[:count],
+                0.01,
+                **(keywords | {"count": count}),
+                executor=executor,
+            )
             assert np.array_equal(few.position, here.position[:count])
             assert np.array_equal(few.measured_position, here.measured_position[:count])
 
 
 def test_each_task_has_its_own_copy_of_a_stateful_controller() -> None:
     start = np.linspace(-1.0, 1.0, 20)[:, None]
-    alone = simulate_batch(_block(), Integral(), 0.05, count=20, initial_positions=start)
+    alone = simulate_batch(
+        _block(), Integral(), 0.05, count=20, initial_positions=start
+    )
     mine = Integral()
     with ThreadPoolExecutor(4) as executor:
-        run = simulate_batch(_block(), mine, 0.05, count=20, initial_positions=start, executor=executor)
+        run = simulate_batch(
+            _block(), mine, 0.05, count=20, initial_positions=start, executor=executor
+        )
     assert _different(run, alone) == [] and mine.total == 0.0
 
 
@@ -350,10 +516,23 @@ def test_a_failing_plant_ends_the_run_with_its_results(threads: int) -> None:
     """Plant 13 is beyond 1.25 m, where the torque is NaN from 0.02 s on; the periods before are kept."""
     start = np.arange(20.0)[:, None] / 10.0
     start[14:] = 0.0
-    keywords: dict[str, Any] = {"count": 20, "initial_positions": start, "control_period": 0.005}
+    keywords: dict[str, Any] = {
+        "count": 20,
+        "initial_positions": start,
+        "control_period": 0.005,
+    }
     culprit = "plants 12 to 14.*plant 1: " if threads else "plant 13: "
-    with ThreadPoolExecutor(2) as executor, pytest.raises(SimulationError, match=f"{culprit}.*nan") as caught:
-        simulate_batch(_block(), Broken(0.02, 1.25), 0.1, executor=executor if threads else None, **keywords)
+    with (
+        ThreadPoolExecutor(2) as executor,
+        pytest.raises(SimulationError, match=f"{culprit}.*nan") as caught,
+    ):
+        simulate_batch(
+            _block(),
+            Broken(0.02, 1.25),
+            0.1,
+            executor=executor if threads else None,
+            **keywords,
+        )
     assert "t = 0.02 s" in str(caught.value)
     expected = simulate_batch(_block(), np.zeros((4, 1)), 0.02, **keywords)
     there = pickle.loads(pickle.dumps(caught.value))
@@ -365,7 +544,10 @@ def test_other_errors_pass_through_an_executor() -> None:
     def controller(t: float, q: Any, qd: Any) -> Any:
         raise ZeroDivisionError("mine")
 
-    with ThreadPoolExecutor(1) as executor, pytest.raises(ZeroDivisionError, match="mine"):
+    with (
+        ThreadPoolExecutor(1) as executor,
+        pytest.raises(ZeroDivisionError, match="mine"),
+    ):
         simulate_batch(_block(), controller, 0.1, count=9, executor=executor)
 
 
@@ -383,7 +565,15 @@ def test_other_errors_pass_through_an_executor() -> None:
         ({"controller": lambda t, q, qd: np.zeros((2, 1))}, r"\(2, 1\)"),
     ],
 )
-def test_impossible_settings_of_batches_are_refused(keywords: dict[str, Any], culprit: str) -> None:
-    settings = {"models": _block(), "controller": np.zeros((10, 1)), "duration": 0.01, "count": 3, **keywords}
+def test_impossible_settings_of_batches_are_refused(
+    keywords: dict[str, Any], culprit: str
+) -> None:
+    settings = {
+        "models": _block(),
+        "controller": np.zeros((10, 1)),
+        "duration": 0.01,
+        "count": 3,
+        **keywords,
+    }
     with pytest.raises(RobotDynamicsError, match=culprit):
         simulate_batch(**settings)

@@ -24,7 +24,9 @@ STEP, PERIOD = 0.001, 0.004  # s
 def _model(viscous: float = 0.0, coulomb: float = 0.0) -> RobotModel:
     limit = '<limit effort="100" velocity="1000"/>'
     friction = f'<dynamics damping="{viscous!r}" friction="{coulomb!r}"/>'
-    spin = arms.Joint("spin", "continuous", "base", "wheel", limit=limit, extra=friction)
+    spin = arms.Joint(
+        "spin", "continuous", "base", "wheel", limit=limit, extra=friction
+    )
     wheel = arms.Link("wheel", 2.0, inertia=np.diag([1.0, 1.0, INERTIA]))
     return RobotModel.from_urdf(arms.Arm((arms.Link("base"), wheel), (spin,)).urdf)
 
@@ -33,7 +35,12 @@ MODEL = _model()
 
 
 def _settings(model: RobotModel = MODEL, **given: Any) -> SimulationSettings:
-    values = {**DEFAULTS, "publish_rate": 1.0 / PERIOD, "initial_positions": [0.3], **given}
+    values = {
+        **DEFAULTS,
+        "publish_rate": 1.0 / PERIOD,
+        "initial_positions": [0.3],
+        **given,
+    }
     return read_settings(values.__getitem__, model)
 
 
@@ -62,12 +69,19 @@ def test_brakes_until_the_first_command() -> None:
     """No motion, not even under an external wrench; then tau t^2 / (2 I)."""
     arm = _arm()
     arm.push("wheel", (0, 0, 0, 0, 0, 9.0))
-    assert _advance(arm, 5) == 0.0 and (tuple(arm.position), tuple(arm.effort)) == ((0.3,), (0.0,))
+    assert _advance(arm, 5) == 0.0 and (tuple(arm.position), tuple(arm.effort)) == (
+        (0.3,),
+        (0.0,),
+    )
     assert arm.braked and arm.periods == 5 and arm.command_age == math.inf
     arm.push("wheel", (0,) * 6)
     assert _advance(_go(arm), 10) == pytest.approx(2.0 * 0.04 / INERTIA, rel=1e-9)
     assert _turned(arm) == pytest.approx(2.0 * 0.04**2 / (2 * INERTIA), rel=1e-9)
-    assert not arm.braked and tuple(arm.effort) == (2.0,) and arm.command_age == pytest.approx(0.04)
+    assert (
+        not arm.braked
+        and tuple(arm.effort) == (2.0,)
+        and arm.command_age == pytest.approx(0.04)
+    )
 
 
 def test_effort_delay() -> None:
@@ -76,7 +90,9 @@ def test_effort_delay() -> None:
     assert _advance(arm, 1) == 0.0
     assert arm.braked and _turned(arm) == 0.0
     assert _advance(arm, 1) == pytest.approx(2.0 * 0.002 / INERTIA, rel=1e-9)
-    assert _advance(_go(arm, -3.0), 3) == pytest.approx((2.0 * 0.008 - 3.0 * 0.006) / INERTIA, rel=1e-9)
+    assert _advance(_go(arm, -3.0), 3) == pytest.approx(
+        (2.0 * 0.008 - 3.0 * 0.006) / INERTIA, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("timeout", [0.008, 0.0095, 0.01])
@@ -103,7 +119,9 @@ def test_timeout_to_hold() -> None:
     assert arm.timed_out and arm.braked
     assert np.array_equal(arm.position, stopped) and tuple(arm.effort) == (0.0,)
     _advance(_go(arm), 2)
-    assert arm.position[0] - stopped[0] == pytest.approx(2.0 * 0.008**2 / (2 * INERTIA), rel=1e-9)
+    assert arm.position[0] - stopped[0] == pytest.approx(
+        2.0 * 0.008**2 / (2 * INERTIA), rel=1e-9
+    )
 
 
 def test_a_timeout_discards_delayed_commands() -> None:
@@ -125,7 +143,9 @@ def test_external_wrenches() -> None:
     assert arm.pushed == ("wheel",)
     assert _advance(arm, 5) == pytest.approx(4.0 * 0.02 / INERTIA, rel=1e-9)
     arm.push("wheel", (0.0, 0.0, 0.0, 0.0, 0.0, -4.0))
-    assert _advance(arm, 5) == pytest.approx(0.0, abs=1e-12), "the new one counts instead of the old one"
+    assert _advance(arm, 5) == pytest.approx(0.0, abs=1e-12), (
+        "the new one counts instead of the old one"
+    )
     arm.push("wheel", (0,) * 6)
     arm.push("base", (1.0,) * 6)
     assert _advance(arm, 5) == pytest.approx(0.0, abs=1e-12)
@@ -137,7 +157,10 @@ def test_external_wrenches() -> None:
 def test_bad_wrenches_and_commands_are_refused() -> None:
     arm = _arm(command_timeout=0.01)
     arm.push("wheel", (0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
-    for link, wrench in (("hand", (1.0,) * 6), ("wheel", (0.0, math.nan, 0.0, 0.0, 0.0, 0.0))):
+    for link, wrench in (
+        ("hand", (1.0,) * 6),
+        ("wheel", (0.0, math.nan, 0.0, 0.0, 0.0, 0.0)),
+    ):
         with pytest.raises(RobotDynamicsError, match=link):
             arm.push(link, wrench)
     for effort, culprit in (([1.0, 2.0], "2 numbers"), ([math.inf], '"spin"')):
@@ -156,13 +179,20 @@ def test_a_failure() -> None:
         if arm.failure:
             break
     assert '"spin"' in arm.failure
-    assert np.array_equal(arm.position, before[0]) and np.array_equal(arm.velocity, before[1])
+    assert np.array_equal(arm.position, before[0]) and np.array_equal(
+        arm.velocity, before[1]
+    )
     assert arm.periods == before[2] and np.isfinite([arm.position, arm.velocity]).all()
     _go(arm, 0.0)
     arm.tune(_settings())
     assert arm.failure, "neither another command nor another model changes that"
     arm.reset()
-    assert (arm.failure, arm.periods, tuple(arm.position), tuple(arm.velocity)) == ("", 0, (0.3,), (0.0,))
+    assert (arm.failure, arm.periods, tuple(arm.position), tuple(arm.velocity)) == (
+        "",
+        0,
+        (0.3,),
+        (0.0,),
+    )
     _advance(_go(arm, 0.0), 3)
 
 
@@ -178,26 +208,47 @@ def test_friction_scale() -> None:
 def test_payload() -> None:
     """A mass m at the distance r adds m r^2 and Izz, for any mass_scale, and replaces the dynamics file's payload."""
     own = MODEL.with_payload("wheel", 1.0, (0.5, 0.0, 0.0), np.zeros(6))
-    payload = {"link": "wheel", "mass": 3.0, "com": [0.0, 0.4, 1.0], "inertia": [0.1, 0.0, 0.0, 0.1, 0.0, 0.02]}
-    arm = _go(_arm(own, mass_scale=2.0, **{f"payload.{name}": value for name, value in payload.items()}))
+    payload = {
+        "link": "wheel",
+        "mass": 3.0,
+        "com": [0.0, 0.4, 1.0],
+        "inertia": [0.1, 0.0, 0.0, 0.1, 0.0, 0.02],
+    }
+    arm = _go(
+        _arm(
+            own,
+            mass_scale=2.0,
+            **{f"payload.{name}": value for name, value in payload.items()},
+        )
+    )
     speed = 2.0 * 0.02 / (2.0 * INERTIA + 3.0 * 0.4**2 + 0.02)
     assert _advance(arm, 5) == pytest.approx(speed, rel=1e-9)
     arm.tune(_settings(own))
-    assert _advance(arm, 5) == pytest.approx(speed + 2.0 * 0.02 / (INERTIA + 0.25), rel=1e-9)
+    assert _advance(arm, 5) == pytest.approx(
+        speed + 2.0 * 0.02 / (INERTIA + 0.25), rel=1e-9
+    )
 
 
 def _measured(arm: SimulatedArm, periods: int) -> np.ndarray:
     """Return position and velocity after each period."""
-    return np.array([[_advance(arm, 1), arm.position[0]] for _ in range(periods)])[:, ::-1]
+    return np.array([[_advance(arm, 1), arm.position[0]] for _ in range(periods)])[
+        :, ::-1
+    ]
 
 
 def test_noise_and_encoder_do_not_affect_the_motion() -> None:
     """A reset repeats the noise, another seed changes it; positions are multiples of the encoder's resolution."""
-    sensors = {"position_noise": [0.01], "velocity_noise": [0.2], "position_resolution": [0.005]}
+    sensors = {
+        "position_noise": [0.01],
+        "velocity_noise": [0.2],
+        "position_resolution": [0.005],
+    }
     quiet, noisy = _go(_arm()), _go(_arm(**sensors, seed=7))
     exact, first = _measured(quiet, 300), _measured(noisy, 300)
     assert (first - exact).std(axis=0) == pytest.approx([0.01, 0.2], rel=0.2)
-    np.testing.assert_allclose(first[:, 0] / 0.005, np.rint(first[:, 0] / 0.005), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(
+        first[:, 0] / 0.005, np.rint(first[:, 0] / 0.005), rtol=0, atol=1e-6
+    )
     assert not np.array_equal(_measured(_go(_arm(**sensors, seed=8)), 300), first)
     noisy.tune(_settings())
     assert np.array_equal(_measured(noisy, 1), _measured(quiet, 1))
@@ -211,7 +262,14 @@ def test_noise_and_encoder_do_not_affect_the_motion() -> None:
     [
         ({"friction_scale": [1.0, 2.0]}, "friction_scale"),
         ({"payload.link": "hand", "payload.mass": 1.0}, "hand"),
-        ({"payload.link": "wheel", "payload.mass": 1.0, "payload.inertia": [-1.0, 0, 0, 1.0, 0, 1.0]}, "inertia"),
+        (
+            {
+                "payload.link": "wheel",
+                "payload.mass": 1.0,
+                "payload.inertia": [-1.0, 0, 0, 1.0, 0, 1.0],
+            },
+            "inertia",
+        ),
         ({"position_noise": [0.1, 0.1]}, "position_noise"),
         ({"effort_delay": 0.0005}, "effort_delay"),
         ({"publish_rate": 300.0}, "publish_rate"),
@@ -246,7 +304,11 @@ def test_loops_are_reported() -> None:
     plant = Plant(model, initial_positions=q)
     plant.step(effort)
     reported, reported_gap = arm.loops[force], arm.loops[gap]
-    assert isinstance(reported, list) and isinstance(reported_gap, float) and reported_gap < 1e-12
+    assert (
+        isinstance(reported, list)
+        and isinstance(reported_gap, float)
+        and reported_gap < 1e-12
+    )
     np.testing.assert_allclose(reported, plant.loop_forces[0], rtol=0, atol=1e-9)
     assert _arm().loops == {}
     with pytest.raises(RobotDynamicsError, match="is open by"):

@@ -27,7 +27,14 @@ def _buffers(n: int, rows: int) -> arrays.Buffers:
     ("mode", "y", "rested", "lower", "upper", "end"),
     [
         # A row that remains stuck keeps its position exactly, also beyond a limit.
-        (row.STUCK, -0.30000000000000004, True, -FASTEST, FASTEST, -0.30000000000000004),
+        (
+            row.STUCK,
+            -0.30000000000000004,
+            True,
+            -FASTEST,
+            FASTEST,
+            -0.30000000000000004,
+        ),
         (row.STUCK, 0.7, True, -FASTEST, FASTEST, 0.7),
         # A row that comes to rest or slips has no exact position.
         (row.STUCK, 0.1, False, -FASTEST, FASTEST, np.nan),
@@ -47,20 +54,32 @@ def _buffers(n: int, rows: int) -> arrays.Buffers:
         (row.AT_UPPER, 0.0, False, -1.0, FASTEST, np.nan),
     ],
 )
-def test_exact_position_of_a_row(mode: int, y: float, rested: bool, lower: float, upper: float, end: float) -> None:
+def test_exact_position_of_a_row(
+    mode: int, y: float, rested: bool, lower: float, upper: float, end: float
+) -> None:
     """The second of two rows, between these velocities; the first row differs in all values."""
     ranges = np.array([[7.0, 8.0, 0.01], [LOWEST, HIGHEST, FASTEST]])
-    joints = arrays.Joints(np.zeros((2, FRICTION_SIZE)), np.arange(2), np.ones(2), ranges, np.empty((0, 2)))
+    joints = arrays.Joints(
+        np.zeros((2, FRICTION_SIZE)), np.arange(2), np.ones(2), ranges, np.empty((0, 2))
+    )
     buffers = _buffers(2, 2)
     buffers.modes[:] = row.STUCK if mode != row.STUCK else row.FORWARD, mode
     buffers.rows[:, row.LOWER], buffers.rows[:, row.UPPER] = (-9.0, lower), (9.0, upper)
-    assert float(exact_position(joints, buffers, 1, rested, y)) == pytest.approx(end, rel=0, abs=0, nan_ok=True)
+    assert float(exact_position(joints, buffers, 1, rested, y)) == pytest.approx(
+        end, rel=0, abs=0, nan_ok=True
+    )
 
 
 def _step() -> tuple[arrays.State, arrays.Buffers]:
     """Return a state of 2 coordinates and 3 rows, and buffers with another state."""
     impulse = np.array([5.0, 6.0, 7.0])
-    state = arrays.State(np.array([1.0, 2.0]), np.array([3.0, 4.0]), np.full(3, row.STUCK), impulse, np.zeros(2))
+    state = arrays.State(
+        np.array([1.0, 2.0]),
+        np.array([3.0, 4.0]),
+        np.full(3, row.STUCK),
+        impulse,
+        np.zeros(2),
+    )
     buffers = _buffers(2, 3)
     buffers.vectors[vector.POSITION] = 0.1, 0.2
     buffers.vectors[vector.VELOCITY] = 0.3, 0.4
@@ -72,20 +91,32 @@ def _step() -> tuple[arrays.State, arrays.Buffers]:
 def test_a_step_updates_the_whole_state() -> None:
     state, buffers = _step()
     assert update_state(state, buffers, 3, 0.25) == (arrays.OK, -1, 3, 0.25)
-    assert state.position.tolist() == [0.1, 0.2] and state.velocity.tolist() == [0.3, 0.4]
-    assert state.impulse.tolist() == [0.5, 0.6, 7.0], "that of loops is not the step's to write"
+    assert state.position.tolist() == [0.1, 0.2] and state.velocity.tolist() == [
+        0.3,
+        0.4,
+    ]
+    assert state.impulse.tolist() == [0.5, 0.6, 7.0], (
+        "that of loops is not the step's to write"
+    )
     assert state.modes.tolist() == [row.FORWARD, row.AT_UPPER, row.BACKWARD]
 
 
 @pytest.mark.parametrize("part", [vector.POSITION, vector.VELOCITY])
 @pytest.mark.parametrize("joint", [0, 1])
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
-def test_non_finite_results_change_nothing_and_are_named(part: int, joint: int, value: float) -> None:
+def test_non_finite_results_change_nothing_and_are_named(
+    part: int, joint: int, value: float
+) -> None:
     """A singular mass matrix is reported as the cause."""
     state, buffers = _step()
     before = [part.tolist() for part in state]
     buffers.vectors[part, joint] = value
     assert update_state(state, buffers, 2, 0.5) == (arrays.NOT_FINITE, joint, 2, 0.5)
     buffers.motion[2 + 1 - joint, 1 - joint] = -1.0
-    assert update_state(state, buffers, 2, 0.5) == (arrays.NOT_POSITIVE_DEFINITE, 1 - joint, 2, 0.5)
+    assert update_state(state, buffers, 2, 0.5) == (
+        arrays.NOT_POSITIVE_DEFINITE,
+        1 - joint,
+        2,
+        0.5,
+    )
     assert [part.tolist() for part in state] == before

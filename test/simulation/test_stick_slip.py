@@ -11,12 +11,18 @@ from support.friction_problems import Problem, random_problem
 
 
 def _one(
-    free: float, bounds: tuple[float, float] = (1.0, 1.0), low: float = -4.0, high: float = 5.0, coupled: bool = False
+    free: float,
+    bounds: tuple[float, float] = (1.0, 1.0),
+    low: float = -4.0,
+    high: float = 5.0,
+    coupled: bool = False,
 ) -> Problem:
     """Return a problem with z = free + lambda: one joint with A = 1, or the row z = v1 + v2 with A = 2."""
     rest = [np.array([x]) for x in (*bounds, low, high)]
     if coupled:
-        return Problem(2.0 * np.eye(2), free * np.array([0.75, 0.25]), *rest, np.ones((1, 2)))
+        return Problem(
+            2.0 * np.eye(2), free * np.array([0.75, 0.25]), *rest, np.ones((1, 2))
+        )
     return Problem(np.ones((1, 1)), np.array([free]), *rest)
 
 
@@ -28,11 +34,17 @@ def _wide(a: np.ndarray, free: np.ndarray, bounds: list[float]) -> Problem:
 
 def _mode_of(p: Problem, j: int, velocity: float, impulse: float) -> int:
     """Return the mode of a solution by the definitions."""
-    if velocity == p.lower[j] < 0.0 or (velocity == 0.0 == p.lower[j] and impulse >= p.backward[j]):
+    if velocity == p.lower[j] < 0.0 or (
+        velocity == 0.0 == p.lower[j] and impulse >= p.backward[j]
+    ):
         return row.AT_LOWER
-    if velocity == p.upper[j] > 0.0 or (velocity == 0.0 == p.upper[j] and impulse <= -p.forward[j]):
+    if velocity == p.upper[j] > 0.0 or (
+        velocity == 0.0 == p.upper[j] and impulse <= -p.forward[j]
+    ):
         return row.AT_UPPER
-    if velocity == 0.0 and (p.forward[j] + p.backward[j] > 0.0 or 0.0 in (p.lower[j], p.upper[j])):
+    if velocity == 0.0 and (
+        p.forward[j] + p.backward[j] > 0.0 or 0.0 in (p.lower[j], p.upper[j])
+    ):
         return row.STUCK
     return row.BACKWARD if velocity < 0.0 else row.FORWARD
 
@@ -41,7 +53,9 @@ both_solvers = pytest.mark.parametrize("coupled", [False, True], ids=["joint", "
 
 
 @given(seed=st.integers(0, 2**31 - 1), n=st.integers(1, 9), descend=st.booleans())
-def test_solution_satisfies_the_optimality_conditions(seed: int, n: int, descend: bool) -> None:
+def test_solution_satisfies_the_optimality_conditions(
+    seed: int, n: int, descend: bool
+) -> None:
     rng = np.random.default_rng(seed)
     p = random_problem(rng, n, 5.0)
     v, impulse, _, _ = p.solved(rng.integers(0, 5, n), descend=descend)
@@ -51,7 +65,9 @@ def test_solution_satisfies_the_optimality_conditions(seed: int, n: int, descend
 
 @pytest.mark.parametrize("descend", [False, True])
 @pytest.mark.parametrize("seed", range(40))
-def test_solution_is_the_best_of_all_combinations_of_modes(seed: int, descend: bool) -> None:
+def test_solution_is_the_best_of_all_combinations_of_modes(
+    seed: int, descend: bool
+) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 5))
     p = random_problem(rng, n, 2.0)
@@ -61,14 +77,22 @@ def test_solution_is_the_best_of_all_combinations_of_modes(seed: int, descend: b
     assert not descend or solves <= 3 * n + 2, "not many more than there are joints"
     assert modes.tolist() == [_mode_of(p, j, v[j], impulse[j]) for j in range(n)]
     expected = p.a @ (v - p.free)
-    assert impulse == pytest.approx(expected, abs=1e-12 * (1.0 + np.abs(expected).max()))
-    assert np.all(impulse[modes == row.FORWARD] == -p.forward[modes == row.FORWARD]), "to the bit"
-    assert np.all(impulse[modes == row.BACKWARD] == p.backward[modes == row.BACKWARD]), "to the bit"
+    assert impulse == pytest.approx(
+        expected, abs=1e-12 * (1.0 + np.abs(expected).max())
+    )
+    assert np.all(impulse[modes == row.FORWARD] == -p.forward[modes == row.FORWARD]), (
+        "to the bit"
+    )
+    assert np.all(
+        impulse[modes == row.BACKWARD] == p.backward[modes == row.BACKWARD]
+    ), "to the bit"
     joints, before = p.table(impulse), modes.copy()
     joints[:, row.UNCONSTRAINED] = v
     assert ss.solve(p.a, joints, modes, np.empty((n, n)), np.empty(n)) == (0, 0.0)
     assert np.array_equal(modes, before)
-    assert np.array_equal(joints[:, [row.VELOCITY, row.IMPULSE]], np.column_stack([v, impulse]))
+    assert np.array_equal(
+        joints[:, [row.VELOCITY, row.IMPULSE]], np.column_stack([v, impulse])
+    )
 
 
 def test_fallback_finds_the_solution_where_simultaneous_moves_cycle() -> None:
@@ -82,12 +106,38 @@ def test_fallback_finds_the_solution_where_simultaneous_moves_cycle() -> None:
 
 
 #: Problems, from a random search, in which joints reverse or are pulled back from their limits.
-TURNING = (131, 265, 1333, 755, 76, 103, 120, 470, 482, 525, 626, 680, 707, 719, 852, 858, 864, 1019, 1349, 1466, 6, 18)
+TURNING = (
+    131,
+    265,
+    1333,
+    755,
+    76,
+    103,
+    120,
+    470,
+    482,
+    525,
+    626,
+    680,
+    707,
+    719,
+    852,
+    858,
+    864,
+    1019,
+    1349,
+    1466,
+    6,
+    18,
+)
 #: Fast joints, half of them without friction, that reach one limit after the other.
 FAST = (9, 13, 21, 39, 54, 55, 62, 72, 85, 95, 114)
 
 
-@pytest.mark.parametrize(("seed", "fast"), [*((k, False) for k in (1, 2, *TURNING)), *((k, True) for k in FAST)])
+@pytest.mark.parametrize(
+    ("seed", "fast"),
+    [*((k, False) for k in (1, 2, *TURNING)), *((k, True) for k in FAST)],
+)
 def test_descent_takes_as_many_solves_as_the_reference(seed: int, fast: bool) -> None:
     """From rest, with the steps of the reference implementation."""
     rng = np.random.default_rng(seed)
@@ -97,7 +147,10 @@ def test_descent_takes_as_many_solves_as_the_reference(seed: int, fast: bool) ->
     p.forward, p.backward = some * p.forward, some * p.backward
     if fast:
         p.free = 3.0 * p.free
-        p.lower, p.upper = -rng.choice([0.1, 1.0, 3.0], n), rng.choice([0.1, 1.0, 3.0], n)
+        p.lower, p.upper = (
+            -rng.choice([0.1, 1.0, 3.0], n),
+            rng.choice([0.1, 1.0, 3.0], n),
+        )
     expected, _, solution = p.textbook(np.diag(p.a))
     v, _, _, solves = p.solved(rng.integers(0, 5, n), descend=True)
     assert v == pytest.approx(solution, rel=1e-9, abs=1e-10)
@@ -109,7 +162,10 @@ def test_residual_is_that_of_its_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 5))
     p = random_problem(rng, n, 1.0)
-    joints, v = p.table(rng.standard_normal(n)), rng.choice([0.1, 1.0, 5.0], n) * rng.standard_normal(n)
+    joints, v = (
+        p.table(rng.standard_normal(n)),
+        rng.choice([0.1, 1.0, 5.0], n) * rng.standard_normal(n),
+    )
     joints[:, row.VELOCITY] = v
     expected = p.residual(v, p.a @ (v - p.free))
     assert ss.residual(p.a, joints) == pytest.approx(expected, rel=1e-10)
@@ -118,12 +174,24 @@ def test_residual_is_that_of_its_definition(seed: int) -> None:
 @pytest.mark.parametrize("bounds", [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5)])
 @pytest.mark.parametrize("lower", [0.0, -0.5, -np.inf])
 @pytest.mark.parametrize("upper", [0.0, 0.5, np.inf])
-def test_only_modes_that_exist_are_tried(bounds: tuple[float, float], lower: float, upper: float) -> None:
+def test_only_modes_that_exist_are_tried(
+    bounds: tuple[float, float], lower: float, upper: float
+) -> None:
     """There is no limit mode at a velocity bound of 0, and no stuck mode without friction and limits."""
     frictionless = not any(bounds) and lower < 0.0 < upper
-    exist = {row.AT_LOWER: -np.inf < lower < 0.0, row.BACKWARD: lower < 0.0, row.STUCK: not frictionless}
+    exist = {
+        row.AT_LOWER: -np.inf < lower < 0.0,
+        row.BACKWARD: lower < 0.0,
+        row.STUCK: not frictionless,
+    }
     exist |= {row.FORWARD: upper > 0.0, row.AT_UPPER: 0.0 < upper < np.inf}
-    instead = {row.AT_LOWER: [1, 2], row.BACKWARD: [2], row.STUCK: [3], row.FORWARD: [2], row.AT_UPPER: [3, 2]}
+    instead = {
+        row.AT_LOWER: [1, 2],
+        row.BACKWARD: [2],
+        row.STUCK: [3],
+        row.FORWARD: [2],
+        row.AT_UPPER: [3, 2],
+    }
     for mode in range(5):
         joints, modes = _one(np.nan, bounds, lower, upper).table(), np.array([mode])
         ss.replace_invalid_modes(joints, modes)
@@ -143,18 +211,31 @@ def test_only_modes_that_exist_are_tried(bounds: tuple[float, float], lower: flo
         (7.0, 5.0, row.AT_UPPER),
     ],
 )
-def test_one_solve_a_mode_on_the_way(free: float, velocity: float, mode: int, coupled: bool) -> None:
+def test_one_solve_a_mode_on_the_way(
+    free: float, velocity: float, mode: int, coupled: bool
+) -> None:
     """One per mode passed; a coupled row starts from rest; none if the unconstrained motion is the solution."""
     p, right, room = _one(free, coupled=coupled), velocity - free, 1e-13 * coupled
     for start in range(5):
         modes = np.array([start])
         v, impulse, error, solves = p.solved(modes)
-        assert [v.sum(), impulse[0], error] == pytest.approx([velocity, right, 0.0], rel=0, abs=room)
+        assert [v.sum(), impulse[0], error] == pytest.approx(
+            [velocity, right, 0.0], rel=0, abs=room
+        )
         from_rest = 1 + abs(mode - row.STUCK)
-        assert solves == ((1 + from_rest if start != mode else 1) if coupled else 1 + abs(mode - start))
+        assert solves == (
+            (1 + from_rest if start != mode else 1)
+            if coupled
+            else 1 + abs(mode - start)
+        )
         assert modes[0] == mode
         if not coupled:
-            assert p.solved(np.array([start]), descend=True) == (velocity, right, 0.0, from_rest)
+            assert p.solved(np.array([start]), descend=True) == (
+                velocity,
+                right,
+                0.0,
+                from_rest,
+            )
         for held in (right, right + 0.25, right - 0.25):
             v, _, _, solves = p.solved(np.array([start]), held)
             assert v.sum() == pytest.approx(velocity, rel=0, abs=room)
@@ -171,19 +252,29 @@ def test_one_solve_a_mode_on_the_way(free: float, velocity: float, mode: int, co
         (6.0, 5.0, (row.FORWARD, row.AT_UPPER)),
     ],
 )
-def test_where_two_modes_meet_each_is_kept(free: float, velocity: float, both: tuple[int, int], coupled: bool) -> None:
+def test_where_two_modes_meet_each_is_kept(
+    free: float, velocity: float, both: tuple[int, int], coupled: bool
+) -> None:
     for start in both:
         modes = np.array([start])
         v, _, error, solves = _one(free, coupled=coupled).solved(modes)
         assert (solves, modes[0]) == (1, start)
-        assert [v.sum(), error] == pytest.approx([velocity, 0.0], rel=0, abs=1e-14 * coupled)
+        assert [v.sum(), error] == pytest.approx(
+            [velocity, 0.0], rel=0, abs=1e-14 * coupled
+        )
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-def test_limit_holds_a_joint_once_the_load_reaches_the_friction_bound(sign: int) -> None:
+def test_limit_holds_a_joint_once_the_load_reaches_the_friction_bound(
+    sign: int,
+) -> None:
     limit = row.AT_UPPER if sign > 0 else row.AT_LOWER
     room = (-5.0, 0.0) if sign > 0 else (0.0, 5.0)
-    loads = ((3.0, limit), (np.nextafter(3.0, 0.0), row.STUCK), (-3.5, row.BACKWARD if sign > 0 else row.FORWARD))
+    loads = (
+        (3.0, limit),
+        (np.nextafter(3.0, 0.0), row.STUCK),
+        (-3.5, row.BACKWARD if sign > 0 else row.FORWARD),
+    )
     for load, mode in loads:
         for start in range(5):
             modes = np.array([start])
@@ -194,22 +285,39 @@ def test_limit_holds_a_joint_once_the_load_reaches_the_friction_bound(sign: int)
         modes = np.array([at])
         p = _one(free, (0.0, 0.0), *(room if free == 0.0 else (-5.0, 5.0)))
         v, _, _, solves = p.solved(modes)
-        assert (v, solves, modes[0]) == (free, 0, limit), "without friction or load it stays there"
+        assert (v, solves, modes[0]) == (free, 0, limit), (
+            "without friction or load it stays there"
+        )
 
 
 def test_nothing_is_solved_only_if_no_mode_changes() -> None:
     """Two joints that continue to slip; then one that stops."""
     for free, solves in (([3.0, 3.0], 0), ([3.0, 0.0], 2), ([0.0, 3.0], 2)):
-        p, modes = _wide(np.eye(2), np.array(free), [1.0, 1.0]), np.array([row.FORWARD, row.FORWARD])
+        p, modes = (
+            _wide(np.eye(2), np.array(free), [1.0, 1.0]),
+            np.array([row.FORWARD, row.FORWARD]),
+        )
         assert ss.modes_unchanged(p.table(-1.0), modes) == (solves == 0)
         v, _, error, count = p.solved(modes, -1.0)
-        assert (count, error, v.tolist()) == (solves, 0.0, [max(f - 1.0, 0.0) for f in free])
+        assert (count, error, v.tolist()) == (
+            solves,
+            0.0,
+            [max(f - 1.0, 0.0) for f in free],
+        )
 
 
 @both_solvers
 @pytest.mark.parametrize("start", [row.BACKWARD, row.FORWARD])
-def test_without_friction_both_directions_are_one_mode(start: int, coupled: bool) -> None:
-    for free, velocity, solves in ((-9.0, -4.0, 2), (-3.0, -3.0, 0), (0.0, 0.0, 0), (3.0, 3.0, 0), (9.0, 5.0, 2)):
+def test_without_friction_both_directions_are_one_mode(
+    start: int, coupled: bool
+) -> None:
+    for free, velocity, solves in (
+        (-9.0, -4.0, 2),
+        (-3.0, -3.0, 0),
+        (0.0, 0.0, 0),
+        (3.0, 3.0, 0),
+        (9.0, 5.0, 2),
+    ):
         modes, p = np.array([start]), _one(free, (0.0, 0.0), coupled=coupled)
         v, _, _, count = p.solved(modes)
         assert v.sum() == pytest.approx(velocity, rel=0, abs=1e-13 * coupled)
@@ -224,7 +332,9 @@ def test_without_friction_both_directions_are_one_mode(start: int, coupled: bool
 @both_solvers
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_rounding_of_the_load_does_not_cause_slipping(unit: float, sign: int, coupled: bool) -> None:
+def test_rounding_of_the_load_does_not_cause_slipping(
+    unit: float, sign: int, coupled: bool
+) -> None:
     """A load 1e-12 above the friction bound (relative) still sticks, in any unit and with one solve; 1e-8 slips."""
     for other in (0.0, 3.0):
         bounds = (3.0 * unit, other * unit) if sign > 0 else (other * unit, 3.0 * unit)
@@ -233,7 +343,9 @@ def test_rounding_of_the_load_does_not_cause_slipping(unit: float, sign: int, co
             p = _one(load * (1.0 + above), bounds, -np.inf, np.inf, coupled)
             v, _, error, count = p.solved(np.array([row.STUCK]))
             assert count == solves
-            assert v.sum() == pytest.approx(load * above * (solves > 1), rel=1e-6, abs=1e-15 * unit)
+            assert v.sum() == pytest.approx(
+                load * above * (solves > 1), rel=1e-6, abs=1e-15 * unit
+            )
             assert error <= 1e-11 * unit
         if not coupled:
             p = _one(load * (1.0 + 1e-12), bounds, -np.inf, np.inf)
@@ -244,12 +356,21 @@ def test_rounding_of_the_load_does_not_cause_slipping(unit: float, sign: int, co
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_rounding_of_large_terms_does_not_cause_slipping(sign: float) -> None:
     """Two stuck joints with impulses of -1 - 1e-7 and -3e6: the first is the difference of terms of 2e6."""
-    a, free = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1e6 + 0.5 * (1.0 + 1e-7), -2e6])
-    v, _, _, solves = _wide(a, sign * free, [1.0, 1e7]).solved(np.array([row.STUCK, row.STUCK]))
+    a, free = (
+        np.array([[2.0, 1.0], [1.0, 2.0]]),
+        np.array([1e6 + 0.5 * (1.0 + 1e-7), -2e6]),
+    )
+    v, _, _, solves = _wide(a, sign * free, [1.0, 1e7]).solved(
+        np.array([row.STUCK, row.STUCK])
+    )
     assert (v[0], solves) == (0.0, 1)
 
 
 @pytest.mark.parametrize("bad", [0, 1])
 def test_indefinite_matrix_gives_nan(bad: int) -> None:
-    p = _wide(np.diag(np.where(np.arange(2) == bad, -1.0, 1.0)), np.array([4.0, 5.0]), [1.0, 1.0])
+    p = _wide(
+        np.diag(np.where(np.arange(2) == bad, -1.0, 1.0)),
+        np.array([4.0, 5.0]),
+        [1.0, 1.0],
+    )
     assert np.isnan(p.solved(np.full(2, row.FORWARD))[0]).all()

@@ -23,11 +23,15 @@ any_method = pytest.mark.parametrize("method", plants.METHODS)
 
 @any_method
 @pytest.mark.parametrize("sign", [1, -1])
-def test_no_drift_in_a_minute_just_below_breakaway(method: str, sign: int, load_robot: Callable[..., Any]) -> None:
+def test_no_drift_in_a_minute_just_below_breakaway(
+    method: str, sign: int, load_robot: Callable[..., Any]
+) -> None:
     """All joints of the Panda at 0.999 of their Coulomb torque beyond gravity: exactly the same position after 60 s."""
     model = load_robot("panda", "panda_coulomb")
     plant = plants.start(model, method, initial_positions=PANDA)
-    tau = model.gravity_torque(PANDA) + 0.999 * model.friction_torque(PANDA, sign * np.ones(7))
+    tau = model.gravity_torque(PANDA) + 0.999 * model.friction_torque(
+        PANDA, sign * np.ones(7)
+    )
     for _ in range(60):
         plant.step(tau, 1000)
         assert plant.stuck.all()
@@ -37,12 +41,20 @@ def test_no_drift_in_a_minute_just_below_breakaway(method: str, sign: int, load_
 
 @any_method
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("friction", [{}, {"static": 0.8}, {"static": 0.8, "stribeck_velocity": 0.05}])
-def test_torque_ramp_breaks_away_at_the_static_level(method: str, sign: int, friction: dict[str, float]) -> None:
+@pytest.mark.parametrize(
+    "friction", [{}, {"static": 0.8}, {"static": 0.8, "stribeck_velocity": 0.05}]
+)
+def test_torque_ramp_breaks_away_at_the_static_level(
+    method: str, sign: int, friction: dict[str, float]
+) -> None:
     """In the step at the time tau_static / rate, or tau_c / rate without static friction."""
     rate, step = 1.234, 0.001
     level = friction.get("static", 0.5 if sign > 0 else 0.6)
-    plant = plants.start(plants.turning(0.05, coulomb=0.5, coulomb_negative=0.6, **friction), method, step)
+    plant = plants.start(
+        plants.turning(0.05, coulomb=0.5, coulomb_negative=0.6, **friction),
+        method,
+        step,
+    )
     while plant.velocity[0] == 0.0:
         assert plant.position[0] == 0.0 and plant.stuck[0]
         before = plant.time
@@ -58,7 +70,9 @@ def test_friction_drops_to_the_coulomb_torque_while_slipping(method: str) -> Non
     duration, inertia = 0.5, 0.05
     expected = (0.81 - 0.5) * duration**2 / (2 * inertia)
     for step in (0.1,) if method == "event" else (1e-3, 1e-4):
-        plant = plants.start(plants.turning(inertia, coulomb=0.5, static=0.8), method, step)
+        plant = plants.start(
+            plants.turning(inertia, coulomb=0.5, static=0.8), method, step
+        )
         plant.step([0.81], round(duration / step))
         error = 1e-11 if method == "event" else 2 * 0.3 / inertia * duration * step
         assert plant.position[0] == pytest.approx(expected, rel=0, abs=error)
@@ -66,9 +80,14 @@ def test_friction_drops_to_the_coulomb_torque_while_slipping(method: str) -> Non
 
 def test_stuck_joint_equals_a_fixed_joint(urdf_path: Callable[[str], Path]) -> None:
     """Joint 2 swings while joint 1 is stuck, up to rounding as with a fixed joint 1."""
-    model = plants.with_friction(urdf_path("planar_2r").read_text(), {"joint1": {"coulomb": 1000.0}})
+    model = plants.with_friction(
+        urdf_path("planar_2r").read_text(), {"joint1": {"coulomb": 1000.0}}
+    )
     locked = RobotModel.from_urdf_file(urdf_path("planar_2r"), locked={"joint1": 0.4})
-    plant, peer = Plant(model, initial_positions=[0.4, -0.3]), Plant(locked, initial_positions=[-0.3])
+    plant, peer = (
+        Plant(model, initial_positions=[0.4, -0.3]),
+        Plant(locked, initial_positions=[-0.3]),
+    )
     for _ in range(20):
         plant.step([0.0, 1.0], 50)
         peer.step([1.0], 50)
@@ -77,8 +96,12 @@ def test_stuck_joint_equals_a_fixed_joint(urdf_path: Callable[[str], Path]) -> N
 
 
 @any_method
-@pytest.mark.parametrize(("v0", "level", "viscous"), [(1.37, 0.42, 0.0), (-2.3, 0.9, 0.0), (1.7, 0.42, 0.8)])
-def test_slipping_joint_stops_by_the_closed_form(method: str, v0: float, level: float, viscous: float) -> None:
+@pytest.mark.parametrize(
+    ("v0", "level", "viscous"), [(1.37, 0.42, 0.0), (-2.3, 0.9, 0.0), (1.7, 0.42, 0.8)]
+)
+def test_slipping_joint_stops_by_the_closed_form(
+    method: str, v0: float, level: float, viscous: float
+) -> None:
     """I v' = -b v - tau_c, tau_c by direction: stop after T = (I/b) ln(1 + b v0/tau_c) at (I v0 - tau_c T) / b.
 
     Without b: after I v0 / tau_c at I v0^2 / (2 tau_c). In the step of this time; rk4 within tau_c / I dt^2 of the
@@ -98,7 +121,11 @@ def test_slipping_joint_stops_by_the_closed_form(method: str, v0: float, level: 
             assert plant.time < 10.0
         slack = 2 * step if method == "semi_implicit" and viscous else 0.0
         assert before - slack < time < plant.time + slack
-        error = {"rk4": level / inertia * step**2, "semi_implicit": speed * step, "event": 1e-11}[method]
+        error = {
+            "rk4": level / inertia * step**2,
+            "semi_implicit": speed * step,
+            "event": 1e-11,
+        }[method]
         stop = plant.position[0]
         assert stop == pytest.approx(math.copysign(angle, v0), rel=0, abs=error)
         assert plant.stuck[0]
@@ -108,12 +135,21 @@ def test_slipping_joint_stops_by_the_closed_form(method: str, v0: float, level: 
 
 @any_method
 @pytest.mark.parametrize("step", [1e-3, 1e-4, 1e-5])
-def test_reversing_joint_is_stopped_by_static_friction(method: str, step: float) -> None:
+def test_reversing_joint_is_stopped_by_static_friction(
+    method: str, step: float
+) -> None:
     """Against 5 Nm it stops after I v0^2 / (2 (tau_c + 5)): tau_c = 2 Nm would not hold it, static friction does."""
-    plant = plants.start(plants.turning(0.3, coulomb=2.0, static=8.0), method, step, initial_velocities=[0.5])
+    plant = plants.start(
+        plants.turning(0.3, coulomb=2.0, static=8.0),
+        method,
+        step,
+        initial_velocities=[0.5],
+    )
     plant.step([-5.0], round(0.1 / step))
     assert plant.stuck[0] and plant.velocity[0] == 0.0
-    assert plant.position[0] == pytest.approx(0.3 * 0.5**2 / (2 * 7.0), abs=0.5 * step + 1e-12)
+    assert plant.position[0] == pytest.approx(
+        0.3 * 0.5**2 / (2 * 7.0), abs=0.5 * step + 1e-12
+    )
 
 
 def _mass(coulomb: float = 0.0, limit: str = LIMIT) -> RobotModel:
@@ -123,7 +159,9 @@ def _mass(coulomb: float = 0.0, limit: str = LIMIT) -> RobotModel:
 @any_method
 @pytest.mark.parametrize("coulomb", [0.0, 0.5])
 @pytest.mark.parametrize(("force", "limit"), [(7.0, 0.5), (-7.0, -0.4)])
-def test_mass_driven_into_a_limit_stops_and_returns(method: str, coulomb: float, force: float, limit: float) -> None:
+def test_mass_driven_into_a_limit_stops_and_returns(
+    method: str, coulomb: float, force: float, limit: float
+) -> None:
     """Pressed against the limit, not stuck; stuck with less force than friction; then q = limit + a t^2 / 2."""
     step = 0.001
     plant = plants.start(_mass(coulomb), method, step)
@@ -136,12 +174,16 @@ def test_mass_driven_into_a_limit_stops_and_returns(method: str, coulomb: float,
     plant.step([-force / 7.0], 500)
     acceleration = -math.copysign(1.0 - coulomb, force) / 1.3
     error = 1e-11 if method == "event" else abs(acceleration) * 0.5 * step
-    assert plant.position[0] == pytest.approx(limit + acceleration * 0.5**2 / 2, rel=0, abs=error)
+    assert plant.position[0] == pytest.approx(
+        limit + acceleration * 0.5**2 / 2, rel=0, abs=error
+    )
 
 
 @any_method
 def test_joint_beyond_its_limit_is_not_pushed_and_may_return(method: str) -> None:
-    plant = plants.start(_mass(), method, initial_positions=[0.7], initial_velocities=[2.0])
+    plant = plants.start(
+        _mass(), method, initial_positions=[0.7], initial_velocities=[2.0]
+    )
     for force in (0.0, 5.0):
         plant.step([force], 100)
         assert (plant.position[0], plant.velocity[0]) == (0.7, 0.0)
@@ -149,7 +191,9 @@ def test_joint_beyond_its_limit_is_not_pushed_and_may_return(method: str) -> Non
     assert 0.5 < plant.position[0] < 0.7 and plant.velocity[0] < 0.0
     place = plant.position[0]
     plant.step([100.0], 100)
-    assert 0.5 < plant.position[0] <= place, "beyond the limit it does not turn outwards again"
+    assert 0.5 < plant.position[0] <= place, (
+        "beyond the limit it does not turn outwards again"
+    )
     plant.step([-5.0], 2000)
     assert plant.position[0] == -0.4
 
@@ -157,13 +201,17 @@ def test_joint_beyond_its_limit_is_not_pushed_and_may_return(method: str) -> Non
 @any_method
 @pytest.mark.filterwarnings("ignore")
 def test_joint_between_equal_limits_never_moves(method: str) -> None:
-    plant = plants.start(_mass(limit='<limit lower="0" upper="0" effort="100" velocity="10"/>'), method)
+    plant = plants.start(
+        _mass(limit='<limit lower="0" upper="0" effort="100" velocity="10"/>'), method
+    )
     for force in (5.0, -50.0):
         plant.step([force], 100)
         assert plant.position[0] == 0.0
 
 
-def _path(model: RobotModel, method: str, step: float) -> tuple[Array, NDArray[np.bool_]]:
+def _path(
+    model: RobotModel, method: str, step: float
+) -> tuple[Array, NDArray[np.bool_]]:
     """Return positions and stuck joints every 0.05 s for 2 s, under sines that move the joints alternately."""
     plant = plants.start(model, method, step, initial_positions=[0.4, -0.7])
     positions, stuck = [], []
@@ -179,7 +227,11 @@ def _path(model: RobotModel, method: str, step: float) -> tuple[Array, NDArray[n
     ("factors", "first", "second"),
     [
         ((0.1, 2.0), {}, {"coulomb_negative": 0.8}),
-        ((20.0, 30.0), {"static": 3.0, "stribeck_velocity": 0.1}, {"static": 1.5, "stribeck_velocity": 0.1}),
+        (
+            (20.0, 30.0),
+            {"static": 3.0, "stribeck_velocity": 0.1},
+            {"static": 1.5, "stribeck_velocity": 0.1},
+        ),
     ],
     ids=["coulomb", "stribeck"],
 )
@@ -190,10 +242,15 @@ def test_arm_with_friction_agrees_with_the_event_method_to_first_order(
     coulomb = {"coulomb": 2.0, "viscous": 0.4}, {"coulomb": 1.0, "viscous": 0.2}
     model = plants.planar({"joint1": coulomb[0] | first, "joint2": coulomb[1] | second})
     reference, stuck = _path(model, "event", 0.05)
-    assert (stuck[1:] != stuck[:-1]).sum(axis=0).min() >= 4, "each joint starts and stops"
+    assert (stuck[1:] != stuck[:-1]).sum(axis=0).min() >= 4, (
+        "each joint starts and stops"
+    )
     assert np.ptp(reference, axis=0).min() > 0.05
     for integrator, factor in zip(plants.INTEGRATORS, factors, strict=True):
-        errors = [np.abs(_path(model, integrator, step)[0] - reference).max() for step in STEPS]
+        errors = [
+            np.abs(_path(model, integrator, step)[0] - reference).max()
+            for step in STEPS
+        ]
         assert np.polyfit(np.log(STEPS), np.log(errors), 1)[0] > 0.8
         assert np.all(np.array(errors) < factor * np.array(STEPS))
 
@@ -204,16 +261,28 @@ def test_random_robots_agree_with_the_event_method(seed: int) -> None:
     """With limits and all friction models, to 1e-3 rad after 0.2 s; no positive work: lambda_j v+_j <= 0."""
     rng = np.random.default_rng(seed)
     model = plants.random_robot(rng, 4)
-    q = np.clip(rng.uniform(-0.5, 0.5, model.n), model.position_lower, model.position_upper)
+    q = np.clip(
+        rng.uniform(-0.5, 0.5, model.n), model.position_lower, model.position_upper
+    )
     v = rng.choice([0.0, 1.0]) * rng.uniform(-1.0, 1.0, model.n)
-    torques = [model.gravity_torque(q) + rng.choice([2.0, 8.0]) * rng.standard_normal(model.n) for _ in range(4)]
+    torques = [
+        model.gravity_torque(q) + rng.choice([2.0, 8.0]) * rng.standard_normal(model.n)
+        for _ in range(4)
+    ]
     ends = []
     for method, step in (("event", 0.05), ("rk4", 2e-5), ("semi_implicit", 2e-5)):
-        plant = plants.start(model, method, step, initial_positions=q, initial_velocities=v)
+        plant = plants.start(
+            model, method, step, initial_positions=q, initial_velocities=v
+        )
         for tau in torques:
             plant.step(tau, round(0.05 / step))
-            assert np.all((model.position_lower <= plant.position) & (plant.position <= model.position_upper))
-            assert not isinstance(plant, Plant) or np.all(plant.impulse * plant.velocity <= 0.0)
+            assert np.all(
+                (model.position_lower <= plant.position)
+                & (plant.position <= model.position_upper)
+            )
+            assert not isinstance(plant, Plant) or np.all(
+                plant.impulse * plant.velocity <= 0.0
+            )
         ends.append(plant.position)
     assert np.abs(np.array(ends) - ends[0]).max() < 1e-3
 
@@ -221,13 +290,19 @@ def test_random_robots_agree_with_the_event_method(seed: int) -> None:
 def test_semi_implicit_step_satisfies_the_optimality_conditions() -> None:
     """A (v+ - v) - dt (tau - h - b v) = lambda, A = M + dt b: -dt tau_c sign v+ slipping, within dt tau_c stuck."""
     dt, coulomb, viscous = 0.001, np.array([6.0, 0.9]), np.array([0.5, 0.3])
-    friction = {"joint1": {"coulomb": 6.0, "viscous": 0.5}, "joint2": {"coulomb": 0.9, "viscous": 0.3}}
+    friction = {
+        "joint1": {"coulomb": 6.0, "viscous": 0.5},
+        "joint2": {"coulomb": 0.9, "viscous": 0.3},
+    }
     model = plants.planar(friction)
     plant = Plant(model, "semi_implicit", dt, initial_positions=[0.4, -0.9])
     one_sticks = 0
     for k in range(1000):
         q, v = plant.position, plant.velocity
-        tau = model.gravity_torque(q) + [5.5 * np.sin(0.011 * k), 3.0 * np.sin(0.023 * k)]
+        tau = model.gravity_torque(q) + [
+            5.5 * np.sin(0.011 * k),
+            3.0 * np.sin(0.023 * k),
+        ]
         plant.step(tau)
         after = plant.velocity
         a = model.mass_matrix(q) + dt * np.diag(viscous)
@@ -247,7 +322,10 @@ def test_semi_implicit_step_satisfies_the_optimality_conditions() -> None:
 
 
 def test_motion_does_not_depend_on_the_steps() -> None:
-    friction = {"joint1": {"coulomb": 2.0, "static": 3.0, "stribeck_velocity": 0.1}, "joint2": {"coulomb": 1.0}}
+    friction = {
+        "joint1": {"coulomb": 2.0, "static": 3.0, "stribeck_velocity": 0.1},
+        "joint2": {"coulomb": 1.0},
+    }
     model = plants.planar(friction, limit2=LIMIT)
     ends = []
     for step, count, calls in ((0.1, 1, 6), (0.01, 10, 6), (0.01, 1, 60)):
@@ -262,7 +340,9 @@ def test_motion_does_not_depend_on_the_steps() -> None:
 def test_impact_breaks_a_stuck_neighbour_away() -> None:
     """Joint 2 hits its limit while joint 1 is stuck: v+ = v - M^-1 e2 v2 / (M^-1)_22."""
     coulomb, speed = 8.0, 3.0
-    model = plants.planar({"joint1": {"coulomb": coulomb}}, gravity=(0, 0, 0), limit2=LIMIT)
+    model = plants.planar(
+        {"joint1": {"coulomb": coulomb}}, gravity=(0, 0, 0), limit2=LIMIT
+    )
     inverse = np.linalg.inv(model.mass_matrix([0.0, 0.5]))
     v1 = -inverse[0, 1] / inverse[1, 1] * speed
     assert v1 > 0.5
@@ -285,6 +365,8 @@ def test_ever_smaller_jumps_come_to_rest() -> None:
     """Joints 1 and 2, pressed against lower and upper limit, push each other off."""
     limit = '<limit lower="-0.5" upper="0.5" effort="100" velocity="10"/>'
     model = plants.planar({}, gravity=(0, 0, 0), limit1=limit, limit2=limit)
-    plant = EventPlant(model, 0.5, initial_positions=[-0.5, 0.5], initial_velocities=[0.3, 0.0])
+    plant = EventPlant(
+        model, 0.5, initial_positions=[-0.5, 0.5], initial_velocities=[0.3, 0.0]
+    )
     plant.step([-5.0, 2.0], 6)
     assert plant.position.tolist() == [-0.5, 0.5] and not plant.velocity.any()

@@ -22,8 +22,14 @@ URDF = Callable[[str], Path]
 @pytest.mark.parametrize(("integrator", "order"), [("rk4", 4), ("semi_implicit", 1)])
 def test_order_of_convergence(integrator: str, order: int, urdf_path: URDF) -> None:
     """Halving the step divides the error by 2^order, also with viscous friction; from differences of three runs."""
-    friction = {"viscous": 1.0, "sigmoid": {"amplitude": 0.5, "slope": 3.0, "shift": 0.1}}
-    model = plants.with_friction(urdf_path("planar_2r").read_text(), {"joint1": {"viscous": 2.0}, "joint2": friction})
+    friction = {
+        "viscous": 1.0,
+        "sigmoid": {"amplitude": 0.5, "slope": 3.0, "shift": 0.1},
+    }
+    model = plants.with_friction(
+        urdf_path("planar_2r").read_text(),
+        {"joint1": {"viscous": 2.0}, "joint2": friction},
+    )
     ends = []
     for step in (0.008, 0.004, 0.002):
         start = {"initial_positions": [0.2, -0.7], "initial_velocities": [0.5, 1.0]}
@@ -40,7 +46,9 @@ def test_semi_implicit_viscous_friction_is_implicit_euler(viscous: float) -> Non
     start = {"integrator": "semi_implicit", "initial_velocities": [1.0]}
     plant = plants.slider(2.0, 0.0, (0, 0, 0), viscous=viscous, **start)
     plant.step([0.0], 3)
-    assert plant.velocity[0] == pytest.approx((1 + 0.001 * viscous / 2.0) ** -3, rel=1e-12)
+    assert plant.velocity[0] == pytest.approx(
+        (1 + 0.001 * viscous / 2.0) ** -3, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", STARTS)
@@ -66,5 +74,7 @@ def test_agrees_with_pinocchio(name: str, urdf_path: URDF) -> None:
         v = v + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
     plant = Plant(model, initial_positions=start)
     plant.step(tau, 1000)
-    assert np.abs(plant.velocity).max() > 1.0 and np.abs(plant.position - q).max() < 1e-9
+    assert (
+        np.abs(plant.velocity).max() > 1.0 and np.abs(plant.position - q).max() < 1e-9
+    )
     assert np.abs(plant.velocity - v).max() < 1e-8

@@ -35,8 +35,16 @@ class Link:
         """Return the <link> element."""
         if self.mass is None:
             return f'<link name="{self.name}"/>'
-        i = np.zeros((3, 3)) if self.inertia is None else np.asarray(self.inertia, dtype=float)
-        names = zip(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), i[np.triu_indices(3)], strict=True)
+        i = (
+            np.zeros((3, 3))
+            if self.inertia is None
+            else np.asarray(self.inertia, dtype=float)
+        )
+        names = zip(
+            ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
+            i[np.triu_indices(3)],
+            strict=True,
+        )
         entries = " ".join(f'{name}="{float(value)!r}"' for name, value in names)
         return (
             f'<link name="{self.name}"><inertial><origin xyz="{_numbers(self.com)}"/>'
@@ -60,7 +68,11 @@ class Joint:
 
     def xml(self) -> str:
         """Return the <joint> element."""
-        axis = "" if self.axis is None or self.type == "fixed" else f'<axis xyz="{_numbers(self.axis)}"/>'
+        axis = (
+            ""
+            if self.axis is None or self.type == "fixed"
+            else f'<axis xyz="{_numbers(self.axis)}"/>'
+        )
         limit = "" if self.type == "fixed" else self.limit
         return (
             f'<joint name="{self.name}" type="{self.type}">'
@@ -81,7 +93,12 @@ class Arm:
     @property
     def urdf(self) -> str:
         """Return the URDF text."""
-        body = "\n".join([*(link.xml() for link in self.links), *(joint.xml() for joint in self.joints)])
+        body = "\n".join(
+            [
+                *(link.xml() for link in self.links),
+                *(joint.xml() for joint in self.joints),
+            ]
+        )
         return f'<robot name="arm">\n{body}\n</robot>'
 
     @property
@@ -91,11 +108,21 @@ class Arm:
 
     def with_link(self, name: str, **changes: Any) -> "Arm":
         """Return the arm with one link changed."""
-        return replace(self, links=tuple(replace(x, **changes) if x.name == name else x for x in self.links))
+        return replace(
+            self,
+            links=tuple(
+                replace(x, **changes) if x.name == name else x for x in self.links
+            ),
+        )
 
     def with_joint(self, name: str, **changes: Any) -> "Arm":
         """Return the arm with one joint changed."""
-        return replace(self, joints=tuple(replace(x, **changes) if x.name == name else x for x in self.joints))
+        return replace(
+            self,
+            joints=tuple(
+                replace(x, **changes) if x.name == name else x for x in self.joints
+            ),
+        )
 
 
 def thin_rod(mass: float, length: float, along: int = 0) -> Array:
@@ -108,7 +135,12 @@ def thin_rod(mass: float, length: float, along: int = 0) -> Array:
 def planar_2r(l1: float, l2: float, link1: Link, link2: Link) -> Arm:
     """Return an arm with two joints about z and link i along x; the tool frame is at the end of link 2."""
     return Arm(
-        (Link("base"), replace(link1, name="link1"), replace(link2, name="link2"), Link("tool")),
+        (
+            Link("base"),
+            replace(link1, name="link1"),
+            replace(link2, name="link2"),
+            Link("tool"),
+        ),
         (
             Joint("joint1", "revolute", "base", "link1"),
             Joint("joint2", "revolute", "link1", "link2", xyz=(l1, 0, 0)),
@@ -129,7 +161,9 @@ def tsai_planar_2r(p: Any) -> Arm:
 
 def craig_planar_2r(p: Any) -> Arm:
     """Return Craig's arm of section 6.7 from oracles.craig_planar_2r.Parameters; gravity is (0, -g, 0)."""
-    return planar_2r(p.l1, p.l2, Link("", p.m1, (p.l1, 0, 0)), Link("", p.m2, (p.l2, 0, 0)))
+    return planar_2r(
+        p.l1, p.l2, Link("", p.m1, (p.l1, 0, 0)), Link("", p.m2, (p.l2, 0, 0))
+    )
 
 
 def craig_rp(p: Any) -> Arm:
@@ -154,12 +188,21 @@ def tsai_scara(p: Any) -> Arm:
             Link("base"),
             Link("link1", p.m1, (p.a1 / 2, 0, 0), thin_rod(p.m1, p.a1)),
             Link("link2", p.m2, (p.a2 / 2, 0, 0), thin_rod(p.m2, p.a2)),
-            Link("link3", p.m3, (0, 0, p.length3 / 2), thin_rod(p.m3, p.length3, along=2)),
+            Link(
+                "link3", p.m3, (0, 0, p.length3 / 2), thin_rod(p.m3, p.length3, along=2)
+            ),
         ),
         (
             Joint("joint1", "revolute", "base", "link1", xyz=(0, 0, p.d1)),
             Joint("joint2", "revolute", "link1", "link2", xyz=(p.a1, 0, 0)),
-            Joint("joint3", "prismatic", "link2", "link3", xyz=(p.a2, 0, 0), axis=(0, 0, -1)),
+            Joint(
+                "joint3",
+                "prismatic",
+                "link2",
+                "link3",
+                xyz=(p.a2, 0, 0),
+                axis=(0, 0, -1),
+            ),
         ),
     )
 
@@ -189,7 +232,9 @@ def central_inertia(rng: np.random.Generator, mass: float) -> Array:
     return (i + i.T) / 2
 
 
-def random_arm(rng: np.random.Generator, parents: list[int], types: list[str], seed: int = 0) -> Arm:
+def random_arm(
+    rng: np.random.Generator, parents: list[int], types: list[str], seed: int = 0
+) -> Arm:
     """Return a random tree with links 0..n; the parent of link k+1 is link parents[k] <= k, its joint is types[k].
 
     Link names are not in alphabetical order, so that peers that sort siblings by name have another joint order.
@@ -198,7 +243,14 @@ def random_arm(rng: np.random.Generator, parents: list[int], types: list[str], s
     links, joints = [Link(names[0])], []
     for k, (parent, kind) in enumerate(zip(parents, types, strict=True)):
         mass = rng.uniform(0.3, 5.0)
-        links.append(Link(names[k + 1], mass, rng.uniform(-0.3, 0.3, 3), central_inertia(rng, mass)))
+        links.append(
+            Link(
+                names[k + 1],
+                mass,
+                rng.uniform(-0.3, 0.3, 3),
+                central_inertia(rng, mass),
+            )
+        )
         axis = rng.standard_normal(3)
         if rng.random() < 0.4:
             axis = np.eye(3)[rng.integers(3)] * rng.choice([-1.0, 1.0])
@@ -226,7 +278,17 @@ def trees(draw: st.DrawFn, largest: int = 8) -> Arm:
     count = draw(st.integers(max(1, size // 3), size))
     reach = draw(st.sampled_from([1, 3, size]))
     parents = [k - draw(st.integers(0, min(k, reach - 1))) for k in range(count)]
-    kinds = st.sampled_from(["revolute", "prismatic", "continuous", "revolute", "prismatic", "revolute", "fixed"])
+    kinds = st.sampled_from(
+        [
+            "revolute",
+            "prismatic",
+            "continuous",
+            "revolute",
+            "prismatic",
+            "revolute",
+            "fixed",
+        ]
+    )
     types = draw(st.lists(kinds, min_size=count, max_size=count))
     if all(kind == "fixed" for kind in types):
         types[-1] = "revolute"
@@ -234,7 +296,9 @@ def trees(draw: st.DrawFn, largest: int = 8) -> Arm:
     return random_arm(np.random.default_rng(seed), parents, types, seed)
 
 
-def states(seed: int, n: int, count: int, speed: float = 3.0) -> tuple[Array, Array, Array]:
+def states(
+    seed: int, n: int, count: int, speed: float = 3.0
+) -> tuple[Array, Array, Array]:
     """Return random q in (-pi, pi), qd, qdd, each (count, n)."""
     rng = np.random.default_rng(seed)
     return (
@@ -244,9 +308,21 @@ def states(seed: int, n: int, count: int, speed: float = 3.0) -> tuple[Array, Ar
     )
 
 
-def model_data(arm: Arm, content: dict[str, Any] | None = None, **keywords: Any) -> ModelData:
+def model_data(
+    arm: Arm, content: dict[str, Any] | None = None, **keywords: Any
+) -> ModelData:
     """Return the model data of an arm, whose files are arm.urdf and arm.yaml in messages."""
     dynamics = parse_dynamics_file(yaml.safe_dump(content or {}), "arm.yaml")
     description = parse_urdf(arm.urdf, "arm.urdf")
-    couplings = resolve(description, dynamics, keywords.pop("joints", None), keywords.pop("locked", None))
-    return assemble(description, dynamics, couplings, **{"gravity": None, "strict": False, **keywords})
+    couplings = resolve(
+        description,
+        dynamics,
+        keywords.pop("joints", None),
+        keywords.pop("locked", None),
+    )
+    return assemble(
+        description,
+        dynamics,
+        couplings,
+        **{"gravity": None, "strict": False, **keywords},
+    )

@@ -17,10 +17,20 @@ Limits = list[tuple[float, float, float]]
 
 def tree(limits: Limits) -> arms.Arm:
     """Return a vertical chain of joints j1, j2 and so on, with lower, upper and velocity limits."""
-    links = tuple(arms.Link(f"l{k}", 1.0, (0.1, 0, 0.1), 0.02 * np.eye(3)) for k in range(1, len(limits) + 1))
+    links = tuple(
+        arms.Link(f"l{k}", 1.0, (0.1, 0, 0.1), 0.02 * np.eye(3))
+        for k in range(1, len(limits) + 1)
+    )
     text = '<limit lower="{}" upper="{}" velocity="{}" effort="50"/>'
     joints = tuple(
-        arms.Joint(f"j{k}", "revolute", f"l{k - 1}", f"l{k}", (0, 0, 0.2), limit=text.format(*limit))
+        arms.Joint(
+            f"j{k}",
+            "revolute",
+            f"l{k - 1}",
+            f"l{k}",
+            (0, 0, 0.2),
+            limit=text.format(*limit),
+        )
         for k, limit in enumerate(limits, 1)
     )
     return arms.Arm((arms.Link("l0"), *links), joints)
@@ -39,7 +49,9 @@ def follower() -> RobotModel:
 def differential() -> RobotModel:
     """Return a wrist of two motors: j1 = (a + b) / 2 within +-0.5 rad, j2 = (a - b) / 2 + 0.1 within +-1 rad."""
     rows = {"j1": {"a": 0.5, "b": 0.5}, "j2": {"a": 0.5, "b": -0.5, "offset": 0.1}}
-    return chain([(-0.5, 0.5, 2), (-1, 1, 3)], {"coordinates": ["a", "b"], "couplings": rows})
+    return chain(
+        [(-0.5, 0.5, 2), (-1, 1, 3)], {"coordinates": ["a", "b"], "couplings": rows}
+    )
 
 
 @st.composite
@@ -48,17 +60,26 @@ def coupled_arms(draw: st.DrawFn) -> RobotModel:
     factor = st.floats(0.2, 3.0).flatmap(lambda x: st.sampled_from([x, -x]))
     rows = {
         name: dict(
-            zip(draw(st.permutations(["j1", "j2"])), draw(st.lists(factor, min_size=1, max_size=2)), strict=False)
+            zip(
+                draw(st.permutations(["j1", "j2"])),
+                draw(st.lists(factor, min_size=1, max_size=2)),
+                strict=False,
+            )
         )
         | {"offset": draw(st.floats(-0.3, 0.3))}
         for name in ("j3", "j4")
     }
     size = st.floats(0.4, 2.0)
-    return chain([(-draw(size), draw(size), draw(size)) for _ in range(4)], {"couplings": rows})
+    return chain(
+        [(-draw(size), draw(size), draw(size)) for _ in range(4)], {"couplings": rows}
+    )
 
 
 def joint_motion(model: RobotModel, q: Array, qd: Array) -> tuple[Array, Array, Array]:
     """Return rates, and positions above the lower and below the upper limits, of all moving joints (..., joints)."""
-    matrix, limits = model.coupling_matrix[: len(model.moving_joints)], model.moving_joint_limits
+    matrix, limits = (
+        model.coupling_matrix[: len(model.moving_joints)],
+        model.moving_joint_limits,
+    )
     positions = q @ matrix.T
     return qd @ matrix.T, positions - limits[:, 0], limits[:, 1] - positions

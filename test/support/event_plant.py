@@ -28,37 +28,60 @@ class EventFriction:
         self._table = table
         self._levels = table[:, layout.COULOMB], table[:, layout.COULOMB_NEGATIVE]
         self._has_stribeck: Flags = table[:, layout.STRIBECK_VELOCITY] > 0.0
-        self._stribeck = np.where(self._has_stribeck, table[:, layout.STRIBECK_VELOCITY], 1.0)
-        kinds = [layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC, layout.RIPPLE_AMPLITUDE]
+        self._stribeck = np.where(
+            self._has_stribeck, table[:, layout.STRIBECK_VELOCITY], 1.0
+        )
+        kinds = [
+            layout.COULOMB,
+            layout.COULOMB_NEGATIVE,
+            layout.STATIC,
+            layout.RIPPLE_AMPLITUDE,
+        ]
         self.dry: Flags = table[:, kinds].max(axis=1) > 0.0
 
     def smooth(self, v: Array) -> Array:
         """Return viscous and sigmoid friction torque (n,); 1 / (1 + exp(-x)) = (1 + tanh(x / 2)) / 2."""
-        slope, shift = self._table[:, layout.SIGMOID_SLOPE], self._table[:, layout.SIGMOID_SHIFT]
+        slope, shift = (
+            self._table[:, layout.SIGMOID_SLOPE],
+            self._table[:, layout.SIGMOID_SHIFT],
+        )
         rise = 0.5 * (np.tanh(0.5 * slope * (v + shift)) - np.tanh(0.5 * slope * shift))
-        total: Array = self._table[:, layout.VISCOUS] * v + self._table[:, layout.SIGMOID_AMPLITUDE] * rise
+        total: Array = (
+            self._table[:, layout.VISCOUS] * v
+            + self._table[:, layout.SIGMOID_AMPLITUDE] * rise
+        )
         return total
 
     def at_rest(self, q: Array) -> tuple[Array, Array]:
         """Return the friction bounds (n,) of joints at rest, against forward and backward motion."""
         still = np.ones_like(q)
-        return self._bound(self._levels[0], still, q), self._bound(self._levels[1], still, q)
+        return self._bound(self._levels[0], still, q), self._bound(
+            self._levels[1], still, q
+        )
 
     def starting(self, q: Array) -> tuple[Array, Array]:
         """Return the friction torque after break-away: below the static level without a Stribeck velocity."""
         fade = self._has_stribeck.astype(np.float64)
-        return self._bound(self._levels[0], fade, q), self._bound(self._levels[1], fade, q)
+        return self._bound(self._levels[0], fade, q), self._bound(
+            self._levels[1], fade, q
+        )
 
     def sliding(self, q: Array, v: Array, direction: Array) -> Array:
         """Return the dry friction torque (n,) of joints that slip in these directions (n,); 0: none."""
         fade = np.where(self._has_stribeck, np.exp(-((v / self._stribeck) ** 2)), 0.0)
-        total: Array = direction * self._bound(np.where(direction > 0.0, *self._levels), fade, q)
+        total: Array = direction * self._bound(
+            np.where(direction > 0.0, *self._levels), fade, q
+        )
         return total
 
     def _bound(self, level: Array, fade: Array, q: Array) -> Array:
         t = self._table
-        ripple = t[:, layout.RIPPLE_AMPLITUDE] * np.sin(t[:, layout.RIPPLE_PER_TURN] * q + t[:, layout.RIPPLE_PHASE])
-        size: Array = np.maximum(level + fade * np.maximum(t[:, layout.STATIC] - level, 0.0) + ripple, 0.0)
+        ripple = t[:, layout.RIPPLE_AMPLITUDE] * np.sin(
+            t[:, layout.RIPPLE_PER_TURN] * q + t[:, layout.RIPPLE_PHASE]
+        )
+        size: Array = np.maximum(
+            level + fade * np.maximum(t[:, layout.STATIC] - level, 0.0) + ripple, 0.0
+        )
         return size
 
 
@@ -69,7 +92,9 @@ def move(matrix: Array, load: Array, moving: Flags) -> tuple[Array, Array]:
     return acceleration, np.where(moving, 0.0, matrix @ acceleration - load)
 
 
-def solve_modes(matrix: Array, load: Array, rest: Flags, lowest: Array, highest: Array) -> tuple[Array, Flags]:
+def solve_modes(
+    matrix: Array, load: Array, rest: Flags, lowest: Array, highest: Array
+) -> tuple[Array, Flags]:
     """Return the acceleration (n,), exactly 0 for joints that stay at rest, and a mask (n,) of moving joints.
 
     It minimises 1/2 a^T M a - a^T load + sum of f+_j max(a_j, 0) + f-_j max(-a_j, 0) over the joints at rest:
@@ -84,7 +109,9 @@ def solve_modes(matrix: Array, load: Array, rest: Flags, lowest: Array, highest:
     for _ in range(_MOST_PIVOTS):
         bound = np.select([guess == forward, guess == backward], [lowest, highest], 0.0)
         acceleration, force = move(matrix, load + bound, guess != holds)
-        size = _ROUNDING * (np.abs(matrix) @ np.abs(acceleration) + np.abs(load + bound))
+        size = _ROUNDING * (
+            np.abs(matrix) @ np.abs(acceleration) + np.abs(load + bound)
+        )
         cannot = np.where(
             guess == holds,
             np.maximum(force - highest, lowest - force) > size,
@@ -118,7 +145,8 @@ class Phase(NamedTuple):
 
     moving: Flags  # (n,)
     started: Flags  # (n,) those of them that were at rest before
-    direction: Array  # (n,) 1 or -1 for joints that stop when their velocity changes sign, else 0
+    # (n,) 1 or -1 for joints that stop when their velocity changes sign, else 0
+    direction: Array
     lowest: Array  # (n,) bounds of the force on a joint at rest
     highest: Array
 
@@ -127,7 +155,11 @@ class EventMotion:
     """Motion of the robot under one torque."""
 
     def __init__(
-        self, model: RobotModel, friction: EventFriction, tau: Array, wrenches: Mapping[str, ArrayLike] | None
+        self,
+        model: RobotModel,
+        friction: EventFriction,
+        tau: Array,
+        wrenches: Mapping[str, ArrayLike] | None,
     ) -> None:
         self._model = model
         self._friction = friction
@@ -142,7 +174,12 @@ class EventMotion:
     def evaluate(self, state: State, phase: Phase) -> tuple[Array, Array]:
         """Return the acceleration, and the force on joints at rest, each (n,)."""
         q, v = state
-        load = self._tau - self._bias(q, v) - self._friction.smooth(v) - self._friction.sliding(q, v, phase.direction)
+        load = (
+            self._tau
+            - self._bias(q, v)
+            - self._friction.smooth(v)
+            - self._friction.sliding(q, v, phase.direction)
+        )
         return move(self._model.mass_matrix(q), load, phase.moving)
 
     def decide(self, state: State, returned: Flags) -> tuple[Array, Phase]:
@@ -158,9 +195,13 @@ class EventMotion:
         load = self._tau - bias - friction.smooth(v) - friction.sliding(q, v, direction)
 
         bounds, starting = friction.at_rest(q), friction.starting(q)
-        lowest, highest = np.where(at_upper, -np.inf, -bounds[0]), np.where(at_lower, np.inf, bounds[1])
+        lowest, highest = (
+            np.where(at_upper, -np.inf, -bounds[0]),
+            np.where(at_lower, np.inf, bounds[1]),
+        )
         low, high = lowest, highest
-        while True:  # a joint that starts may have less friction at once, so that others start, or it does not
+        # a joint that starts may have less friction at once, so that others start, or it does not
+        while True:
             acceleration, moving = solve_modes(matrix, load, rest, low, high)
             lower_still = np.where(rest & (acceleration > 0.0), -starting[0], low)
             higher_still = np.where(rest & (acceleration < 0.0), starting[1], high)
@@ -169,15 +210,30 @@ class EventMotion:
             low, high = lower_still, higher_still
 
         own = np.diagonal(matrix)
-        size = np.abs(self._tau) + np.abs(bias) + np.abs(matrix) @ np.abs(acceleration) + bounds[0] + bounds[1]
+        size = (
+            np.abs(self._tau)
+            + np.abs(bias)
+            + np.abs(matrix) @ np.abs(acceleration)
+            + bounds[0]
+            + bounds[1]
+        )
         slack = _YIELD * (size + 0.1 * own)
-        started = rest & moving & (np.abs(acceleration) * own > np.where(returned, 1e5, 0.5) * slack)
+        started = (
+            rest
+            & moving
+            & (np.abs(acceleration) * own > np.where(returned, 1e5, 0.5) * slack)
+        )
         direction[started] = np.sign(acceleration[started])
         phase = Phase(~rest | started, started, direction, lowest, highest)
         _, force = self.evaluate((q, v), phase)
-        return v, phase._replace(lowest=np.minimum(lowest, force) - slack, highest=np.maximum(highest, force) + slack)
+        return v, phase._replace(
+            lowest=np.minimum(lowest, force) - slack,
+            highest=np.maximum(highest, force) + slack,
+        )
 
-    def follow(self, state: State, phase: Phase, duration: float) -> tuple[float, State, Flags]:
+    def follow(
+        self, state: State, phase: Phase, duration: float
+    ) -> tuple[float, State, Flags]:
         """Return the time to the next event, at most ``duration``, the state then, and the joints (n,) causing it."""
         n = self._model.n
         none: Flags = np.zeros(n, np.bool_)
@@ -191,18 +247,38 @@ class EventMotion:
             return np.where(phase.direction != 0.0, phase.direction * y[n:], np.inf)
 
         def clearances(y: Array) -> Array:
-            below = np.where(phase.moving & (phase.direction <= 0.0), y[:n] - self._lower, np.inf)
-            above = np.where(phase.moving & (phase.direction >= 0.0), self._upper - y[:n], np.inf)
+            below = np.where(
+                phase.moving & (phase.direction <= 0.0), y[:n] - self._lower, np.inf
+            )
+            above = np.where(
+                phase.moving & (phase.direction >= 0.0), self._upper - y[:n], np.inf
+            )
             return np.minimum(below, above)
 
         def margins(y: Array) -> Array:
             force = self.evaluate((y[:n], y[n:]), phase)[1]
-            return np.where(phase.moving, np.inf, np.minimum(force - phase.lowest, phase.highest - force))
+            return np.where(
+                phase.moving,
+                np.inf,
+                np.minimum(force - phase.lowest, phase.highest - force),
+            )
 
         start = np.concatenate(state)
-        kinds = [kind for kind in (speeds, clearances, margins) if np.isfinite(kind(start)).any()]
+        kinds = [
+            kind
+            for kind in (speeds, clearances, margins)
+            if np.isfinite(kind(start)).any()
+        ]
         events = [_event(kind, 0.0 if kind is margins else _PAST) for kind in kinds]
-        found = solve_ivp(rates, (0.0, duration), start, "DOP853", events=events, rtol=_RELATIVE, atol=_ABSOLUTE)
+        found = solve_ivp(
+            rates,
+            (0.0, duration),
+            start,
+            "DOP853",
+            events=events,
+            rtol=_RELATIVE,
+            atol=_ABSOLUTE,
+        )
         assert found.status >= 0, found.message
         time, end = float(found.t[-1]), found.y[:, -1]
         q, v, blame = end[:n].copy(), end[n:].copy(), none
@@ -220,7 +296,9 @@ class EventMotion:
         return time, (q, v), blame
 
 
-def _event(values: Callable[[Array], Array], past: float) -> Callable[[float, Array], float]:
+def _event(
+    values: Callable[[Array], Array], past: float
+) -> Callable[[float, Array], float]:
     def least(_: float, y: Array) -> float:
         return float(values(y).min()) + past
 
@@ -234,7 +312,10 @@ def _impact(matrix: Array, v: Array, at_lower: Flags, at_upper: Flags) -> Array:
     v+ minimises 1/2 (v+ - v)^T M (v+ - v) over v+_j >= 0 at lower and v+_j <= 0 at upper limits (Moreau 1988).
     """
     nothing = np.zeros_like(v)
-    lowest, highest = np.where(at_upper, -np.inf, nothing), np.where(at_lower, np.inf, nothing)
+    lowest, highest = (
+        np.where(at_upper, -np.inf, nothing),
+        np.where(at_lower, np.inf, nothing),
+    )
     after, _ = solve_modes(matrix, matrix @ v, at_lower | at_upper, lowest, highest)
     change = np.abs(after - v)
     # Rounding must not break a joint away.
@@ -262,19 +343,28 @@ class EventPlant:
         self._model, self._step_size, self._steps = model, step_size, 0
         rows = [model.moving_joints.index(name) for name in model.joint_names]
         self._friction = EventFriction(model.friction_parameters[rows])
-        self.position, self.velocity = initial_state(model, initial_positions, initial_velocities)
+        self.position, self.velocity = initial_state(
+            model, initial_positions, initial_velocities
+        )
         self.stuck: Flags = self._friction.dry & (self.velocity == 0.0)
 
     @property
     def time(self) -> float:
         return self._steps * self._step_size
 
-    def step(self, tau: ArrayLike, count: int = 1, external_wrenches: Mapping[str, ArrayLike] | None = None) -> None:
+    def step(
+        self,
+        tau: ArrayLike,
+        count: int = 1,
+        external_wrenches: Mapping[str, ArrayLike] | None = None,
+    ) -> None:
         """Advance ``count`` steps with this motor torque (n,), clamped to the effort limits."""
         limits = self._model.effort_limits
         effort = np.clip(np.asarray(tau, dtype=float), -limits, limits)
         motion = EventMotion(self._model, self._friction, effort, external_wrenches)
-        (self.position, self.velocity), self.stuck = self._run(motion, count * self._step_size)
+        (self.position, self.velocity), self.stuck = self._run(
+            motion, count * self._step_size
+        )
         self._steps += count
 
     def _run(self, motion: EventMotion, duration: float) -> tuple[State, Flags]:
@@ -287,13 +377,19 @@ class EventPlant:
             if elapsed >= duration:
                 state = state[0], velocity
                 break
-            time, state, blame = motion.follow((state[0], velocity), phase, duration - elapsed)
+            time, state, blame = motion.follow(
+                (state[0], velocity), phase, duration - elapsed
+            )
             elapsed += time
             if not blame.any():
                 break
             returned = blame & phase.started & (time < _AT_ONCE)
         q, v = state
-        q = np.clip(q, np.minimum(first, model.position_lower), np.maximum(first, model.position_upper))
+        q = np.clip(
+            q,
+            np.minimum(first, model.position_lower),
+            np.maximum(first, model.position_upper),
+        )
         _, force = motion.evaluate((q, v), phase)
         forward, backward = self._friction.at_rest(q)
         # Against a limit at rest, friction holds what it can; the limit takes the rest.

@@ -39,12 +39,19 @@ class Problem:
 
     def objective(self, v: Array) -> float:
         d, z = v - self.free, self.directions @ v
-        return float(d @ self.a @ d / 2 + self.forward @ np.maximum(z, 0) + self.backward @ np.maximum(-z, 0))
+        return float(
+            d @ self.a @ d / 2
+            + self.forward @ np.maximum(z, 0)
+            + self.backward @ np.maximum(-z, 0)
+        )
 
     def table(self, held: Array | float = 0.0) -> Array:
         """Return the input of the kernel, with the initial impulse ``held`` in the unconstrained motion."""
         joints = np.full((len(self.directions), row.SIZE), np.nan)
-        joints[:, row.BOUND_FORWARD], joints[:, row.BOUND_BACKWARD] = self.forward, self.backward
+        joints[:, row.BOUND_FORWARD], joints[:, row.BOUND_BACKWARD] = (
+            self.forward,
+            self.backward,
+        )
         joints[:, row.LOWER], joints[:, row.UPPER] = self.lower, self.upper
         if self.e is None:
             held = np.broadcast_to(held, self.free.shape)
@@ -55,14 +62,18 @@ class Problem:
             joints[:, row.IMPULSE] = 0.0
         return joints
 
-    def solved(self, modes: NDArray[np.int64], held: Array | float = 0.0, descend: bool = False) -> Any:
+    def solved(
+        self, modes: NDArray[np.int64], held: Array | float = 0.0, descend: bool = False
+    ) -> Any:
         """Return velocity, impulses, residual and number of linear systems solved; update ``modes``."""
         n = len(self.free)
         joints = self.table(held)
         if self.e is not None:
             v, carried = np.empty(n), np.broadcast_to(held, n).copy()
             free = self.free + np.linalg.solve(self.a, carried)
-            solves, error = coupled.solve_coupled(coupled.Problem(self.a, self.e, joints, modes, free, carried), v)
+            solves, error = coupled.solve_coupled(
+                coupled.Problem(self.a, self.e, joints, modes, free, carried), v
+            )
             assert joints[:, row.VELOCITY] == pytest.approx(self.e @ v, abs=1e-14)
             return v, joints[:, row.IMPULSE].copy(), error, solves
         if descend:
@@ -70,8 +81,15 @@ class Problem:
             row.label_modes(joints, modes)
             error = ss.residual(self.a, joints)
         else:
-            solves, error = ss.solve(self.a, joints, modes, np.empty((n, n)), np.empty(n))
-        return joints[:, row.VELOCITY].copy(), joints[:, row.IMPULSE].copy(), error, solves
+            solves, error = ss.solve(
+                self.a, joints, modes, np.empty((n, n)), np.empty(n)
+            )
+        return (
+            joints[:, row.VELOCITY].copy(),
+            joints[:, row.IMPULSE].copy(),
+            error,
+            solves,
+        )
 
     def violation(self, v: Array) -> float:
         """Return the relative distance of A (v - free) to the E^T lambda with each lambda in its range."""
@@ -83,10 +101,14 @@ class Problem:
         highest = np.where(z <= self.lower + room, np.inf, highest)
         lowest = np.where(z >= self.upper - room, -np.inf, lowest)
         # Without constraints v is the unconstrained velocity up to rounding.
-        size = np.abs(self.a) @ (np.abs(v) + np.abs(self.free)) + np.abs(e).T @ (self.forward + self.backward)
+        size = np.abs(self.a) @ (np.abs(v) + np.abs(self.free)) + np.abs(e).T @ (
+            self.forward + self.backward
+        )
         tiny = 1e-13 * size.max()  # lsq_linear wants an interval
         pull = self.a @ (v - self.free)
-        answer = lsq_linear(e.T, pull, (lowest - tiny, highest + tiny), method="bvls", tol=1e-14)
+        answer = lsq_linear(
+            e.T, pull, (lowest - tiny, highest + tiny), method="bvls", tol=1e-14
+        )
         return float(np.max(np.abs(answer.fun)) / size.max())
 
     def residual(self, v: Array, impulse: Array) -> float:
@@ -94,45 +116,80 @@ class Problem:
         e, size = self.directions, np.diag(self.a)
         own = (e**2 / size).sum(axis=1)
         u = e @ v - own * impulse
-        proximal = np.clip(u - np.clip(u, -own * self.backward, own * self.forward), self.lower, self.upper)
+        proximal = np.clip(
+            u - np.clip(u, -own * self.backward, own * self.forward),
+            self.lower,
+            self.upper,
+        )
         balance = self.a @ (v - self.free) - e.T @ impulse
         return float(max(np.abs(balance / size).max(), np.abs(proximal - e @ v).max()))
 
     def brute_force(self) -> Array:
         """Return the best feasible point over all combinations of modes."""
-        n, best, least = len(self.free), np.zeros(len(self.free)), self.objective(np.zeros(len(self.free)))
+        n, best, least = (
+            len(self.free),
+            np.zeros(len(self.free)),
+            self.objective(np.zeros(len(self.free))),
+        )
         for modes in itertools.product(range(5), repeat=len(self.directions)):
             mode = np.array(modes)
             held = (mode != row.BACKWARD) & (mode != row.FORWARD)
-            ends = np.select([mode == row.AT_LOWER, mode == row.AT_UPPER], [self.lower, self.upper], 0.0)
+            ends = np.select(
+                [mode == row.AT_LOWER, mode == row.AT_UPPER],
+                [self.lower, self.upper],
+                0.0,
+            )
             if not np.isfinite(ends).all():
                 continue
-            pull = np.select([mode == row.BACKWARD, mode == row.FORWARD], [self.backward, -self.forward], 0.0)
+            pull = np.select(
+                [mode == row.BACKWARD, mode == row.FORWARD],
+                [self.backward, -self.forward],
+                0.0,
+            )
             e = self.directions[held]
             system = np.block([[self.a, -e.T], [e, np.zeros((len(e), len(e)))]])
-            load = np.concatenate([self.a @ self.free + self.directions.T @ pull, ends[held]])
+            load = np.concatenate(
+                [self.a @ self.free + self.directions.T @ pull, ends[held]]
+            )
             v = np.linalg.lstsq(system, load, rcond=1e-12)[0][:n]
             z, room = self.directions @ v, 1e-10
-            if np.all((self.lower - room <= z) & (z <= self.upper + room)) and self.objective(v) < least:
+            if (
+                np.all((self.lower - room <= z) & (z <= self.upper + room))
+                and self.objective(v) < least
+            ):
                 best, least = v, self.objective(v)
         return best
 
-    def textbook(self, weight: Array | float = 1.0) -> tuple[int, NDArray[np.int64], Array]:
+    def textbook(
+        self, weight: Array | float = 1.0
+    ) -> tuple[int, NDArray[np.int64], Array]:
         """Solve by Nocedal and Wright, algorithm 16.3, from rest: number of linear systems, modes and solution.
 
         For linearly independent rows. The row whose impulse exceeds its bounds most, squared over ``weight``, is
         released first.
         """
         n, e, count = len(self.free), self.directions, 0
-        loose = (self.forward + self.backward == 0.0) & (self.lower < 0.0) & (self.upper > 0.0)
+        loose = (
+            (self.forward + self.backward == 0.0)
+            & (self.lower < 0.0)
+            & (self.upper > 0.0)
+        )
         modes, v = np.where(loose, row.FORWARD, row.STUCK), np.zeros(n)
         while True:
             slips = (modes == row.FORWARD) | (modes == row.BACKWARD)
-            friction = np.select([modes == row.FORWARD, modes == row.BACKWARD], [-self.forward, self.backward], 0.0)
+            friction = np.select(
+                [modes == row.FORWARD, modes == row.BACKWARD],
+                [-self.forward, self.backward],
+                0.0,
+            )
             held = e[~slips]
-            system = np.block([[self.a, -held.T], [held, np.zeros((len(held), len(held)))]])
+            system = np.block(
+                [[self.a, -held.T], [held, np.zeros((len(held), len(held)))]]
+            )
             force = e.T @ friction - self.a @ (v - self.free)
-            answer = np.linalg.solve(system, np.concatenate([force, np.zeros(len(held))]))
+            answer = np.linalg.solve(
+                system, np.concatenate([force, np.zeros(len(held))])
+            )
             step, impulse = answer[:n], friction.copy()
             impulse[~slips] = answer[n:]
             count += 1
@@ -145,20 +202,32 @@ class Problem:
             share = np.where(turns, (end - z) / np.where(turns, dz, 1.0), 1.0)
             first, before = int(np.argmin(share)), self.objective(v)
             v = v + min(share[first], 1.0) * step
-            assert self.objective(v) <= before + 1e-12 * abs(before), "otherwise modes could repeat"
+            assert self.objective(v) <= before + 1e-12 * abs(before), (
+                "otherwise modes could repeat"
+            )
             if share[first] < 1.0:
                 limit = row.AT_LOWER if dz[first] < 0.0 else row.AT_UPPER
                 modes[first] = limit if end[first] != 0.0 else row.STUCK
                 continue
             above, below = impulse - self.backward, -self.forward - impulse
             stuck = modes == row.STUCK
-            backward = np.where(stuck & (self.lower < 0.0), above, np.where(modes == row.AT_LOWER, -above, 0.0))
-            forward = np.where(stuck & (self.upper > 0.0), below, np.where(modes == row.AT_UPPER, -below, 0.0))
+            backward = np.where(
+                stuck & (self.lower < 0.0),
+                above,
+                np.where(modes == row.AT_LOWER, -above, 0.0),
+            )
+            forward = np.where(
+                stuck & (self.upper > 0.0),
+                below,
+                np.where(modes == row.AT_UPPER, -below, 0.0),
+            )
             gain = np.maximum(np.maximum(backward, forward), 0.0) ** 2 / weight
             first = int(np.argmax(gain))
             if gain[first] < 1e-20:
                 return count, modes, v
-            modes[first] = row.BACKWARD if backward[first] > forward[first] else row.FORWARD
+            modes[first] = (
+                row.BACKWARD if backward[first] > forward[first] else row.FORWARD
+            )
 
 
 def _matrix(rng: np.random.Generator, n: int, spread: float) -> Array:
@@ -173,20 +242,32 @@ def random_problem(rng: np.random.Generator, n: int, spread: float = 3.0) -> Pro
     a = _matrix(rng, n, spread)
     size = np.abs(a) @ np.ones(n)
     forward = rng.choice([0.0, 0.3, 1.0, 3.0], n) * rng.uniform(0, 1, n) * size
-    backward = np.where(rng.random(n) < 0.5, forward, rng.choice([0.0, 1.0], n) * rng.uniform(0, 1, n) * size)
+    backward = np.where(
+        rng.random(n) < 0.5,
+        forward,
+        rng.choice([0.0, 1.0], n) * rng.uniform(0, 1, n) * size,
+    )
     lower = -rng.choice([0.0, 0.1, 1.0, np.inf], n)
     upper = rng.choice([0.0, 0.1, 1.0, np.inf], n)
     return Problem(a, rng.standard_normal(n), forward, backward, lower, upper)
 
 
-def random_rows(rng: np.random.Generator, n: int, count: int, *, whole: bool) -> Problem:
+def random_rows(
+    rng: np.random.Generator, n: int, count: int, *, whole: bool
+) -> Problem:
     """Return a problem with ``count`` rows; ``whole``: elements of E are -1, 0 and 1, so that rows are dependent."""
     a = _matrix(rng, n, 3.0)
-    e = rng.choice([-1.0, 0.0, 1.0], (count, n)) if whole else rng.standard_normal((count, n))
+    e = (
+        rng.choice([-1.0, 0.0, 1.0], (count, n))
+        if whole
+        else rng.standard_normal((count, n))
+    )
     e[np.arange(count), rng.integers(0, n, count)] = 1.0
     size = np.abs(a).sum() / n
     forward = rng.choice([0.0, 0.3, 1.0, 3.0], count) * rng.uniform(0, 1, count) * size
-    backward = np.where(rng.random(count) < 0.5, forward, rng.uniform(0, 1, count) * size)
+    backward = np.where(
+        rng.random(count) < 0.5, forward, rng.uniform(0, 1, count) * size
+    )
     lower = -rng.choice([0.0, 0.1, 1.0, np.inf], count)
     upper = rng.choice([0.0, 0.1, 1.0, np.inf], count)
     return Problem(a, rng.standard_normal(n), forward, backward, lower, upper, e)

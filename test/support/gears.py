@@ -12,7 +12,8 @@ from robot_dynamics_ros.recordings.bags import JointSeries
 from support.noisy_recordings import Truth, fourier
 
 _RATE = 1000.0  # Hz, of the motion before it is sampled
-_DELAY, _EVERY = 2, 5  # of these samples: the effort is 2 ms late, and is recorded at 200 Hz
+# of these samples: the effort is 2 ms late, and is recorded at 200 Hz
+_DELAY, _EVERY = 2, 5
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,9 @@ class Gears:
         """Return the keys of a dynamics file for each joint of the ``model``, which has no friction."""
         motion = fourier(model, 10.0, 100.0, seed=1)
         size = np.maximum(np.sqrt((motion.tau**2).mean(axis=0)), 0.2)
-        inertia = np.diagonal(model.mass_matrix(motion.q), axis1=1, axis2=2).mean(axis=0)
+        inertia = np.diagonal(model.mass_matrix(motion.q), axis1=1, axis2=2).mean(
+            axis=0
+        )
         fastest = np.abs(motion.qd).max(axis=0)
         return [
             {
@@ -53,18 +56,35 @@ class Gears:
         for j, joint in enumerate(self.joints(model)):
             v, load = motion.qd[:, j], motion.tau[:, j]
             coulomb = np.where(v > 0.0, joint["coulomb"], joint["coulomb_negative"])
-            level = coulomb + (joint["static"] - coulomb) * np.exp(-((v / joint["stribeck_velocity"]) ** 2))
+            level = coulomb + (joint["static"] - coulomb) * np.exp(
+                -((v / joint["stribeck_velocity"]) ** 2)
+            )
             dry = level * (1.0 + self.load * np.abs(load) / coulomb)
-            tau[:, j] += joint["rotor_inertia"] * motion.qdd[:, j] + joint["viscous"] * v + dry * np.sign(v)
+            tau[:, j] += (
+                joint["rotor_inertia"] * motion.qdd[:, j]
+                + joint["viscous"] * v
+                + dry * np.sign(v)
+            )
         tau = np.concatenate([tau[:1].repeat(_DELAY, axis=0), tau[:-_DELAY]])
-        fields = (values[::_EVERY] for values in (motion.time, motion.q, motion.qd, motion.qdd, tau))
+        fields = (
+            values[::_EVERY]
+            for values in (motion.time, motion.q, motion.qd, motion.qdd, tau)
+        )
         return Truth(model, *fields)
 
-    def recorded(self, model: RobotModel, seconds: float, seed: int, noise: float) -> JointSeries:
+    def recorded(
+        self, model: RobotModel, seconds: float, seed: int, noise: float
+    ) -> JointSeries:
         """Return a recording of ``truth`` with white noise, relative to the RMS effort."""
         return self.truth(model, seconds, seed).recorded(seed, noise)
 
-    def model(self, urdf: Path, prior: RobotModel, folder: Path, locked: dict[str, float] | None = None) -> RobotModel:
+    def model(
+        self,
+        urdf: Path,
+        prior: RobotModel,
+        folder: Path,
+        locked: dict[str, float] | None = None,
+    ) -> RobotModel:
         """Return the model with these gears."""
         file = folder / "gears.yaml"
         joints = dict(zip(prior.joint_names, self.joints(prior), strict=True))

@@ -20,15 +20,21 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from support.arms import Array
 
 ALGORITHMS = (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)
-GENERAL: dict[str, Callable[..., int]] = {x.name: getattr(entries, x.name) for x in ALGORITHMS}
+GENERAL: dict[str, Callable[..., int]] = {
+    x.name: getattr(entries, x.name) for x in ALGORITHMS
+}
 
 
 def kernels_of(model: RobotModel) -> GeneralKernels:
     """The general kernels of a model, whose arrays can be written to."""
-    return GeneralKernels(model.kernels.topology.copy(), model.kernels.parameters.copy())
+    return GeneralKernels(
+        model.kernels.topology.copy(), model.kernels.parameters.copy()
+    )
 
 
-def plain(algorithm: Algorithm, robot: GeneralKernels, batch: bool = False) -> Callable[..., int]:
+def plain(
+    algorithm: Algorithm, robot: GeneralKernels, batch: bool = False
+) -> Callable[..., int]:
     """The function of the generated source, not compiled."""
     program = trace_algorithm(algorithm, robot.topology, robot.parameters)
     assert program is not None
@@ -50,7 +56,9 @@ def result(algorithm: Algorithm, n: int, *batch: int) -> Array:
     return np.full((*batch, *algorithm.axes * (n,)), np.nan)
 
 
-def general(algorithm: Algorithm, robot: GeneralKernels, *vectors: Array) -> tuple[int, Array]:
+def general(
+    algorithm: Algorithm, robot: GeneralKernels, *vectors: Array
+) -> tuple[int, Array]:
     """Status and result of the general kernel for one state."""
     out = result(algorithm, len(vectors[0]))
     parameters = entries.with_scratch(robot.topology, robot.parameters)

@@ -19,7 +19,10 @@ from numpy.typing import ArrayLike
 from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    SafetySettings,
+)
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.interface import Command, Now, Output
 from robot_dynamics_ros.control.session import ControllerSession
@@ -41,7 +44,9 @@ TYPES = STORE.types
 def load(robot: str, continuous: bool = False) -> tuple[str, RobotModel]:
     """Return a shipped URDF and its model; with ``continuous`` all joints are continuous."""
     text = (_URDF / f"{robot}.urdf").read_text(encoding="utf-8")
-    model = RobotModel.from_urdf(text.replace('type="revolute"', 'type="continuous"') if continuous else text)
+    model = RobotModel.from_urdf(
+        text.replace('type="revolute"', 'type="continuous"') if continuous else text
+    )
     return text, model
 
 
@@ -55,13 +60,24 @@ def make_settings(**values: Any) -> ControllerSettings:
 def header(stamp: int, frame: str = "") -> Any:
     """Return a std_msgs/Header."""
     sec, nanosec = divmod(stamp, SECOND)
-    return TYPES["std_msgs/msg/Header"](TYPES["builtin_interfaces/msg/Time"](sec, nanosec), frame)
+    return TYPES["std_msgs/msg/Header"](
+        TYPES["builtin_interfaces/msg/Time"](sec, nanosec), frame
+    )
 
 
-def trajectory(names: Sequence[str], times: ArrayLike, positions: ArrayLike, stamp: int = 0, **fields: Any) -> bytes:
+def trajectory(
+    names: Sequence[str],
+    times: ArrayLike,
+    positions: ArrayLike,
+    stamp: int = 0,
+    **fields: Any,
+) -> bytes:
     """Return a JointTrajectory; ``fields`` are velocities or accelerations, one row for each time."""
     none, rows = np.empty(0), np.atleast_2d(np.asarray(positions, dtype=float))
-    parts = [fields.get(name, [none] * len(rows)) for name in ("velocities", "accelerations", "effort")]
+    parts = [
+        fields.get(name, [none] * len(rows))
+        for name in ("velocities", "accelerations", "effort")
+    ]
     points = [
         TYPES["trajectory_msgs/msg/JointTrajectoryPoint"](
             row, *(np.asarray(part[i], dtype=float) for part in parts), TYPES["builtin_interfaces/msg/Duration"](
@@ -69,7 +85,9 @@ def trajectory(names: Sequence[str], times: ArrayLike, positions: ArrayLike, sta
         )
         for i, (at, row) in enumerate(zip(np.atleast_1d(times), rows, strict=True))
     ]  # fmt: skip
-    message = TYPES["trajectory_msgs/msg/JointTrajectory"](header(stamp), list(names), points)
+    message = TYPES["trajectory_msgs/msg/JointTrajectory"](
+        header(stamp), list(names), points
+    )
     return bytes(STORE.serialize_cdr(message, "trajectory_msgs/msg/JointTrajectory"))
 
 
@@ -77,20 +95,28 @@ def target_pose(stamp: int, position: ArrayLike, quaternion: ArrayLike) -> bytes
     """Return a PoseStamped."""
     pose = TYPES["geometry_msgs/msg/Pose"](
         TYPES["geometry_msgs/msg/Point"](*np.asarray(position, dtype=float).tolist()),
-        TYPES["geometry_msgs/msg/Quaternion"](*np.asarray(quaternion, dtype=float).tolist()),
+        TYPES["geometry_msgs/msg/Quaternion"](
+            *np.asarray(quaternion, dtype=float).tolist()
+        ),
     )
     message = TYPES["geometry_msgs/msg/PoseStamped"](header(stamp), pose)
     return bytes(STORE.serialize_cdr(message, "geometry_msgs/msg/PoseStamped"))
 
 
-def joint_state(stamp: int, names: Sequence[str], q: Array, qd: Array, effort: Array) -> bytes:
+def joint_state(
+    stamp: int, names: Sequence[str], q: Array, qd: Array, effort: Array
+) -> bytes:
     """Return a JointState; fields may be empty or too long."""
-    message = TYPES["sensor_msgs/msg/JointState"](header(stamp), list(names), q, qd, effort)
+    message = TYPES["sensor_msgs/msg/JointState"](
+        header(stamp), list(names), q, qd, effort
+    )
     return bytes(STORE.serialize_cdr(message, "sensor_msgs/msg/JointState"))
 
 
 @cache
-def _template(names: tuple[str, ...], counts: tuple[int, int, int]) -> tuple[bytes, tuple[int, ...]]:
+def _template(
+    names: tuple[str, ...], counts: tuple[int, int, int]
+) -> tuple[bytes, tuple[int, ...]]:
     marks = [np.full(count, 1e300 + 1e285 * k) for k, count in enumerate(counts)]
     data = joint_state(0, names, *marks)
     return data, tuple(data.index(mark.tobytes()) for mark in marks)
@@ -118,12 +144,16 @@ class Plant:
         if payload:
             at = pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.1]))
             self.model.appendBodyToJoint(
-                self.model.njoints - 1, pin.Inertia(payload, np.zeros(3), np.zeros((3, 3))), at
+                self.model.njoints - 1,
+                pin.Inertia(payload, np.zeros(3), np.zeros((3, 3))),
+                at,
             )
         for i in range(1, self.model.njoints):
             body = self.model.inertias[i]
             self.model.inertias[i] = pin.Inertia(
-                body.mass * (1.0 + mass_error), body.lever, body.inertia * (1.0 + mass_error)
+                body.mass * (1.0 + mass_error),
+                body.lever,
+                body.inertia * (1.0 + mass_error),
             )
         self.data = self.model.createData()
         self.q, self.qd = np.array(q, dtype=float), np.zeros(self.model.nv)
@@ -148,7 +178,9 @@ class Plant:
     def end_effector_position(self) -> Array:
         """Return the position of the last link."""
         pin.forwardKinematics(self.model, self.data, self.q)
-        return np.array(pin.updateFramePlacement(self.model, self.data, self.tool).translation)
+        return np.array(
+            pin.updateFramePlacement(self.model, self.data, self.tool).translation
+        )
 
 
 class Given(NamedTuple):
@@ -188,7 +220,8 @@ class Session:
         self._next_watch, self._next_tick = self.time + WATCH_PERIOD, self.ros
         self.session = ControllerSession(self.model, self.settings)
         self._reader = InputReader(self.session)
-        self.take(self.session.activate(compare_effort=True))  # checked by the first state
+        # checked by the first state
+        self.take(self.session.activate(compare_effort=True))
 
     @property
     def controller(self) -> Controller:
@@ -220,7 +253,13 @@ class Session:
             self._next_tick += period * (1 + (self.ros - self._next_tick) // period)
             self.take(self.session.tick(self.now))
 
-    def state(self, stamp: int | None = None, q: Any = None, qd: Any = None, effort: Any = None) -> None:
+    def state(
+        self,
+        stamp: int | None = None,
+        q: Any = None,
+        qd: Any = None,
+        effort: Any = None,
+    ) -> None:
         """Deliver a message with the measured state of the plant, except for the given fields."""
         n = len(self.names)
         if q is None:
@@ -229,10 +268,19 @@ class Session:
         if qd is None:
             qd = self.plant.qd + self.noise[1] * self.random.standard_normal(n)
         if effort is None:
-            held = self.plant.gravity() if self.plant.braked or not self.commands else self.effort
+            held = (
+                self.plant.gravity()
+                if self.plant.braked or not self.commands
+                else self.effort
+            )
             effort = self.effort_factor * held if self.reports_effort else np.empty(0)
         fields = (np.asarray(field, dtype=float) for field in (q, qd, effort))
-        self.receive("joint_states", quick_joint_state(self.ros if stamp is None else stamp, self.names, *fields))
+        self.receive(
+            "joint_states",
+            quick_joint_state(
+                self.ros if stamp is None else stamp, self.names, *fields
+            ),
+        )
 
     def cycle(self, clock: float = 1.0, **state: Any) -> None:
         """Run one period: the plant advances, a state is received, the timer fires."""
@@ -246,7 +294,9 @@ class Session:
             self.cycle(**state)
         return self
 
-    def go(self, positions: ArrayLike, times: ArrayLike, stamp: int = 0, **fields: Any) -> bool:
+    def go(
+        self, positions: ArrayLike, times: ArrayLike, stamp: int = 0, **fields: Any
+    ) -> bool:
         """Send a trajectory; return True if it is followed."""
         data = trajectory(self.names, times, positions, stamp, **fields)
         return self.receive("joint_trajectory", data).followed is not None
@@ -270,7 +320,10 @@ class Session:
     def largest_step(self, rates: ArrayLike) -> float:
         """Return the largest change between commands, relative to ``rates`` (Nm/s) for the time plus a period."""
         decided = [given for given in self.commands if given.kind != "repeat"]
-        effort, at = np.array([given.effort for given in decided]), np.array([given.at for given in decided])
+        effort, at = (
+            np.array([given.effort for given in decided]),
+            np.array([given.at for given in decided]),
+        )
         allowed = (np.diff(at) + self.period)[:, None] * np.asarray(rates, dtype=float)
         return float((np.abs(np.diff(effort, axis=0)) / allowed).max(initial=0.0))
 
@@ -288,12 +341,20 @@ class Session:
     def take(self, output: Output) -> None:
         """Process an output of the controller."""
         if output.command is not None:
-            kind = "unasked" if output.answered is None else "repeat" if output.command is self._last else "answer"
+            kind = (
+                "unasked"
+                if output.answered is None
+                else "repeat"
+                if output.command is self._last
+                else "answer"
+            )
             self._last = output.command
             self._give(output.command.effort, output.command.mode, kind)
         for transition in output.transitions:
             cause = transition.fault.cause.value
-            if transition.after.value != "active" and (transition.before.value == "active" or cause != self.causes[-1]):
+            if transition.after.value != "active" and (
+                transition.before.value == "active" or cause != self.causes[-1]
+            ):
                 self.causes.append(cause)
         for note in output.notes:
             if self.time - self._logged.get(note.kind, -np.inf) >= note.period:
@@ -302,4 +363,6 @@ class Session:
 
     def _give(self, effort: Array, mode: str, kind: str) -> None:
         self.effort = effort.copy()
-        self.commands.append(Given(self.time, self.effort, str(getattr(mode, "value", mode)), kind))
+        self.commands.append(
+            Given(self.time, self.effort, str(getattr(mode, "value", mode)), kind)
+        )

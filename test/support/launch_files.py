@@ -65,7 +65,11 @@ def launched(name: str, /, **arguments: str) -> Launched:
 
 def arguments_of(file: Path) -> dict[str, tuple[str | None, list[str] | None, str]]:
     """Return the arguments of a launch file: default (None: required), choices, description."""
-    declared = [entity for entity in _load(file).about if isinstance(entity, DeclareLaunchArgument)]
+    declared = [
+        entity
+        for entity in _load(file).about
+        if isinstance(entity, DeclareLaunchArgument)
+    ]
     keys = ("default_value", "choices", "description")
     return {one.about: tuple(one.given.get(key) for key in keys) for one in declared}  # type: ignore[misc]
 
@@ -129,14 +133,25 @@ class Node(ExecuteProcess): ...
 
 def _prefix_namespace(base: str | None, name: str) -> str:
     """Return a name with namespace as launch_ros does: an absolute name is unchanged."""
-    return name if not base or name.startswith("/") else f"{base.rstrip('/')}/{name}".rstrip("/")
+    return (
+        name
+        if not base or name.startswith("/")
+        else f"{base.rstrip('/')}/{name}".rstrip("/")
+    )
 
 
 def _make_namespace_absolute(name: str) -> str:
     return name if name.startswith("/") else f"/{name}"
 
 
-_ACTIONS = (DeclareLaunchArgument, ExecuteProcess, GroupAction, IncludeLaunchDescription, LogInfo, OpaqueFunction)
+_ACTIONS = (
+    DeclareLaunchArgument,
+    ExecuteProcess,
+    GroupAction,
+    IncludeLaunchDescription,
+    LogInfo,
+    OpaqueFunction,
+)
 _STAND_INS: dict[str, dict[str, Any]] = {
     "launch": {"LaunchContext": LaunchContext, "LaunchDescription": LaunchDescription},
     "launch.actions": {kind.__name__: kind for kind in _ACTIONS}
@@ -149,7 +164,9 @@ _STAND_INS: dict[str, dict[str, Any]] = {
     "launch_ros.actions": {"LifecycleNode": Node, "Node": Node},
     "launch_ros.event_handlers": {"OnStateTransition": Given},
     "launch_ros.parameter_descriptions": {
-        "ParameterValue": lambda value, value_type: SimpleNamespace(typed=value_type(value))
+        "ParameterValue": lambda value, value_type: SimpleNamespace(
+            typed=value_type(value)
+        )
     },
     "launch_ros.utilities": {
         "make_namespace_absolute": _make_namespace_absolute,
@@ -168,7 +185,10 @@ def _load(file: Path) -> Any:
 def _visit(entity: Any, context: LaunchContext, found: Launched) -> None:
     """Visit an entity in the order of starting, without event handlers."""
     values, given = context.launch_configurations, entity.given
-    if "condition" in given and _text(given["condition"].about, context).lower() != "true":
+    if (
+        "condition" in given
+        and _text(given["condition"].about, context).lower() != "true"
+    ):
         return
     if isinstance(entity, LaunchDescription):
         for part in entity.about:
@@ -184,7 +204,9 @@ def _visit(entity: Any, context: LaunchContext, found: Launched) -> None:
         for part in entity.about:
             _visit(part, LaunchContext(dict(values)), found)
     elif isinstance(entity, IncludeLaunchDescription):
-        values |= {name: _text(value, context) for name, value in given["launch_arguments"]}
+        values |= {
+            name: _text(value, context) for name, value in given["launch_arguments"]
+        }
         _visit(_load(entity.about), context, found)
     elif isinstance(entity, Node):
         found.nodes.append(_node(given, context))
@@ -195,7 +217,9 @@ def _visit(entity: Any, context: LaunchContext, found: Launched) -> None:
 
 
 def _text(value: Any, context: LaunchContext) -> str:
-    return value.perform(context) if isinstance(value, LaunchConfiguration) else str(value)
+    return (
+        value.perform(context) if isinstance(value, LaunchConfiguration) else str(value)
+    )
 
 
 def _node(given: dict[str, Any], context: LaunchContext) -> Started:
@@ -206,16 +230,30 @@ def _node(given: dict[str, Any], context: LaunchContext) -> Started:
         package = module.removesuffix(".cli.executables")
     base = context.launch_configurations.get("ros_namespace")
     sources = given.get("parameters", [])
-    typed = {k: _value(v, context) for source in sources if isinstance(source, dict) for k, v in source.items()}
+    typed = {
+        k: _value(v, context)
+        for source in sources
+        if isinstance(source, dict)
+        for k, v in source.items()
+    }
     parameters: dict[str, Any] = {}
     for source in sources:
-        parameters |= {name: typed[name] for name in source} if isinstance(source, dict) else _rules(source)
+        parameters |= (
+            {name: typed[name] for name in source}
+            if isinstance(source, dict)
+            else _rules(source)
+        )
     return Started(
         package,
         program,
-        _make_namespace_absolute(_prefix_namespace(base, _text(given.get("namespace", ""), context))),
+        _make_namespace_absolute(
+            _prefix_namespace(base, _text(given.get("namespace", ""), context))
+        ),
         arguments,
-        {_text(old, context): _text(new, context) for old, new in given.get("remappings", [])},
+        {
+            _text(old, context): _text(new, context)
+            for old, new in given.get("remappings", [])
+        },
         [source for source in sources if isinstance(source, str)],
         typed,
         parameters,
@@ -227,7 +265,11 @@ def _value(value: Any, context: LaunchContext) -> Any:
     """Return an untyped parameter as launch_ros reads it: as YAML."""
     if isinstance(value, SimpleNamespace):
         return value.typed
-    return yaml.safe_load(_text(value, context)) if isinstance(value, (str, LaunchConfiguration)) else value
+    return (
+        yaml.safe_load(_text(value, context))
+        if isinstance(value, (str, LaunchConfiguration))
+        else value
+    )
 
 
 def _rules(path: str) -> dict[str, Any]:

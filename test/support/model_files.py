@@ -14,7 +14,10 @@ def assert_same_dynamics(model: RobotModel, urdf: Path, mjcf: Path) -> None:
 
     Rotors are on no moving link, and joints are revolute or prismatic.
     """
-    peer, plant = pin.buildModelFromUrdf(str(urdf)), mujoco.MjModel.from_xml_path(str(mjcf))
+    peer, plant = (
+        pin.buildModelFromUrdf(str(urdf)),
+        mujoco.MjModel.from_xml_path(str(mjcf)),
+    )
     own = [peer.joints[peer.getJointId(name)].idx_v for name in model.joint_names]
     joints = [plant.joint(name).dofadr[0] for name in model.joint_names]
     assert plant.nv == model.n
@@ -30,9 +33,13 @@ def assert_same_dynamics(model: RobotModel, urdf: Path, mjcf: Path) -> None:
         full = np.zeros((3, peer.nv))
         full[0] = rest
         full[:, own] = q, qd, qdd
-        np.testing.assert_allclose(pin.rnea(peer, state, *full)[own], expected, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            pin.rnea(peer, state, *full)[own], expected, rtol=1e-9, atol=1e-9
+        )
         data.qpos[joints], data.qvel[joints] = q, qd
         mujoco.mj_forward(plant, data)
         inertial = np.empty(model.n)
         mujoco.mj_mulM(plant, data, inertial, qdd[np.argsort(joints)])
-        np.testing.assert_allclose(inertial[joints] + data.qfrc_bias[joints], expected, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(
+            inertial[joints] + data.qfrc_bias[joints], expected, rtol=1e-9, atol=1e-9
+        )

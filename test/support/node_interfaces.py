@@ -17,7 +17,9 @@ NODES = Path(__file__).resolve().parents[2] / PACKAGE / "ros" / "nodes"
 def _calls(tree: ast.AST, *functions: str) -> list[ast.Call]:
     """Yield calls of `f(...)` or `anything.f(...)`."""
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return [call for call in calls if ast.unparse(call.func).rpartition(".")[2] in functions]
+    return [
+        call for call in calls if ast.unparse(call.func).rpartition(".")[2] in functions
+    ]
 
 
 def _source(path: Path) -> ast.Module:
@@ -25,7 +27,9 @@ def _source(path: Path) -> ast.Module:
 
 
 def _text(node: ast.expr) -> str:
-    assert isinstance(node, ast.Constant) and isinstance(node.value, str), ast.unparse(node)
+    assert isinstance(node, ast.Constant) and isinstance(node.value, str), ast.unparse(
+        node
+    )
     return node.value
 
 
@@ -37,12 +41,18 @@ def parameters(program: str) -> dict[str, Parameter[Any]]:
         "simulation_node": "simulation.parameters",
         "trajectory_node": "runs.trajectory_parameters",
     }
-    table = importlib.import_module(f"{PACKAGE}.{tables.get(program, f'ros.nodes.{program}')}")
+    table = importlib.import_module(
+        f"{PACKAGE}.{tables.get(program, f'ros.nodes.{program}')}"
+    )
     return {parameter.name: parameter for parameter in table.ALL}
 
 
 def _node_name(program: str) -> str:
-    (call,) = [call for call in _calls(_source(NODES / f"{program}.py"), "__init__") if call.args]
+    (call,) = [
+        call
+        for call in _calls(_source(NODES / f"{program}.py"), "__init__")
+        if call.args
+    ]
     return _text(call.args[0])
 
 
@@ -59,7 +69,11 @@ def _sources(program: str) -> dict[str, ast.Module]:
             if isinstance(node, ast.ImportFrom):
                 package, _, module = str(node.module).rpartition(".")
                 left += [module] if package == f"{PACKAGE}.ros.nodes" else []
-                left += [alias.name for alias in node.names] if node.module == f"{PACKAGE}.ros.nodes" else []
+                left += (
+                    [alias.name for alias in node.names]
+                    if node.module == f"{PACKAGE}.ros.nodes"
+                    else []
+                )
     return found
 
 
@@ -67,7 +81,12 @@ def _sources(program: str) -> dict[str, ast.Module]:
 def topics(program: str, kind: str) -> dict[str, str]:
     """Return the fixed topics that a node publishes or subscribes to (kind), with their types, in its namespace."""
     functions = SUBSCRIBING if kind == "subscription" else (f"create_{kind}",)
-    calls = [call for tree in _sources(program).values() for call in _calls(tree, *functions)]
+    calls = [
+        call for tree in _sources(program).values() for call in _calls(tree, *functions)
+    ]
     calls = [call for call in calls if isinstance(call.args[1], ast.Constant)]
     own = _node_name(program)
-    return {re.sub("^~", own, _text(call.args[1])): ast.unparse(call.args[0]) for call in calls}
+    return {
+        re.sub("^~", own, _text(call.args[1])): ast.unparse(call.args[0])
+        for call in calls
+    }

@@ -52,7 +52,10 @@ FORMS: dict[str, Callable[[Array], Any]] = {
     "list of arrays": lambda x: list(x) if x.size else x,
     "fractions": _fractions,
     "objects": lambda x: x.astype(object),
-    **{kind: lambda x, kind=kind: x.astype(kind) for kind in (">f8", "f4", ">f4", "f2", "g", "i1", "i8", ">i4", "?")},
+    **{
+        kind: lambda x, kind=kind: x.astype(kind)
+        for kind in (">f8", "f4", ">f4", "f2", "g", "i1", "i8", ">i4", "?")
+    },
     "unsigned": lambda x: np.abs(x).astype("u2"),
     "Fortran": np.asfortranarray,
     "strided": lambda x: np.repeat(x, 2, axis=-1)[..., ::2],
@@ -65,7 +68,8 @@ FORMS: dict[str, Callable[[Array], Any]] = {
     "subclass of the other byte order": lambda x: x.astype(">f8").view(Subclass),
     "records": lambda x: x.view(np.recarray),
     "masked": np.ma.array,
-    "partly masked": lambda x: np.ma.array(x, mask=x > 0),  # as everywhere in NumPy, the numbers below count
+    # as everywhere in NumPy, the numbers below count
+    "partly masked": lambda x: np.ma.array(x, mask=x > 0),
     "matrix": lambda x: np.matrix(x) if x.ndim <= 2 else x,
     "array.array": lambda x: array("d", x) if x.ndim == 1 else x,
     "memoryview": lambda x: memoryview(np.ascontiguousarray(x)) if x.size else x,

@@ -15,11 +15,17 @@ from robot_dynamics_ros.recordings.bags import JointSeries, read_joint_states
 RECORDING = find_resource("recordings", "panda_exciting_trajectory.mcap")
 PANDA = "panda_description/urdf/panda"
 HAND = ("panda_hand", "panda_leftfinger", "panda_rightfinger")
-WITHOUT_HAND: dict[str, Any] = {link: {"mass": 0.0, "com": [0.0] * 3, "inertia": [0.0] * 6} for link in HAND}
+WITHOUT_HAND: dict[str, Any] = {
+    link: {"mass": 0.0, "com": [0.0] * 3, "inertia": [0.0] * 6} for link in HAND
+}
 
 NEEDED = [
-    pytest.mark.skipif(PANDA not in PUBLIC, reason="needs the example-robot-data package"),
-    pytest.mark.filterwarnings("ignore::robot_dynamics_ros.base.errors.RobotModelWarning"),
+    pytest.mark.skipif(
+        PANDA not in PUBLIC, reason="needs the example-robot-data package"
+    ),
+    pytest.mark.filterwarnings(
+        "ignore::robot_dynamics_ros.base.errors.RobotModelWarning"
+    ),
     pytest.mark.filterwarnings("ignore::robot_dynamics_ros.base.errors.BagWarning"),
 ]
 
@@ -32,5 +38,7 @@ def public_panda(dynamics: Path) -> RobotModel:
 
 def recorded(model: RobotModel) -> JointSeries:
     """Return the recording in the model's order."""
-    (series,) = read_joint_states(RECORDING, ["/joint_states"], rename={"fer_": "panda_"}).values()
+    (series,) = read_joint_states(
+        RECORDING, ["/joint_states"], rename={"fer_": "panda_"}
+    ).values()
     return series.in_order(model.joint_names)

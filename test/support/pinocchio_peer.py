@@ -48,9 +48,16 @@ class Peer:
         self.model.gravity.linear = np.asarray(gravity, dtype=float)
         self.names = list(joint_names)
         self.follows = dict(follows or {})
-        assert all(self.model.existJointName(name) for name in self.names), "a joint is unknown to Pinocchio"
-        assert len(self.names) + len(self.follows) == self.model.nv, "Pinocchio has other movable joints"
-        self.g, self.c = np.zeros((self.model.nv, len(self.names))), np.zeros(self.model.nv)
+        assert all(self.model.existJointName(name) for name in self.names), (
+            "a joint is unknown to Pinocchio"
+        )
+        assert len(self.names) + len(self.follows) == self.model.nv, (
+            "Pinocchio has other movable joints"
+        )
+        self.g, self.c = (
+            np.zeros((self.model.nv, len(self.names))),
+            np.zeros(self.model.nv),
+        )
         self.joints = [self.model.joints[i] for i in range(1, self.model.njoints)]
         for name, joint in zip(list(self.model.names)[1:], self.joints, strict=True):
             self.g[joint.idx_v], self.c[joint.idx_v] = self._row(name)
@@ -69,7 +76,9 @@ class Peer:
         out = np.zeros(self.model.nq)
         for joint in self.joints:
             value = positions[joint.idx_v]
-            out[joint.idx_q : joint.idx_q + joint.nq] = value if joint.nq == 1 else (np.cos(value), np.sin(value))
+            out[joint.idx_q : joint.idx_q + joint.nq] = (
+                value if joint.nq == 1 else (np.cos(value), np.sin(value))
+            )
         return out
 
     def v(self, v: Array) -> Array:
@@ -94,35 +103,59 @@ class Peer:
         vector.extend(out)
         return vector
 
-    def rnea(self, q: Array, qd: Array, qdd: Array, wrenches: Mapping[str, ArrayLike] | None = None) -> Array:
+    def rnea(
+        self,
+        q: Array,
+        qd: Array,
+        qdd: Array,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+    ) -> Array:
         """Return the inverse dynamics."""
         forces = self.forces(wrenches or {})
-        return self._torque(pin.rnea(self.model, self.data, self.q(q), self.v(qd), self.v(qdd), forces))
+        return self._torque(
+            pin.rnea(self.model, self.data, self.q(q), self.v(qd), self.v(qdd), forces)
+        )
 
     def crba(self, q: Array) -> Array:
         """Return the mass matrix, both triangles."""
         m = np.triu(pin.crba(self.model, self.data, self.q(q)))
         return self._matrix(m + np.triu(m, 1).T)
 
-    def aba(self, q: Array, qd: Array, tau: Array, wrenches: Mapping[str, ArrayLike] | None = None) -> Array:
+    def aba(
+        self,
+        q: Array,
+        qd: Array,
+        tau: Array,
+        wrenches: Mapping[str, ArrayLike] | None = None,
+    ) -> Array:
         """Return the forward dynamics; with couplings from the mass matrix, because ABA does not support them."""
         if self.follows:
-            return np.linalg.solve(self.crba(q), tau - self.rnea(q, qd, np.zeros_like(q), wrenches))
+            return np.linalg.solve(
+                self.crba(q), tau - self.rnea(q, qd, np.zeros_like(q), wrenches)
+            )
         forces = self.forces(wrenches or {})
         # G is a permutation here, so that it takes torques to Pinocchio's order as well.
-        return self._torque(pin.aba(self.model, self.data, self.q(q), self.v(qd), self.g @ tau, forces))
+        return self._torque(
+            pin.aba(self.model, self.data, self.q(q), self.v(qd), self.g @ tau, forces)
+        )
 
     def bias(self, q: Array, qd: Array) -> Array:
         """Return Coriolis, centrifugal and gravity terms."""
-        return self._torque(pin.nonLinearEffects(self.model, self.data, self.q(q), self.v(qd)))
+        return self._torque(
+            pin.nonLinearEffects(self.model, self.data, self.q(q), self.v(qd))
+        )
 
     def gravity(self, q: Array) -> Array:
         """Return the gravity torque."""
-        return self._torque(pin.computeGeneralizedGravity(self.model, self.data, self.q(q)))
+        return self._torque(
+            pin.computeGeneralizedGravity(self.model, self.data, self.q(q))
+        )
 
     def derivatives(self, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array]:
         """Return dtau/dq and dtau/dqd of the inverse dynamics."""
-        dq, dqd, _ = pin.computeRNEADerivatives(self.model, self.data, self.q(q), self.v(qd), self.v(qdd))
+        dq, dqd, _ = pin.computeRNEADerivatives(
+            self.model, self.data, self.q(q), self.v(qd), self.v(qdd)
+        )
         return self._matrix(dq), self._matrix(dqd)
 
     def mass_matrix_rate(self, q: Array, qd: Array) -> Array:
@@ -130,17 +163,25 @@ class Peer:
         c = pin.computeCoriolisMatrix(self.model, self.data, self.q(q), self.v(qd))
         return self._matrix(c + c.T)
 
-    def regressor(self, q: Array, qd: Array, qdd: Array, moving_joints: Sequence[str]) -> Array:
+    def regressor(
+        self, q: Array, qd: Array, qdd: Array, moving_joints: Sequence[str]
+    ) -> Array:
         """Return the regressor, ten columns for each moving link: m, m c, ixx ixy ixz iyy iyz izz at its origin."""
-        y = pin.computeJointTorqueRegressor(self.model, self.data, self.q(q), self.v(qd), self.v(qdd))
+        y = pin.computeJointTorqueRegressor(
+            self.model, self.data, self.q(q), self.v(qd), self.v(qdd)
+        )
         blocks = y.reshape(self.model.nv, -1, 10)[:, :, _URDF_ORDER]
         order = [self.model.getJointId(name) - 1 for name in moving_joints]
         return np.array(self.g.T @ blocks[:, order].reshape(self.model.nv, -1))
 
     def inertial_parameters(self, moving_joints: Sequence[str]) -> Array:
         """Return the parameters that the regressor multiplies."""
-        inertias = [self.model.inertias[self.model.getJointId(name)] for name in moving_joints]
-        return np.concatenate([inertia.toDynamicParameters()[_URDF_ORDER] for inertia in inertias])
+        inertias = [
+            self.model.inertias[self.model.getJointId(name)] for name in moving_joints
+        ]
+        return np.concatenate(
+            [inertia.toDynamicParameters()[_URDF_ORDER] for inertia in inertias]
+        )
 
     def reactions(
         self,
@@ -152,9 +193,13 @@ class Peer:
     ) -> Array:
         """Return force and moment (joints, 6) of the parent on each joint's child, at and in the child frame."""
         self.rnea(q, qd, qdd, wrenches)
-        return np.array([self.data.f[self.model.getJointId(name)].vector for name in moving_joints])
+        return np.array(
+            [self.data.f[self.model.getJointId(name)].vector for name in moving_joints]
+        )
 
-    def step(self, q: Array, qd: Array, tau: Array, duration: float) -> tuple[Array, Array]:
+    def step(
+        self, q: Array, qd: Array, tau: Array, duration: float
+    ) -> tuple[Array, Array]:
         """Return the state after a constant torque, by semi-implicit Euler with steps of 0.5 ms."""
         steps = round(duration / 0.0005)
         for _ in range(steps):
@@ -168,23 +213,38 @@ class Peer:
     def pose(self, q: Array, link: str) -> Array:
         """Return the pose (4, 4) of a link in the root frame."""
         pin.forwardKinematics(self.model, self.data, self.q(q))
-        return np.array(pin.updateFramePlacement(self.model, self.data, self._frame(link)).homogeneous)
+        return np.array(
+            pin.updateFramePlacement(
+                self.model, self.data, self._frame(link)
+            ).homogeneous
+        )
 
     def jacobian(self, q: Array, link: str) -> Array:
         """Return the Jacobian (6, n) of a link's origin in root axes, linear rows first."""
         axes = pin.LOCAL_WORLD_ALIGNED
-        j = pin.computeFrameJacobian(self.model, self.data, self.q(q), self._frame(link), axes)
-        return np.array(np.reshape(j, (6, -1)) @ self.g)  # the bindings drop an axis of length one
+        j = pin.computeFrameJacobian(
+            self.model, self.data, self.q(q), self._frame(link), axes
+        )
+        # the bindings drop an axis of length one
+        return np.array(np.reshape(j, (6, -1)) @ self.g)
 
     def jacobian_dot_qd(self, q: Array, qd: Array, link: str) -> Array:
         """Return the acceleration (6,) of a link's origin in root axes for zero qdd, linear rows first."""
-        pin.forwardKinematics(self.model, self.data, self.q(q), self.v(qd), np.zeros(self.model.nv))
+        pin.forwardKinematics(
+            self.model, self.data, self.q(q), self.v(qd), np.zeros(self.model.nv)
+        )
         axes = pin.LOCAL_WORLD_ALIGNED
-        return np.array(pin.getFrameClassicalAcceleration(self.model, self.data, self._frame(link), axes).vector)
+        return np.array(
+            pin.getFrameClassicalAcceleration(
+                self.model, self.data, self._frame(link), axes
+            ).vector
+        )
 
     def kinetic_energy(self, q: Array, qd: Array) -> float:
         """Return the kinetic energy, J."""
-        return float(pin.computeKineticEnergy(self.model, self.data, self.q(q), self.v(qd)))
+        return float(
+            pin.computeKineticEnergy(self.model, self.data, self.q(q), self.v(qd))
+        )
 
     def potential_energy(self, q: Array) -> float:
         """Return the potential energy, J, relative to all centres of mass at the root's origin."""

@@ -20,7 +20,9 @@ class ComputedTorque:
 
     def __call__(self, t: float, q: Array, qd: Array) -> Array:
         acceleration = self.kp * (np.asarray(self.goal) - q) - self.kd * qd
-        return self.model.inverse_dynamics(q, qd, acceleration) + self.model.friction_torque(q, qd, 0.05)
+        return self.model.inverse_dynamics(
+            q, qd, acceleration
+        ) + self.model.friction_torque(q, qd, 0.05)
 
 
 @dataclass

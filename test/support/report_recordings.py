@@ -28,10 +28,17 @@ ARM = """<robot name="arm">
 </robot>"""
 
 
-def diagnostics(level: int, message: str, name: str = "controller", **values: str) -> bytes:
+def diagnostics(
+    level: int, message: str, name: str = "controller", **values: str
+) -> bytes:
     """Return a diagnostics message; ``values`` are keys with underscores for spaces."""
-    pairs = [make("diagnostic_msgs/msg/KeyValue", key.replace("_", " "), value) for key, value in values.items()]
-    status = make("diagnostic_msgs/msg/DiagnosticStatus", level, name, message, "arm", pairs)
+    pairs = [
+        make("diagnostic_msgs/msg/KeyValue", key.replace("_", " "), value)
+        for key, value in values.items()
+    ]
+    status = make(
+        "diagnostic_msgs/msg/DiagnosticStatus", level, name, message, "arm", pairs
+    )
     return serialized(DIAGNOSTICS, header(12_000_000_000), [status])
 
 
@@ -67,11 +74,27 @@ def record(
         error[0] = 0.003 if k % 2 == 0 else -0.004
         torque = np.full(n, 3.0 + np.cos(0.1 * k))
         velocity = np.full(n, 5.0 * np.cos(0.05 * k))
-        events.append((at + 500, STATES, writer.write(at, desired - error, velocity, torque if efforts else NONE)))
+        events.append(
+            (
+                at + 500,
+                STATES,
+                writer.write(
+                    at, desired - error, velocity, torque if efforts else NONE
+                ),
+            )
+        )
         if commands and k not in lost:
             latency = 12_000_000 if k in late else 1_000_000
-            events.append((at + 500 + latency, COMMANDS, writer.write(at, desired, velocity, torque)))
-    events += [(START + cycle * PERIOD + 600, "/diagnostics", data) for cycle, data in reported]
+            events.append(
+                (
+                    at + 500 + latency,
+                    COMMANDS,
+                    writer.write(at, desired, velocity, torque),
+                )
+            )
+    events += [
+        (START + cycle * PERIOD + 600, "/diagnostics", data) for cycle, data in reported
+    ]
     topics = {STATES: JOINT_STATE} | ({COMMANDS: JOINT_STATE} if commands else {})
     topics |= {"/diagnostics": DIAGNOSTICS} if reported or silent_diagnostics else {}
     with BagWriter(path, topics) as bag:

@@ -21,7 +21,18 @@ from oracles import tsai_planar_2r
 from robot_dynamics_ros.cli.processes import NodeProcess
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.ros.conversions import nanoseconds
-from support.ros import JOINTS, PATIENCE, PLANAR, RELIABLE, TSAI, Array, Driver, Graph, Log, gravity
+from support.ros import (
+    JOINTS,
+    PATIENCE,
+    PLANAR,
+    RELIABLE,
+    TSAI,
+    Array,
+    Driver,
+    Graph,
+    Log,
+    gravity,
+)
 
 NODE = "computed_torque_node"
 OK, WARN, ERROR = 0, 1, 2
@@ -46,7 +57,10 @@ KP, KD = 100.0, 20.0
 
 
 #: Viscous and Coulomb friction of ``rough_arm``, Craig (6.110)-(6.111).
-FRICTION = {"joint1": {"viscous": 0.8, "coulomb": 1.5}, "joint2": {"viscous": 0.3, "coulomb": 0.6}}
+FRICTION = {
+    "joint1": {"viscous": 0.8, "coulomb": 1.5},
+    "joint2": {"viscous": 0.3, "coulomb": 0.6},
+}
 
 
 def rough_arm(folder: Path) -> dict[str, Any]:
@@ -59,7 +73,9 @@ def rough_arm(folder: Path) -> dict[str, Any]:
 
 def friction(qd: Array) -> Array:
     """Return the friction torque of ``rough_arm``, smoothed below 0.01 rad/s, the controller's default."""
-    viscous, coulomb = ([FRICTION[name][part] for name in JOINTS] for part in ("viscous", "coulomb"))
+    viscous, coulomb = (
+        [FRICTION[name][part] for name in JOINTS] for part in ("viscous", "coulomb")
+    )
     sliding = np.copysign(np.maximum(np.abs(qd), 0.01), qd)
     torque = np.multiply(viscous, sliding) + np.multiply(coulomb, np.sign(sliding))
     return np.asarray(torque * np.minimum(np.abs(qd) / 0.01, 1.0))
@@ -67,19 +83,27 @@ def friction(qd: Array) -> Array:
 
 def reliable_states(namespace: str = "") -> dict[str, Any]:
     """Return parameters for reliable communication of driver and controller: each state has its command."""
-    return {"qos_overrides": {f"{namespace}/joint_states": {"subscription": {"reliability": "reliable"}}}}
+    return {
+        "qos_overrides": {
+            f"{namespace}/joint_states": {"subscription": {"reliability": "reliable"}}
+        }
+    }
 
 
 def holds(effort: ArrayLike, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> bool:
     """True if an effort is g(q), Tsai (9.117)-(9.118), at rest, and takes energy from a motion."""
     beyond = np.asarray(effort) - gravity(q)
-    return bool(beyond @ np.asarray(qd) < 0.0 if np.any(qd) else near(effort, gravity(q)))
+    return bool(
+        beyond @ np.asarray(qd) < 0.0 if np.any(qd) else near(effort, gravity(q))
+    )
 
 
 def following(q: ArrayLike, qd: ArrayLike, held: ArrayLike) -> Array:
     """Return the effort of computed_torque with the desired position ``held``, Tsai (9.73)-(9.74)."""
     required = KP * np.subtract(held, q) - KD * np.asarray(qd)
-    return tsai_planar_2r.torque(TSAI, np.asarray(q, dtype=float), np.asarray(qd, dtype=float), required)
+    return tsai_planar_2r.torque(
+        TSAI, np.asarray(q, dtype=float), np.asarray(qd, dtype=float), required
+    )
 
 
 def holding(q: ArrayLike, qd: ArrayLike, held: ArrayLike) -> Array:
@@ -92,7 +116,10 @@ def holding(q: ArrayLike, qd: ArrayLike, held: ArrayLike) -> Array:
 def comes_to_rest_at(place: ArrayLike, q: ArrayLike, qd: ArrayLike) -> bool:
     """Return True if an arm with this velocity stops there with constant deceleration within 0.1 s."""
     way, speed = np.subtract(place, q), np.asarray(qd)
-    return bool((way * speed >= 0.0).all() and (np.abs(way) <= np.abs(speed) * 0.1 / 2 + 1e-9).all())
+    return bool(
+        (way * speed >= 0.0).all()
+        and (np.abs(way) <= np.abs(speed) * 0.1 / 2 + 1e-9).all()
+    )
 
 
 def near(effort: ArrayLike, expected: ArrayLike) -> bool:
@@ -103,7 +130,9 @@ def near(effort: ArrayLike, expected: ArrayLike) -> bool:
 def move(goal: tuple[float, float], seconds: float) -> TrajectoryPoints:
     """Return a trajectory of one point at rest."""
     still = np.zeros((1, 2))
-    return TrajectoryPoints(("joint1", "joint2"), np.array([seconds]), np.array([goal]), still, still)
+    return TrajectoryPoints(
+        ("joint1", "joint2"), np.array([seconds]), np.array([goal]), still, still
+    )
 
 
 class Status(NamedTuple):
@@ -132,7 +161,14 @@ def collect_statuses(graph: Graph, name: str) -> list[Status]:
         for status in message.status:
             if status.name == name:
                 values = {pair.key: pair.value for pair in status.values}
-                statuses.append(Status(at, int.from_bytes(status.level, "little"), status.message, values))
+                statuses.append(
+                    Status(
+                        at,
+                        int.from_bytes(status.level, "little"),
+                        status.message,
+                        values,
+                    )
+                )
 
     graph.client.create_subscription(DiagnosticArray, "/diagnostics", receive, RELIABLE)
     return statuses
@@ -141,14 +177,22 @@ def collect_statuses(graph: Graph, name: str) -> list[Status]:
 class Robot(Driver):
     """Driver of a planar arm with a controller of its own, with simulated time if it has a clock."""
 
-    def __init__(self, graph: Graph, process: NodeProcess, namespace: str = "", clock: bool = False) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        process: NodeProcess,
+        namespace: str = "",
+        clock: bool = False,
+    ) -> None:
         super().__init__(graph, namespace)
         self.node = f"{namespace}/{NODE}"
         self.process = process
         self.active = True
         self.edit: Callable[[JointState], object] = lambda state: None
         self.statuses = collect_statuses(graph, f"{self.node.lstrip('/')}: controller")
-        self._clock = graph.publisher(Clock, "/clock", QoSProfile(depth=1)) if clock else None
+        self._clock = (
+            graph.publisher(Clock, "/clock", QoSProfile(depth=1)) if clock else None
+        )
         self.now = 1_000_000_000 if clock else time.time_ns()
 
     def log_from_now(self) -> Log:
@@ -172,7 +216,10 @@ class Robot(Driver):
 
     def _beginning(self, mode: str) -> Status:
         """Return the transition to a mode, or the last status if it was not received."""
-        return next((status for status in reversed(self.changes) if status.change[1] == mode), self.statuses[-1])
+        return next(
+            (status for status in reversed(self.changes) if status.change[1] == mode),
+            self.statuses[-1],
+        )
 
     def assert_finite(self) -> None:
         super().assert_finite()
@@ -181,7 +228,9 @@ class Robot(Driver):
 
     # States
 
-    def message(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02) -> JointState:
+    def message(
+        self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02
+    ) -> JointState:
         """Return the state ``dt`` seconds after the previous one, modified by ``edit``."""
         state = super().message(q, qd, dt)
         self.edit(state)
@@ -193,50 +242,82 @@ class Robot(Driver):
             self._clock.publish(Clock(clock=state.header.stamp))
         super().send(state)
 
-    def exchange(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02) -> JointState:
+    def exchange(
+        self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02
+    ) -> JointState:
         """Publish this state once and return the command for it, for a simulation in lockstep."""
         self.send(self.message(q, qd, dt))
         self.graph.wait(self._answered, "the answer")
         return self.answers[-1]
 
-    def drive(self, until: Callable[[], Any], what: str, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> None:
+    def drive(
+        self,
+        until: Callable[[], Any],
+        what: str,
+        q: ArrayLike,
+        qd: ArrayLike = (0.0, 0.0),
+    ) -> None:
         """Publish this state repeatedly, with stamps 20 ms apart."""
         self.play(until, what, lambda: self.message(q, qd))
 
-    def play(self, until: Callable[[], Any], what: str, make: Callable[[], JointState]) -> None:
+    def play(
+        self, until: Callable[[], Any], what: str, make: Callable[[], JointState]
+    ) -> None:
         """Publish states, each after a command for the previous one or a timeout."""
         deadline = time.monotonic() + PATIENCE
         while not until():
-            assert time.monotonic() < deadline, f"waited {PATIENCE:g} s for {what}\n{self.graph.logs()}"
+            assert time.monotonic() < deadline, (
+                f"waited {PATIENCE:g} s for {what}\n{self.graph.logs()}"
+            )
             self.send(make())
             self.graph.spin_for(0.002)
             again = time.monotonic() + (0.2 if self._clock is None else 0.005)
-            self.graph.wait(lambda again=again: self._is_answered() or time.monotonic() > again, "an answer")
+            self.graph.wait(
+                lambda again=again: self._is_answered() or time.monotonic() > again,
+                "an answer",
+            )
 
     def _is_answered(self) -> bool:
-        return bool(self.answers) and nanoseconds(self.answers[-1].header.stamp) == self.now
+        return (
+            bool(self.answers)
+            and nanoseconds(self.answers[-1].header.stamp) == self.now
+        )
 
     def drive_to(self, mode: str, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> Status:
         """Publish this state until the controller is in a mode; return the status of the transition."""
         self.drive(lambda: self.mode == mode, f"{self.node} to be in {mode}", q, qd)
         return self._beginning(mode)
 
-    def answer_to(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02) -> JointState:
+    def answer_to(
+        self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02
+    ) -> JointState:
         """Publish this state until a command is received: once, unless messages are lost or a clock triggers cycles."""
         count, first = len(self.answers), self.now + round(dt * 1e9)
 
         def come() -> bool:
-            latest = self.answers[-1] if len(self.answers) > count and self.efforts else None
-            return latest is not None and first <= nanoseconds(latest.header.stamp) <= self.now
+            latest = (
+                self.answers[-1] if len(self.answers) > count and self.efforts else None
+            )
+            return (
+                latest is not None
+                and first <= nanoseconds(latest.header.stamp) <= self.now
+            )
 
         period = 1.0 if self._clock is None else 0.05
-        self.graph.repeat(lambda: self.send(self.message(q, qd, dt)), come, "an answer", period)
+        self.graph.repeat(
+            lambda: self.send(self.message(q, qd, dt)), come, "an answer", period
+        )
         return self.answers[-1]
 
     def later_answer_to(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> JointState:
         """Return the command for this state after the transition to another law, which takes 0.2 s or longer."""
         stamps, clock = self.now + 600_000_000, time.monotonic() + 0.6
-        self.drive(lambda: self.now > stamps and time.monotonic() > clock, "the law to take over", q, qd)
+        self.drive(
+            lambda: self.now > stamps and time.monotonic() > clock,
+            "the law to take over",
+            q,
+            qd,
+        )
         return self.answer_to(q, qd)
 
     # Trajectories and transitions
@@ -244,12 +325,16 @@ class Robot(Driver):
     def refuses_a_trajectory(self, culprit: str) -> None:
         """Check that a trajectory is refused for this reason and has no effect."""
         log = self.log_from_now()
-        self.graph.send_until_logged(lambda: self.follow(move((1.5, -1.5), 1.0)), log, "trajectory refused")
+        self.graph.send_until_logged(
+            lambda: self.follow(move((1.5, -1.5), 1.0)), log, "trajectory refused"
+        )
         assert any(culprit in error for error in log.errors), log.errors
 
     def takes_a_trajectory(self, points: TrajectoryPoints, start: int = 0) -> None:
         log = self.log_from_now()
-        self.graph.send_until_logged(lambda: self.follow(points, start), log, "following a trajectory")
+        self.graph.send_until_logged(
+            lambda: self.follow(points, start), log, "following a trajectory"
+        )
 
     def begin(self, q: ArrayLike, parameters: dict[str, Any] | None = None) -> None:
         """Reset the controller with these parameters and the usual others, so that it holds ``q``."""
@@ -272,7 +357,9 @@ class Robot(Driver):
         return self.active
 
     def deactivate(self) -> None:
-        assert self.graph.transition(self.node, Transition.TRANSITION_DEACTIVATE), self.graph.logs()
+        assert self.graph.transition(self.node, Transition.TRANSITION_DEACTIVATE), (
+            self.graph.logs()
+        )
         self.active = False
 
 

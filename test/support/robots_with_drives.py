@@ -80,12 +80,17 @@ class Robot:
         arm = self.bare
         for rotor in self.rotors:
             if rotor.carrier != "none":
-                arm = with_part(arm, rotor.carrier, rotor.mass, rotor.centre, rotor.inertia)
+                arm = with_part(
+                    arm, rotor.carrier, rotor.mass, rotor.centre, rotor.inertia
+                )
         for name in self.mimics:
             row = dict(self.rows[name])
             offset = row.pop("offset", 0.0)
             ((source, factor),) = row.items()
-            arm = arm.with_joint(name, extra=f'<mimic joint="{source}" multiplier="{factor!r}" offset="{offset!r}"/>')
+            arm = arm.with_joint(
+                name,
+                extra=f'<mimic joint="{source}" multiplier="{factor!r}" offset="{offset!r}"/>',
+            )
         return arm
 
     @property
@@ -109,15 +114,23 @@ class Robot:
                         "ratio": rotor.ratio,
                     }
                 )
-        content: dict[str, Any] = {"joints": joints, "rotors": rotors, "coordinates": list(self.coordinates)}
-        content["couplings"] = {name: row for name, row in self.rows.items() if name not in self.mimics}
+        content: dict[str, Any] = {
+            "joints": joints,
+            "rotors": rotors,
+            "coordinates": list(self.coordinates),
+        }
+        content["couplings"] = {
+            name: row for name, row in self.rows.items() if name not in self.mimics
+        }
         content["gravity"] = self.gravity
         if self.payload is not None:
             content["payload"] = {
                 "link": self.holder,
                 "mass": self.payload.mass,
                 "com": np.asarray(self.payload.com).tolist(),
-                "inertia": np.asarray(self.payload.inertia)[np.triu_indices(3)].tolist(),
+                "inertia": np.asarray(self.payload.inertia)[
+                    np.triu_indices(3)
+                ].tolist(),
             }
         return content
 
@@ -135,14 +148,23 @@ class Robot:
             carrier = root if rotor.carrier == "none" else rotor.carrier
             links.append(arms.Link(f"rotor_{k}", rotor.mass, (0, 0, 0), rotor.inertia))
             joints.append(
-                arms.Joint(f"spin_{k}", "continuous", carrier, f"rotor_{k}", rotor.centre, axis=rotor.axis.tolist())
+                arms.Joint(
+                    f"spin_{k}",
+                    "continuous",
+                    carrier,
+                    f"rotor_{k}",
+                    rotor.centre,
+                    axis=rotor.axis.tolist(),
+                )
             )
         if self.payload is not None:
             links.append(self.payload)
             joints.append(arms.Joint("grip", "fixed", self.holder, self.payload.name))
         return replace(arm, links=tuple(links), joints=tuple(joints))
 
-    def row(self, name: str, still: Mapping[str, float] | None = None) -> tuple[dict[str, float], float]:
+    def row(
+        self, name: str, still: Mapping[str, float] | None = None
+    ) -> tuple[dict[str, float], float]:
         """Return factors and offset of a joint in terms of the independent joints that are not in `still`."""
         still = still or {}
         if name in still:
@@ -151,7 +173,9 @@ class Robot:
             return {name: 1.0}, 0.0
         return self._sum(self.rows[name], still)
 
-    def _sum(self, row: Mapping[str, float], still: Mapping[str, float]) -> tuple[dict[str, float], float]:
+    def _sum(
+        self, row: Mapping[str, float], still: Mapping[str, float]
+    ) -> tuple[dict[str, float], float]:
         factors: dict[str, float] = {}
         offset = row.get("offset", 0.0)
         for source, factor in row.items():
@@ -162,17 +186,25 @@ class Robot:
                     factors[name] = factors.get(name, 0.0) + factor * value
         return factors, offset
 
-    def matrix(self, names: Sequence[str], still: Mapping[str, float] | None = None) -> tuple[Array, Array]:
+    def matrix(
+        self, names: Sequence[str], still: Mapping[str, float] | None = None
+    ) -> tuple[Array, Array]:
         """Return G and c of `tree.movable` (movable joints in document order, then rotors) for independent `names`."""
         rows = [self.row(name, still) for name in self.bare.movable]
         rows += [self._sum(rotor.ratio, still or {}) for rotor in self.rotors]
-        g = np.array([[factors.get(name, 0.0) for name in names] for factors, _ in rows])
+        g = np.array(
+            [[factors.get(name, 0.0) for name in names] for factors, _ in rows]
+        )
         return g, np.array([offset for _, offset in rows])
 
-    def pinocchio(self, names: Sequence[str], still: Mapping[str, float] | None = None) -> "Tree":
+    def pinocchio(
+        self, names: Sequence[str], still: Mapping[str, float] | None = None
+    ) -> "Tree":
         """Return the plain tree in Pinocchio, reduced by G."""
         tree = self.tree
-        return Tree(Peer(tree.urdf, tree.movable, self.gravity), *self.matrix(names, still))
+        return Tree(
+            Peer(tree.urdf, tree.movable, self.gravity), *self.matrix(names, still)
+        )
 
 
 @dataclass(frozen=True)
@@ -183,7 +215,9 @@ class Tree:
     g: Array
     c: Array
 
-    def rnea(self, q: Array, qd: Array, qdd: Array, wrenches: Mapping[str, Any] | None = None) -> Array:
+    def rnea(
+        self, q: Array, qd: Array, qdd: Array, wrenches: Mapping[str, Any] | None = None
+    ) -> Array:
         """Return the torque of every row of the tree; the robot's torque is G^T times it."""
         return self.peer.rnea(self.position(q), self.g @ qd, self.g @ qdd, wrenches)
 
@@ -205,16 +239,27 @@ class Tree:
         return self.peer.jacobian(self.position(q), link) @ self.g
 
 
-def with_part(arm: arms.Arm, link: str, mass: float, centre: Array, inertia: Array) -> arms.Arm:
+def with_part(
+    arm: arms.Arm, link: str, mass: float, centre: Array, inertia: Array
+) -> arms.Arm:
     """Return the arm with a body merged into a link; the root, whose inertia is irrelevant, is unchanged."""
     old = next(x for x in arm.links if x.name == link)
     if link == arm.links[0].name:
         return arm
-    parts = [(old.mass or 0.0, np.asarray(old.com), np.zeros((3, 3)) if old.inertia is None else old.inertia)]
+    parts = [
+        (
+            old.mass or 0.0,
+            np.asarray(old.com),
+            np.zeros((3, 3)) if old.inertia is None else old.inertia,
+        )
+    ]
     parts.append((mass, np.asarray(centre), inertia))
     total = sum(m for m, _, _ in parts)
     com = sum(m * c for m, c, _ in parts) / total
-    about = sum(i + m * ((c - com) @ (c - com) * np.eye(3) - np.outer(c - com, c - com)) for m, c, i in parts)
+    about = sum(
+        i + m * ((c - com) @ (c - com) * np.eye(3) - np.outer(c - com, c - com))
+        for m, c, i in parts
+    )
     return arm.with_link(link, mass=total, com=com, inertia=about)
 
 
@@ -242,7 +287,12 @@ def axis_in_parent(joint: arms.Joint) -> Array:
 
 @st.composite
 def robots(
-    draw: st.DrawFn, *, largest: int = LARGEST, rotors: bool = True, payload: bool | None = None, friction: bool = False
+    draw: st.DrawFn,
+    *,
+    largest: int = LARGEST,
+    rotors: bool = True,
+    payload: bool | None = None,
+    friction: bool = False,
 ) -> Robot:
     """Strategy: robots with a little of everything.
 
@@ -252,7 +302,9 @@ def robots(
     arm = draw(arms.trees(largest))
     movable, links = arm.movable, [link.name for link in arm.links]
     order = [str(name) for name in _part(arm, 0).permutation(movable)]
-    coordinates = tuple(f"p{k}" for k in range(draw(st.integers(0, min(3, len(order))))))
+    coordinates = tuple(
+        f"p{k}" for k in range(draw(st.integers(0, min(3, len(order)))))
+    )
     followers = draw(st.integers(0, len(order) - len(coordinates)))
     rows: dict[str, dict[str, float]] = {}
     known: list[str] = list(coordinates[:1])
@@ -260,34 +312,66 @@ def robots(
         rng = _part(arm, 1, k)
         # Independent at last, so that fewer followers leave the others alone.
         if k < len(coordinates):
-            rows[name] = {coordinates[k]: float(rng.choice([-1, 1]) * rng.uniform(0.5, 2.0))}
+            rows[name] = {
+                coordinates[k]: float(rng.choice([-1, 1]) * rng.uniform(0.5, 2.0))
+            }
         elif known and k - len(coordinates) < followers:
             rows[name] = {}
         if name in rows:
-            sources = rng.choice(known, min(int(rng.integers(1, 4)), len(known)), replace=False)
+            sources = rng.choice(
+                known, min(int(rng.integers(1, 4)), len(known)), replace=False
+            )
             for source in sources[: 1 if rng.random() < 0.5 else None]:
-                rows[name].setdefault(str(source), float(rng.choice([-1, 1]) * rng.uniform(0.2, 0.9)))
+                rows[name].setdefault(
+                    str(source), float(rng.choice([-1, 1]) * rng.uniform(0.2, 0.9))
+                )
             if rng.random() < 0.5:
                 rows[name]["offset"] = float(rng.uniform(-2, 2))
         known += [name, *coordinates[k + 1 : k + 2]]
-    single = [name for name, row in rows.items() if len(set(row) - {"offset"}) == 1 and not set(row) & set(coordinates)]
+    single = [
+        name
+        for name, row in rows.items()
+        if len(set(row) - {"offset"}) == 1 and not set(row) & set(coordinates)
+    ]
     mimics = [name for k, name in enumerate(single) if _part(arm, 2, k).random() < 0.5]
-    robot = Robot(arm, rows, frozenset(mimics), coordinates, (), {}, None, links[0], [0.0, 0.0, -9.81])
+    robot = Robot(
+        arm,
+        rows,
+        frozenset(mimics),
+        coordinates,
+        (),
+        {},
+        None,
+        links[0],
+        [0.0, 0.0, -9.81],
+    )
     if draw(st.booleans()):
         direction = _part(arm, 3).standard_normal(3)
         length = draw(st.sampled_from([9.81, 1.62, 0.0]))
-        robot = replace(robot, gravity=(length * direction / np.linalg.norm(direction)).tolist())
+        robot = replace(
+            robot, gravity=(length * direction / np.linalg.norm(direction)).tolist()
+        )
     if rotors:
         count = draw(st.integers(0, max(6, len(movable))))
-        robot = replace(robot, rotors=tuple(_rotor(_part(arm, 4, k), robot, k) for k in range(count)))
+        robot = replace(
+            robot,
+            rotors=tuple(_rotor(_part(arm, 4, k), robot, k) for k in range(count)),
+        )
     if payload or (payload is None and draw(st.booleans())):
         rng = _part(arm, 5)
         mass = float(rng.uniform(0.2, 3.0))
-        body = arms.Link("load", mass, rng.uniform(-0.2, 0.2, 3), arms.central_inertia(rng, mass))
+        body = arms.Link(
+            "load", mass, rng.uniform(-0.2, 0.2, 3), arms.central_inertia(rng, mass)
+        )
         robot = replace(robot, payload=body, holder=draw(st.sampled_from(links[::-1])))
     if friction:
         worn = draw(st.integers(0, len(movable)))
-        robot = replace(robot, friction={name: rough(_part(arm, 6, k)) for k, name in enumerate(movable[:worn])})
+        robot = replace(
+            robot,
+            friction={
+                name: rough(_part(arm, 6, k)) for k, name in enumerate(movable[:worn])
+            },
+        )
     return robot
 
 
@@ -300,13 +384,19 @@ def _rotor(rng: np.random.Generator, robot: Robot, k: int) -> Rotor:
     arm = robot.bare
     radius, mass = rng.uniform(0.01, 0.05), float(rng.uniform(0.05, 0.5))
     axial = mass * radius**2 / 2
-    body = {"mass": mass, "axial": axial, "across": axial / 2 + mass * rng.uniform(0.01, 0.05) ** 2 / 12}
+    body = {
+        "mass": mass,
+        "axial": axial,
+        "across": axial / 2 + mass * rng.uniform(0.01, 0.05) ** 2 / 12,
+    }
     body["centre"] = rng.uniform(-0.1, 0.1, 3)
     if k % 2 == 0 and k // 2 < len(arm.movable):
         joint = next(j for j in arm.joints if j.name == arm.movable[k // 2])
         carrier = joint.parent if rng.random() < 0.75 else "none"
         ratio = {joint.name: float(rng.choice([-1, 1]) * rng.uniform(20, 120))}
-        return Rotor(carrier, axis_in_parent(joint), **body, ratio=ratio, joint=joint.name)
+        return Rotor(
+            carrier, axis_in_parent(joint), **body, ratio=ratio, joint=joint.name
+        )
     axis = rng.standard_normal(3)
     carrier = str(rng.choice([*(link.name for link in arm.links), "none"]))
     names = [*arm.movable, *robot.coordinates]
@@ -335,7 +425,11 @@ def rough(rng: np.random.Generator) -> dict[str, Any]:
             "shift": float(rng.uniform(-0.1, 0.1)),
         },
     }
-    dropped = [name for name in ("coulomb_negative", "static", "ripple", "sigmoid", "viscous") if rng.random() < 0.3]
+    dropped = [
+        name
+        for name in ("coulomb_negative", "static", "ripple", "sigmoid", "viscous")
+        if rng.random() < 0.3
+    ]
     return {name: value for name, value in terms.items() if name not in dropped}
 
 
@@ -353,7 +447,9 @@ def wrenches(robot: Robot, count: int = 3) -> dict[str, Array]:
     return {str(name): rng.uniform(-20, 20, 6) for name in chosen}
 
 
-def stride(robot: Robot, names: Sequence[str], qd: Array | None = None, *, rotors: bool = False) -> float:
+def stride(
+    robot: Robot, names: Sequence[str], qd: Array | None = None, *, rotors: bool = False
+) -> float:
     """Return the largest total motion of joints (and rotors) per unit of one coordinate, or of time at `qd`."""
     g = robot.matrix(names)[0][: None if rotors else len(robot.bare.movable)]
     steps = np.abs(g).sum(axis=0) if qd is None else np.abs(g @ qd).sum()

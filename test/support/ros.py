@@ -44,7 +44,11 @@ TSAI = tsai_planar_2r.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
 
 RELIABLE = QoSProfile(depth=2000, reliability=ReliabilityPolicy.RELIABLE)
 BEST_EFFORT = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT)
-LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+LATCHED = QoSProfile(
+    depth=1,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
 
 _GOALS = {
     Transition.TRANSITION_CONFIGURE: State.PRIMARY_STATE_INACTIVE,
@@ -53,7 +57,9 @@ _GOALS = {
     Transition.TRANSITION_CLEANUP: State.PRIMARY_STATE_UNCONFIGURED,
     Transition.TRANSITION_ACTIVE_SHUTDOWN: State.PRIMARY_STATE_FINALIZED,
 }
-_UNDER_WAY = range(State.TRANSITION_STATE_CONFIGURING, State.TRANSITION_STATE_ERRORPROCESSING + 1)
+_UNDER_WAY = range(
+    State.TRANSITION_STATE_CONFIGURING, State.TRANSITION_STATE_ERRORPROCESSING + 1
+)
 
 #: A loaded machine compiles the kernels for minutes in the first node that starts.
 PATIENCE = 600.0
@@ -69,7 +75,9 @@ def processes_with(word: str) -> list[int]:
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):  # it has just ended
-            found += [int(file.parent.name)] if word.encode() in file.read_bytes() else []
+            found += (
+                [int(file.parent.name)] if word.encode() in file.read_bytes() else []
+            )
     return found
 
 
@@ -84,7 +92,9 @@ class Log:
         return self._path.read_bytes()[self._begin :].decode(errors="replace")
 
     def lines(self, level: str) -> list[str]:
-        return [line for line in self.text().splitlines() if line.startswith(f"[{level}]")]
+        return [
+            line for line in self.text().splitlines() if line.startswith(f"[{level}]")
+        ]
 
     @property
     def errors(self) -> list[str]:
@@ -127,13 +137,23 @@ class Graph:
     # Processes
 
     def start(
-        self, node: str, parameters: dict[str, Any] | None = None, *ros_arguments: str, **environment: str
+        self,
+        node: str,
+        parameters: dict[str, Any] | None = None,
+        *ros_arguments: str,
+        **environment: str,
     ) -> NodeProcess:
         """Start a node; its parameters are written to a file under ``/**``, its output to a log."""
         name = f"{len(self.processes.members)}_{node}"
         file = self.folder / f"{name}.yaml"
-        file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters or {}}}), encoding="utf-8")
-        arguments = [*(["--params-file", str(file)] if parameters else []), *ros_arguments]
+        file.write_text(
+            yaml.safe_dump({"/**": {"ros__parameters": parameters or {}}}),
+            encoding="utf-8",
+        )
+        arguments = [
+            *(["--params-file", str(file)] if parameters else []),
+            *ros_arguments,
+        ]
         process = NodeProcess(
             node,
             self.folder / f"{name}.log",
@@ -144,7 +164,9 @@ class Graph:
         return process
 
     def logs(self) -> str:
-        return "\n".join(f"--- {member.name}\n{member.tail()}" for member in self.processes.members)
+        return "\n".join(
+            f"--- {member.name}\n{member.tail()}" for member in self.processes.members
+        )
 
     # The client
 
@@ -157,11 +179,15 @@ class Graph:
         self.client.create_subscription(kind, topic, messages.append, qos)
         return messages
 
-    def wait(self, true: Callable[[], Any], what: str, seconds: float = PATIENCE) -> None:
+    def wait(
+        self, true: Callable[[], Any], what: str, seconds: float = PATIENCE
+    ) -> None:
         """Spin the client until ``true()`` holds; fail with the logs after a timeout."""
         deadline = time.monotonic() + seconds
         while not true():
-            assert time.monotonic() < deadline, f"waited {seconds:g} s for {what}\n{self.logs()}"
+            assert time.monotonic() < deadline, (
+                f"waited {seconds:g} s for {what}\n{self.logs()}"
+            )
             self._executor.spin_once(timeout_sec=0.02)
 
     def spin_for(self, seconds: float) -> None:
@@ -170,7 +196,13 @@ class Graph:
         while time.monotonic() < end:
             self._executor.spin_once(timeout_sec=0.02)
 
-    def repeat(self, send: Callable[[], object], true: Callable[[], Any], what: str, seconds: float = 1.0) -> None:
+    def repeat(
+        self,
+        send: Callable[[], object],
+        true: Callable[[], Any],
+        what: str,
+        seconds: float = 1.0,
+    ) -> None:
         """Send a message every ``seconds`` until ``true()`` holds."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
@@ -181,14 +213,18 @@ class Graph:
                 return
         raise AssertionError(f"waited {PATIENCE:g} s for {what}\n{self.logs()}")
 
-    def send_until_logged(self, send: Callable[[], object], log: Log, text: str) -> None:
+    def send_until_logged(
+        self, send: Callable[[], object], log: Log, text: str
+    ) -> None:
         """Send a message until the line is logged, because the rate limit of the log omits lines."""
         self.repeat(send, lambda: text in log.text(), f"the log line {text!r}", 5.0)
 
     def await_log(self, log: Log, text: str) -> None:
         self.wait(lambda: text in log.text(), f"the log line {text!r}")
 
-    def call(self, kind: Any, service: str, request: Any, patience: float = 20.0) -> Any:
+    def call(
+        self, kind: Any, service: str, request: Any, patience: float = 20.0
+    ) -> Any:
         """Call a service; repeat the call if no response is received, because a loaded server may lose it."""
         client = self.client.create_client(kind, service)
         self.wait(client.service_is_ready, f"the service {service}")
@@ -212,21 +248,36 @@ class Graph:
         while time.monotonic() < deadline:
             future = client.call_async(request)
             again = time.monotonic() + 20.0
-            self.wait(lambda future=future, again=again: future.done() or time.monotonic() > again, "an answer")
+            self.wait(
+                lambda future=future, again=again: (
+                    future.done() or time.monotonic() > again
+                ),
+                "an answer",
+            )
             if future.done():
                 return bool(future.result().success)
             # DDS may lose an answer. Asked again, it would be another transition, so first see what has become of it.
-            self.wait(lambda: self._state(node) not in _UNDER_WAY, f"the end of a transition of {node}")
+            self.wait(
+                lambda: self._state(node) not in _UNDER_WAY,
+                f"the end of a transition of {node}",
+            )
             if self._state(node) == _GOALS[number]:
                 return True
         raise AssertionError(f"{node} does not answer\n{self.logs()}")
 
     def configure(self, node: str) -> None:
         """Configure a lifecycle node, which refuses this while it compiles kernels."""
-        self.wait(lambda: self.transition(node, Transition.TRANSITION_CONFIGURE), f"{node} to be configured")
+        self.wait(
+            lambda: self.transition(node, Transition.TRANSITION_CONFIGURE),
+            f"{node} to be configured",
+        )
 
     def _state(self, node: str) -> int:
-        return int(self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.id)
+        return int(
+            self.call(
+                GetState, f"{node}/get_state", GetState.Request()
+            ).current_state.id
+        )
 
     def set_parameters(self, node: str, values: dict[str, Any]) -> None:
         reasons = self.try_parameters(node, values)
@@ -235,11 +286,16 @@ class Graph:
     def try_parameters(self, node: str, values: dict[str, Any]) -> dict[str, str]:
         """Set these parameters one by one; return the reason for refusing each, or ""."""
         request = SetParameters.Request()
-        request.parameters = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
+        request.parameters = [
+            Parameter(name, value=value).to_parameter_msg()
+            for name, value in values.items()
+        ]
         results = self.call(SetParameters, f"{node}/set_parameters", request).results
         for result in results:
             assert result.successful != bool(result.reason), result
-        return {name: result.reason for name, result in zip(values, results, strict=True)}
+        return {
+            name: result.reason for name, result in zip(values, results, strict=True)
+        }
 
     def describe(self, urdf: str) -> None:
         """Publish on the latched topic robot_description."""
@@ -251,29 +307,47 @@ class Graph:
 class Driver:
     """Robot driver for a controller: publishes joint_states and collects commands."""
 
-    def __init__(self, graph: Graph, namespace: str = "", qos: QoSProfile = RELIABLE, joints: Any = JOINTS) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        namespace: str = "",
+        qos: QoSProfile = RELIABLE,
+        joints: Any = JOINTS,
+    ) -> None:
         self.graph = graph
         self.joints = tuple(joints)
         self.now = 1_700_000_000_000_000_000  # a date, as drivers send it
         self._states = graph.publisher(JointState, f"{namespace}/joint_states", qos)
         self._node = node = f"{namespace}/computed_torque_node"
-        self._trajectories = graph.publisher(JointTrajectory, f"{node}/joint_trajectory")
+        self._trajectories = graph.publisher(
+            JointTrajectory, f"{node}/joint_trajectory"
+        )
         self.efforts = graph.collect(Float64MultiArray, f"{namespace}/effort_commands")
         self.answers = graph.collect(JointState, f"{node}/command_states")
 
-    def message(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.01) -> JointState:
+    def message(
+        self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.01
+    ) -> JointState:
         """Return the state ``dt`` seconds after the previous one."""
         self.now += round(dt * 1e9)
-        position, velocity = (np.asarray(values, dtype=float).tolist() for values in (q, qd))
+        position, velocity = (
+            np.asarray(values, dtype=float).tolist() for values in (q, qd)
+        )
         header = Header(stamp=stamp(self.now))
-        return JointState(header=header, name=list(self.joints), position=position, velocity=velocity)
+        return JointState(
+            header=header, name=list(self.joints), position=position, velocity=velocity
+        )
 
     def send(self, state: JointState) -> None:
         self._states.publish(state)
 
-    def ask(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.01) -> JointState:
+    def ask(
+        self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.01
+    ) -> JointState:
         """Publish a state with new stamps until a command is received; return that command."""
-        self.graph.repeat(lambda: self.send(self.message(q, qd, dt)), self._answered, "an answer")
+        self.graph.repeat(
+            lambda: self.send(self.message(q, qd, dt)), self._answered, "an answer"
+        )
         return self.answers[-1]
 
     def _answered(self) -> bool:
@@ -283,7 +357,9 @@ class Driver:
         """
         if not self.answers or nanoseconds(self.answers[-1].header.stamp) != self.now:
             return False
-        return any(message.data == self.answers[-1].effort for message in self.efforts[-20:])
+        return any(
+            message.data == self.answers[-1].effort for message in self.efforts[-20:]
+        )
 
     def follow(self, points: TrajectoryPoints, start: int = 0) -> JointTrajectory:
         message = trajectory_message(points)
@@ -292,7 +368,10 @@ class Driver:
         return message
 
     def send_trajectory(self, message: JointTrajectory) -> None:
-        self.graph.wait(lambda: self._trajectories.get_subscription_count() > 0, "the controller to listen")
+        self.graph.wait(
+            lambda: self._trajectories.get_subscription_count() > 0,
+            "the controller to listen",
+        )
         self._trajectories.publish(message)
 
     def clear_fault(self) -> Any:

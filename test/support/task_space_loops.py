@@ -17,7 +17,13 @@ READY = {
 
 def gains(n: int, **others: Any) -> TaskGains:
     """Return critically damped gains of 12 rad/s."""
-    return TaskGains(np.full(6, 144.0), np.full(6, 24.0), np.full(n, 25.0), np.full(n, 10.0), **others)
+    return TaskGains(
+        np.full(6, 144.0),
+        np.full(6, 24.0),
+        np.full(n, 25.0),
+        np.full(n, 10.0),
+        **others,
+    )
 
 
 def rotated(vector: Any) -> Any:

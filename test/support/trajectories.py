@@ -22,7 +22,14 @@ def random_points(seed, m, kind="quintic", names=NAMES, first=0.3, effort=False)
     q, v, a, u = rng.normal(size=(4, m, len(names)))
     v[-1] = 0.0
     velocities = v if kind in ("cubic", "quintic") else None
-    return TrajectoryPoints(names, times, q, velocities, a if kind == "quintic" else None, u if effort else None)
+    return TrajectoryPoints(
+        names,
+        times,
+        q,
+        velocities,
+        a if kind == "quintic" else None,
+        u if effort else None,
+    )
 
 
 def moving_state(seed):
@@ -46,10 +53,15 @@ def sampled(trajectory, t):
 
 def resampled(trajectory, period):
     """Return the times and the motion of all points."""
-    return tuple(np.concatenate(parts) for parts in zip(*trajectory.resampled(period), strict=True))
+    return tuple(
+        np.concatenate(parts)
+        for parts in zip(*trajectory.resampled(period), strict=True)
+    )
 
 
-RULES = TrajectoryRules(allow_partial_joints_goal=True, allow_nonzero_velocity_at_trajectory_end=True)
+RULES = TrajectoryRules(
+    allow_partial_joints_goal=True, allow_nonzero_velocity_at_trajectory_end=True
+)
 
 
 def resting(q=(0.0, 0.0, 0.0), time=0.0):
@@ -61,7 +73,9 @@ def resting(q=(0.0, 0.0, 0.0), time=0.0):
 
 def goal(times, q, v=None, names=NAMES, effort=None):
     """Return points from lists."""
-    tables = [None if x is None else np.array(x, dtype=float) for x in (q, v, None, effort)]
+    tables = [
+        None if x is None else np.array(x, dtype=float) for x in (q, v, None, effort)
+    ]
     return TrajectoryPoints(names, np.array(times, dtype=float), *tables)
 
 
@@ -84,5 +98,7 @@ def same(one, other, tolerance=0.0):
 
 def goal_tolerances(joint_names, **constraints):
     """Return the tolerances of goals by some parameters constraints.*, others by default."""
-    values = {one.name: one.default for one in ALL} | {f"constraints.{key}": x for key, x in constraints.items()}
+    values = {one.name: one.default for one in ALL} | {
+        f"constraints.{key}": x for key, x in constraints.items()
+    }
     return read_tolerances(values.get, joint_names)

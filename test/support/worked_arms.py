@@ -37,11 +37,23 @@ def chain(*parts: tuple[Joint, Link]) -> Arm:
     links, joints = [Link("base")], []
     for k, (joint, link) in enumerate(parts, start=1):
         links.append(Link(f"link{k}", link.mass, link.com, link.inertia))
-        joints.append(Joint(f"joint{k}", joint.type, links[-2].name, links[-1].name, joint.xyz, joint.rpy, joint.axis))
+        joints.append(
+            Joint(
+                f"joint{k}",
+                joint.type,
+                links[-2].name,
+                links[-1].name,
+                joint.xyz,
+                joint.rpy,
+                joint.axis,
+            )
+        )
     return Arm(tuple(links), tuple(joints))
 
 
-def turning(xyz: Sequence[float] = (0, 0, 0), rpy: Sequence[float] = (0, 0, 0)) -> Joint:
+def turning(
+    xyz: Sequence[float] = (0, 0, 0), rpy: Sequence[float] = (0, 0, 0)
+) -> Joint:
     return Joint("", "revolute", "", "", xyz=xyz, rpy=rpy)
 
 
@@ -60,23 +72,38 @@ def pointer(p: tsai_pointer.Parameters) -> Arm:
 
 
 def planar_3r(p: tsai_planar_3r.Parameters) -> Arm:
-    rods = [(a, Link("", m, (a / 2, 0, 0), arms.thin_rod(m, a))) for a, m in ((p.a1, p.m1), (p.a2, p.m2), (p.a3, p.m3))]
+    rods = [
+        (a, Link("", m, (a / 2, 0, 0), arms.thin_rod(m, a)))
+        for a, m in ((p.a1, p.m1), (p.a2, p.m2), (p.a3, p.m3))
+    ]
     starts = (0.0, p.a1, p.a2)
-    return chain(*((turning((x, 0, 0)), rod) for x, (_, rod) in zip(starts, rods, strict=True)))
+    return chain(
+        *((turning((x, 0, 0)), rod) for x, (_, rod) in zip(starts, rods, strict=True))
+    )
 
 
 def spatial_3r(p: tsai_spatial_3r.Parameters) -> Arm:
     point = Link("", p.m, (p.a3, 0, 0))
-    return chain((turning(), Link("")), (turning(rpy=UP_TURN), Link("")), (turning((p.a2, 0, 0)), point))
+    return chain(
+        (turning(), Link("")),
+        (turning(rpy=UP_TURN), Link("")),
+        (turning((p.a2, 0, 0)), point),
+    )
 
 
 def cartesian(p: spong_cartesian.Parameters) -> Arm:
-    return chain((sliding((0, 0, 1)), Link("", p.m1, (0.1, 0, 0))), (sliding((0, 1, 0)), Link("", p.m2, (0, 0, 0.2))))
+    return chain(
+        (sliding((0, 0, 1)), Link("", p.m1, (0.1, 0, 0))),
+        (sliding((0, 1, 0)), Link("", p.m2, (0, 0, 0.2))),
+    )
 
 
 def elbow(p: spong_elbow.Parameters) -> Arm:
     first = Link("", p.m1, (p.lc1, 0, 0), about_z(p.i1))
-    return chain((turning(), first), (turning((p.l1, 0, 0)), Link("", p.m2, (p.lc2, 0, 0), about_z(p.i2))))
+    return chain(
+        (turning(), first),
+        (turning((p.l1, 0, 0)), Link("", p.m2, (p.lc2, 0, 0), about_z(p.i2))),
+    )
 
 
 def lavalle(p: lavalle_two_link.Parameters) -> Arm:
@@ -85,8 +112,16 @@ def lavalle(p: lavalle_two_link.Parameters) -> Arm:
 
 def five_bar(p: spong_five_bar.Parameters) -> Arm:
     """Return links 1 and 2 at the base, 3 at the end of 2, 4 at the end of 1; the loop closes at tip3 and tip4."""
-    masses = {1: (p.m1, p.lc1, p.i1), 2: (p.m2, p.lc2, p.i2), 3: (p.m3, p.lc3, p.i3), 4: (p.m4, p.lc4, p.i4)}
-    bars = [Link(f"link{k}", m, (lc, 0, 0), about_z(izz)) for k, (m, lc, izz) in masses.items()]
+    masses = {
+        1: (p.m1, p.lc1, p.i1),
+        2: (p.m2, p.lc2, p.i2),
+        3: (p.m3, p.lc3, p.i3),
+        4: (p.m4, p.lc4, p.i4),
+    }
+    bars = [
+        Link(f"link{k}", m, (lc, 0, 0), about_z(izz))
+        for k, (m, lc, izz) in masses.items()
+    ]
     return Arm(
         (Link("base"), *bars, Link("tip3"), Link("tip4")),
         (

@@ -22,7 +22,11 @@ from support import arms
 from support import robots_with_drives as drives
 
 RECURSIVE = (newton_euler.newton_euler_base, newton_euler.newton_euler_links)
-CLOSED = (lagrange.generalized_forces, lagrange.generalized_torque, generalized_dalembert.generalized_torque)
+CLOSED = (
+    lagrange.generalized_forces,
+    lagrange.generalized_torque,
+    generalized_dalembert.generalized_torque,
+)
 LARGEST = 10  # links: the closed forms grow with their fourth power
 
 
@@ -35,13 +39,19 @@ def test_any_robot(robot: drives.Robot) -> None:
     tau = model.inverse_dynamics(q, qd, qdd)
     small = len(tree.links) <= LARGEST
     for form in RECURSIVE + CLOSED if small else RECURSIVE:
-        np.testing.assert_allclose(form(tree, q, qd, qdd), tau, rtol=0, atol=1e-10 * scale, err_msg=str(form))
+        np.testing.assert_allclose(
+            form(tree, q, qd, qdd), tau, rtol=0, atol=1e-10 * scale, err_msg=str(form)
+        )
     f, n = newton_euler.joint_reactions(tree, q, qd, qdd)
     # From the URDF's link frames to those with z on the joint.
     axes = np.array([model.link_frames[link].rotation for link in model.moving_links])
-    reactions = np.concatenate([np.einsum("iba,ib->ia", axes, part) for part in (f, n)], axis=1)
+    reactions = np.concatenate(
+        [np.einsum("iba,ib->ia", axes, part) for part in (f, n)], axis=1
+    )
     kernels = model.joint_reactions(q, qd, qdd)
-    np.testing.assert_allclose(reactions, kernels, rtol=0, atol=1e-10 * (scale + np.abs(kernels).max()))
+    np.testing.assert_allclose(
+        reactions, kernels, rtol=0, atol=1e-10 * (scale + np.abs(kernels).max())
+    )
     if small:
         M, weight = model.mass_matrix(q), 1e-10 * np.abs(model.mass_matrix(q)).max()
         D, h, c = lagrange.dynamic_coefficients(tree, q)
@@ -49,8 +59,12 @@ def test_any_robot(robot: drives.Robot) -> None:
         for matrix in (D, terms.D_rot + terms.D_tran, lagrange.inertia_matrix(tree, q)):
             np.testing.assert_allclose(matrix, M, rtol=0, atol=weight)
         for gravity in (c, terms.c, lagrange.gravity_vector(tree, q)):
-            np.testing.assert_allclose(gravity, model.gravity_torque(q), rtol=0, atol=1e-10 * scale)
-        np.testing.assert_allclose(h @ qd, model.coriolis_matrix(q, qd), rtol=0, atol=1e-10 * scale)
+            np.testing.assert_allclose(
+                gravity, model.gravity_torque(q), rtol=0, atol=1e-10 * scale
+            )
+        np.testing.assert_allclose(
+            h @ qd, model.coriolis_matrix(q, qd), rtol=0, atol=1e-10 * scale
+        )
 
 
 @pytest.mark.parametrize("form", RECURSIVE + CLOSED)
@@ -62,13 +76,20 @@ def test_any_robot(robot: drives.Robot) -> None:
         (craig_rp, arms.craig_rp, (0.0, -9.81, 0.0)),
     ],
 )
-def test_books(book: ModuleType, build: Callable[[Any], arms.Arm], down: Any, form: Callable[..., Any]) -> None:
+def test_books(
+    book: ModuleType,
+    build: Callable[[Any], arms.Arm],
+    down: Any,
+    form: Callable[..., Any],
+) -> None:
     """Tsai (9.73)-(9.74), (9.146)-(9.148), Craig example 6.5."""
     p = book.Parameters(0.5, 0.4, 3.0, 2.0, *([] if book is tsai_planar_2r else [1.0]))
     model = RobotModel.from_urdf(build(p).urdf, gravity=down)
     for q, qd, qdd in zip(*arms.states(1, model.n, 5), strict=True):
         expected = book.torque(p, q, qd, qdd)
-        np.testing.assert_allclose(form(model, q, qd, qdd), expected, rtol=1e-12, atol=1e-11)
+        np.testing.assert_allclose(
+            form(model, q, qd, qdd), expected, rtol=1e-12, atol=1e-11
+        )
 
 
 @pytest.mark.parametrize("form", RECURSIVE + CLOSED)
@@ -89,9 +110,12 @@ def test_frames_weights_and_paths(arm: arms.Arm) -> None:
     q = arms.states(arm.seed, model.n, 1)[0][0]
     rotations, origins = tree.base_placements(q)
     for name, origin in zip(model.moving_links, origins, strict=True):
-        np.testing.assert_allclose(model.link_pose(q, name)[:3, 3], origin, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            model.link_pose(q, name)[:3, 3], origin, rtol=0, atol=1e-12
+        )
     energy = -sum(
-        link.mass * tree.gravity @ (p + r @ link.com) for link, r, p in zip(tree.links, rotations, origins, strict=True)
+        link.mass * tree.gravity @ (p + r @ link.com)
+        for link, r, p in zip(tree.links, rotations, origins, strict=True)
     )
     np.testing.assert_allclose(energy, model.potential_energy(q), rtol=1e-12, atol=1e-9)
     for i in range(len(tree.links)):
@@ -116,15 +140,24 @@ def test_jacobians_and_derivatives_are_slopes(arm: arms.Arm) -> None:
         return p + np.einsum("iab,ib->ia", R, coms), R
 
     bound = 1e-8 * stride**2
-    np.testing.assert_allclose(J_v @ qd, drives.slope(lambda t: placed(t)[0], stride), rtol=0, atol=bound)
+    np.testing.assert_allclose(
+        J_v @ qd, drives.slope(lambda t: placed(t)[0], stride), rtol=0, atol=bound
+    )
     turning = drives.slope(lambda t: placed(t)[1], stride)
-    np.testing.assert_allclose(np.cross((J_w @ qd)[:, :, None], rotations, axis=1), turning, rtol=0, atol=bound)
-    M, dM = lagrange.inertia_matrix(model, q), lagrange.inertia_matrix_derivatives(model, q)
+    np.testing.assert_allclose(
+        np.cross((J_w @ qd)[:, :, None], rotations, axis=1), turning, rtol=0, atol=bound
+    )
+    M, dM = (
+        lagrange.inertia_matrix(model, q),
+        lagrange.inertia_matrix_derivatives(model, q),
+    )
     slope = drives.slope(lambda t: lagrange.inertia_matrix(model, q + t * qd), stride)
     bound = 1e-8 * stride * np.abs(M).max()
     np.testing.assert_allclose(dM @ qd, slope, rtol=0, atol=bound)
     np.testing.assert_allclose(
-        qd @ lagrange.velocity_coupling(model, q, qd), 0.5 * qd @ slope @ qd, atol=bound * stride**2
+        qd @ lagrange.velocity_coupling(model, q, qd),
+        0.5 * qd @ slope @ qd,
+        atol=bound * stride**2,
     )
 
 
@@ -133,10 +166,17 @@ def test_pseudo_inertia_of_points() -> None:
     rng = np.random.default_rng(3)
     masses, points = rng.uniform(0.1, 1.0, 6), rng.uniform(-0.5, 0.5, (6, 3))
     mass, com = float(masses.sum()), masses @ points / masses.sum()
-    inertia = sum(m * ((r @ r) * np.eye(3) - np.outer(r, r)) for m, r in zip(masses, points - com, strict=True))
-    link = Link("joint", -1, False, np.eye(3), np.zeros(3), mass, com, np.asarray(inertia))
+    inertia = sum(
+        m * ((r @ r) * np.eye(3) - np.outer(r, r))
+        for m, r in zip(masses, points - com, strict=True)
+    )
+    link = Link(
+        "joint", -1, False, np.eye(3), np.zeros(3), mass, com, np.asarray(inertia)
+    )
     r = np.column_stack([points, np.ones(6)])
-    np.testing.assert_allclose(lagrange.pseudo_inertia(link), r.T * masses @ r, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(
+        lagrange.pseudo_inertia(link), r.T * masses @ r, rtol=1e-12, atol=1e-14
+    )
 
 
 def test_planar_arm() -> None:
@@ -146,7 +186,10 @@ def test_planar_arm() -> None:
     for q in arms.states(1, 2, 5)[0]:
         h = lagrange.dynamic_coefficients(model, q)[1]
         centrifugal = p.m2 * p.a1 * p.a2 * np.sin(q[1]) / 2
-        expected = np.array([[[0.0, -1.0], [-1.0, -1.0]], [[1.0, 0.0], [0.0, 0.0]]]) * centrifugal
+        expected = (
+            np.array([[[0.0, -1.0], [-1.0, -1.0]], [[1.0, 0.0], [0.0, 0.0]]])
+            * centrifugal
+        )
         np.testing.assert_allclose(h, expected, atol=1e-13)
 
 
@@ -162,12 +205,19 @@ def test_rotation_and_translation_apart(arm: arms.Arm) -> None:
     for link, R, v, w in zip(tree.links, rotations, J_v @ qd, J_w @ qd, strict=True):
         turning += 0.5 * (R.T @ w) @ link.inertia @ (R.T @ w)
         translating += 0.5 * link.mass * v @ v
-    np.testing.assert_allclose(0.5 * qd @ terms.D_rot @ qd, turning, rtol=1e-10, atol=1e-14)
-    np.testing.assert_allclose(0.5 * qd @ terms.D_tran @ qd, translating, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(
+        0.5 * qd @ terms.D_rot @ qd, turning, rtol=1e-10, atol=1e-14
+    )
+    np.testing.assert_allclose(
+        0.5 * qd @ terms.D_tran @ qd, translating, rtol=1e-10, atol=1e-14
+    )
     stride = float(np.abs(qd).sum()) + 1.0
     bound = 1e-8 * stride**3 * (np.abs(terms.D_rot).max() + np.abs(terms.D_tran).max())
     for part, h in (("D_rot", terms.h_rot), ("D_tran", terms.h_tran)):
         slope = drives.slope(
-            lambda t, part=part: getattr(generalized_dalembert.dalembert_terms(tree, q + t * qd, qd), part), stride
+            lambda t, part=part: getattr(
+                generalized_dalembert.dalembert_terms(tree, q + t * qd, qd), part
+            ),
+            stride,
         )
         np.testing.assert_allclose(qd @ h, 0.5 * qd @ slope @ qd, rtol=0, atol=bound)

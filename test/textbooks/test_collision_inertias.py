@@ -32,19 +32,27 @@ def robot(forearm: str, base: str = "", extra: str = "") -> str:
 def parameters(text: str) -> dict[str, float]:
     """Return the forearm's ten parameters by name."""
     model = RobotModel.from_urdf(text, strict=True)
-    return dict(zip(model.parameter_names, model.inertial_parameters.tolist(), strict=True))
+    return dict(
+        zip(model.parameter_names, model.inertial_parameters.tolist(), strict=True)
+    )
 
 
 def tensor(actual: dict[str, float]) -> np.ndarray:
-    xx, xy, xz, yy, yz, zz = (actual[f"forearm.{name}"] for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    xx, xy, xz, yy, yz, zz = (
+        actual[f"forearm.{name}"] for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+    )
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def test_box_in_its_own_place() -> None:
     """Tsai (9.12) and (9.9): 0.2 x 0.4 x 0.6 m at 1000 kg/m^3, its centre 0.3 m along z."""
-    actual = parameters(with_collision_inertials(robot(collision(BOX, '<origin xyz="0 0 0.3"/>')), 1000))
+    actual = parameters(
+        with_collision_inertials(robot(collision(BOX, '<origin xyz="0 0 0.3"/>')), 1000)
+    )
     assert actual["forearm.mass"] == pytest.approx(48.0, rel=1e-14)
-    assert_close([actual[f"forearm.mc{axis}"] for axis in "xyz"], [0.0, 0.0, 48.0 * 0.3], 1e-14)
+    assert_close(
+        [actual[f"forearm.mc{axis}"] for axis in "xyz"], [0.0, 0.0, 48.0 * 0.3], 1e-14
+    )
     m = 48.0
     about_com = m / 12 * np.array([0.4**2 + 0.6**2, 0.6**2 + 0.2**2, 0.2**2 + 0.4**2])
     assert_close(tensor(actual), np.diag(about_com + [m * 0.09, m * 0.09, 0.0]), 1e-14)
@@ -53,12 +61,17 @@ def test_box_in_its_own_place() -> None:
 def test_cylinder_and_sphere() -> None:
     """A cylinder is along the z axis of its <origin>, here rotated to y; Tsai (9.8)."""
     density, r, h = 2700.0, 0.1, 0.5
-    turned = collision(f'<cylinder radius="{r}" length="{h}"/>', '<origin rpy="1.5707963267948966 0 0"/>')
+    turned = collision(
+        f'<cylinder radius="{r}" length="{h}"/>',
+        '<origin rpy="1.5707963267948966 0 0"/>',
+    )
     actual = parameters(with_collision_inertials(robot(turned), density))
     m = density * math.pi * r**2 * h
     across = m * (3 * r**2 + h**2) / 12
     assert_close(tensor(actual), np.diag([across, m * r**2 / 2, across]), 1e-14)
-    actual = parameters(with_collision_inertials(robot(collision(f'<sphere radius="{r}"/>')), density))
+    actual = parameters(
+        with_collision_inertials(robot(collision(f'<sphere radius="{r}"/>')), density)
+    )
     m = density * 4 / 3 * math.pi * r**3
     assert actual["forearm.mass"] == pytest.approx(m, rel=1e-14)
     assert_close(tensor(actual), np.eye(3) * 0.4 * m * r**2, 1e-14)
@@ -72,12 +85,19 @@ def test_shapes_add_up() -> None:
     along_y = np.array([cy * sp * sr - sy * cr, sy * sp * sr + cy * cr, cp * sr])
 
     def origin(at: np.ndarray) -> str:
-        return f'<origin xyz="{" ".join(map(str, at))}" rpy="{" ".join(map(str, rpy))}"/>'
+        return (
+            f'<origin xyz="{" ".join(map(str, at))}" rpy="{" ".join(map(str, rpy))}"/>'
+        )
 
     whole = robot(collision(BOX, origin(centre)))
     half = '<box size="0.2 0.2 0.6"/>'
-    halves = robot(collision(half, origin(centre + 0.1 * along_y)) + collision(half, origin(centre - 0.1 * along_y)))
-    first, second = (parameters(with_collision_inertials(text, 800.0)) for text in (whole, halves))
+    halves = robot(
+        collision(half, origin(centre + 0.1 * along_y))
+        + collision(half, origin(centre - 0.1 * along_y))
+    )
+    first, second = (
+        parameters(with_collision_inertials(text, 800.0)) for text in (whole, halves)
+    )
     assert abs(first["forearm.ixy"]) > 0.1
     assert_close(list(second.values()), list(first.values()), 1e-13)
 
@@ -94,14 +114,18 @@ def test_other_elements_are_unchanged() -> None:
     mesh = collision('<mesh filename="package://a/b.stl"/>')
     text = robot(inertial + mesh, mesh, tool + stand + rest)
     result = with_collision_inertials(text, 1000.0)
-    assert ElementTree.canonicalize(result, with_comments=True) == ElementTree.canonicalize(text, with_comments=True)
+    assert ElementTree.canonicalize(
+        result, with_comments=True
+    ) == ElementTree.canonicalize(text, with_comments=True)
 
 
 def test_carried_links_behind_fixed_joints_count() -> None:
     """A hand fixed to the forearm moves with it; bytes can have an encoding declaration."""
     hand = f'<link name="hand">{collision(BOX)}</link>'
     weld = '<joint name="w" type="fixed"><parent link="forearm"/><child link="hand"/><origin xyz="0 0 1"/></joint>'
-    text = '<?xml version="1.0" encoding="utf-8"?>' + robot(collision(BOX), extra=hand + weld)
+    text = '<?xml version="1.0" encoding="utf-8"?>' + robot(
+        collision(BOX), extra=hand + weld
+    )
     actual = parameters(with_collision_inertials(text.encode(), 1000.0))
     assert actual["forearm.mass"] == pytest.approx(96.0, rel=1e-14)
     assert actual["forearm.mcz"] == pytest.approx(48.0, rel=1e-14)
@@ -113,7 +137,9 @@ def test_meshes_are_named() -> None:
     hand = f'<link name="hand">{collision("")}</link>'
     joint = f'<joint name="w" type="revolute"><parent link="forearm"/><child link="hand"/>{LIMIT}</joint>'
     with pytest.raises(RobotModelError, match=r'"forearm" \(mesh\), "hand" \(none\)'):
-        with_collision_inertials(robot(collision(BOX) + mesh, extra=hand + joint), 1000.0)
+        with_collision_inertials(
+            robot(collision(BOX) + mesh, extra=hand + joint), 1000.0
+        )
 
 
 @pytest.mark.parametrize("density", [0, math.inf, True, "1000"])
@@ -130,11 +156,17 @@ def test_density_is_a_number(density: object) -> None:
         ("<sdf/>", "<sdf>"),
         (robot(collision('<box size="0.2 0.4"/>')), 'size="0.2 0.4"'),
         (robot(collision('<box size="1 2 nan"/>')), "'nan'"),
-        (robot(collision('<box size="0.2 0 0.4"/>')), 'link "forearm" <collision> 1 <box>'),
+        (
+            robot(collision('<box size="0.2 0 0.4"/>')),
+            'link "forearm" <collision> 1 <box>',
+        ),
         (robot(collision('<sphere radius="1e200"/>')), "inf kg"),
         (robot(collision('<cylinder radius="1"/>')), "'length'"),
         (robot(collision('<sphere radius="${r}"/>')), "xacro"),
-        (robot(collision(BOX) + collision(BOX, '<origin xyz="0 0"/>')), "<collision> 2 <origin>: xyz="),
+        (
+            robot(collision(BOX) + collision(BOX, '<origin xyz="0 0"/>')),
+            "<collision> 2 <origin>: xyz=",
+        ),
     ],
 )
 def test_malformed(text: str, culprit: str) -> None:

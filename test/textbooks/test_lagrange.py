@@ -27,15 +27,27 @@ def test_lagrangian_of_any_robot(robot: robots_with_drives.Robot) -> None:
     assume(len(model.moving_joints) <= 8)
     q, qd, _ = robots_with_drives.state(robot, model.n)
     kinetic, potential = model.kinetic_energy(q, qd), model.potential_energy(q)
-    assert_close(lagrangian_by_traces(model, q, qd), kinetic - potential, 1e-10, abs(kinetic) + abs(potential) + 1.0)
+    assert_close(
+        lagrangian_by_traces(model, q, qd),
+        kinetic - potential,
+        1e-10,
+        abs(kinetic) + abs(potential) + 1.0,
+    )
 
 
 def test_energies_of_craigs_links() -> None:
     """Craig (6.69), (6.73): two point masses; those of any tree add up to the energies of the kernels."""
-    p, q, qd = craig_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0), np.array([0.4, 0.9]), np.array([1.0, -2.0])
+    p, q, qd = (
+        craig_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0),
+        np.array([0.4, 0.9]),
+        np.array([1.0, -2.0]),
+    )
     first = craig_planar_2r.Parameters(0.5, 0.4, 4.0, 0.0)
     k, u = link_energies(load(arms.craig_planar_2r(p), np.array(IN_PLANE) * p.g), q, qd)
-    for values, energy in ((k, craig_planar_2r.kinetic_energy), (u, craig_planar_2r.potential_energy)):
+    for values, energy in (
+        (k, craig_planar_2r.kinetic_energy),
+        (u, craig_planar_2r.potential_energy),
+    ):
         state = (q, qd) if energy is craig_planar_2r.kinetic_energy else (q,)
         both, one = energy(p, *state).real, energy(first, *state).real
         assert_close(values, [one, both - one], 1e-14)
@@ -47,7 +59,11 @@ def test_energies_and_momentum_of_trees(arm: arms.Arm) -> None:
     model = RobotModel.from_urdf(arm.urdf)
     q, qd = (x[0] for x in arms.states(arm.seed, model.n, 1)[:2])
     k, u = link_energies(model, q, qd)
-    assert_close([k.sum(), u.sum()], [model.kinetic_energy(q, qd), model.potential_energy(q)], 1e-10)
+    assert_close(
+        [k.sum(), u.sum()],
+        [model.kinetic_energy(q, qd), model.potential_energy(q)],
+        1e-10,
+    )
     peer, point = Peer(arm.urdf, model.joint_names), np.array([0.3, -0.2, 0.5])
     h = pin.computeCentroidalMomentum(peer.model, peer.data, peer.q(q), peer.v(qd))
     about = h.angular + np.cross(peer.data.com[0] - point, h.linear)
@@ -56,16 +72,35 @@ def test_energies_and_momentum_of_trees(arm: arms.Arm) -> None:
 
 def test_momentum_of_the_pointer() -> None:
     """Tsai exercise 5."""
-    p, q, qd = tsai_pointer.Parameters(0.8, 1.2), np.array([0.4, 0.7]), np.array([1.3, -0.6])
+    p, q, qd = (
+        tsai_pointer.Parameters(0.8, 1.2),
+        np.array([0.4, 0.7]),
+        np.array([1.3, -0.6]),
+    )
     expected = tsai_exercises.pointer_angular_momentum(p.m, p.length, q, qd)
     assert_close(arm_angular_momentum(load(pointer(p), DOWN), q, qd), expected, 1e-14)
 
 
 def test_spin_of_rotors() -> None:
     """(M qd)_1 is the momentum about the axis of joint 1, also with a rotor on link 1 that drives joint 2."""
-    arm = chain((turning(), arms.Link("", 1.0, (0.2, 0, 0))), (turning((0.5, 0, 0)), arms.Link("", 2.0, (0.3, 0, 0))))
-    drive = {"joints": {"joint2": {"rotor_inertia": 0.01, "gear_ratio": 50.0, "rotor_carrier": "parent"}}}
-    model, q, qd = robots_with_drives.load(arm, drive), np.array([0.3, 1.1]), np.array([0.7, -2.0])
+    arm = chain(
+        (turning(), arms.Link("", 1.0, (0.2, 0, 0))),
+        (turning((0.5, 0, 0)), arms.Link("", 2.0, (0.3, 0, 0))),
+    )
+    drive = {
+        "joints": {
+            "joint2": {
+                "rotor_inertia": 0.01,
+                "gear_ratio": 50.0,
+                "rotor_carrier": "parent",
+            }
+        }
+    }
+    model, q, qd = (
+        robots_with_drives.load(arm, drive),
+        np.array([0.3, 1.1]),
+        np.array([0.7, -2.0]),
+    )
     total = arm_angular_momentum(model, q, qd)[2]
     assert total == pytest.approx((model.mass_matrix(q) @ qd)[0], rel=1e-13)
     assert abs(total - arm_angular_momentum(load(arm, DOWN), q, qd)[2]) > 0.5
@@ -77,16 +112,24 @@ def reasons_of(model: RobotModel, q: ArrayLike) -> dict[str, str]:
     m, g = model.mass_matrix(q), model.gravity_torque(q)
     for i in range(model.n):
         assert np.isclose(named[f"c{i + 1}"][0], g[i], atol=1e-12)
-        assert np.allclose([named[f"D{i + 1}{k + 1}"][0] for k in range(i, model.n)], m[i, i:], atol=1e-12)
+        assert np.allclose(
+            [named[f"D{i + 1}{k + 1}"][0] for k in range(i, model.n)],
+            m[i, i:],
+            atol=1e-12,
+        )
     return {name: reason for name, (_, reason) in named.items() if reason}
 
 
 def test_two_links() -> None:
     """Only h_112, h_122 and h_211 exist (Craig 6.61); they are zero where the arm is stretched, as sin q2 is."""
-    model = load(arms.craig_planar_2r(craig_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0)), IN_PLANE)
+    model = load(
+        arms.craig_planar_2r(craig_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0)), IN_PLANE
+    )
     always = {"h111", "h212", "h222"}
     bent, stretched = (reasons_of(model, [0.3, q2]) for q2 in (0.9, 0.0))
-    assert set(bent) == always and all("nonexistent" in reason for reason in bent.values())
+    assert set(bent) == always and all(
+        "nonexistent" in reason for reason in bent.values()
+    )
     assert set(stretched) == always | {"h112", "h122", "h211"}
     assert stretched["h112"] == stretched["h211"] == "only at this position"
 
@@ -95,13 +138,22 @@ def test_design_and_gravity() -> None:
     """Craig's RP arm, (6.89): M12 is zero by design. Across gravity, a joint carries no weight."""
     p = craig_rp.Parameters(1.0, 2.0, 3.0, 0.5, 0.25)
     reasons = reasons_of(load(arms.craig_rp(p), DOWN), [0.3, 0.5])
-    assert "design" in reasons["D12"] and "design" in reasons["h122"] and "nonexistent" in reasons["h222"]
+    assert (
+        "design" in reasons["D12"]
+        and "design" in reasons["h122"]
+        and "nonexistent" in reasons["h222"]
+    )
     assert "gravity" in reasons["c1"] and "gravity" in reasons["c2"]
     assert not {"D11", "D22", "h112", "h211"} & set(reasons)
 
 
 def test_branches() -> None:
     """Two carriages on the base have no link in common."""
-    branch = chain((sliding((1, 0, 0)), arms.Link("", 1.0)), (sliding((1, 0, 0)), arms.Link("", 2.0)))
-    reasons = reasons_of(load(branch.with_joint("joint2", parent="base"), DOWN), np.zeros(2))
+    branch = chain(
+        (sliding((1, 0, 0)), arms.Link("", 1.0)),
+        (sliding((1, 0, 0)), arms.Link("", 2.0)),
+    )
+    reasons = reasons_of(
+        load(branch.with_joint("joint2", parent="base"), DOWN), np.zeros(2)
+    )
     assert "no link" in reasons["D12"]

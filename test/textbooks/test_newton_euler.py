@@ -25,14 +25,19 @@ from support.worked_arms import load
 
 def _turned(axis_rates: Array, t: float) -> Array:
     """Return the rotation of a frame that rotates at constant rates about z, then x, then y."""
-    turns = [Rotation.from_rotvec(rate * t * np.eye(3)[k]) for k, rate in zip((2, 0, 1), axis_rates, strict=True)]
+    turns = [
+        Rotation.from_rotvec(rate * t * np.eye(3)[k])
+        for k, rate in zip((2, 0, 1), axis_rates, strict=True)
+    ]
     return np.asarray((turns[0] * turns[1] * turns[2]).as_matrix())
 
 
 def _rate(of: Callable[[float], Array], t: float) -> Array:
     """Return the derivative by central differences of fourth order."""
     h = 1e-4
-    return (8.0 * (of(t + h) - of(t - h)) - (of(t + 2 * h) - of(t - 2 * h))) / (12.0 * h)
+    return (8.0 * (of(t + h) - of(t - h)) - (of(t + 2 * h) - of(t - 2 * h))) / (
+        12.0 * h
+    )
 
 
 def _spin(rotation: Callable[[float], Array], t: float) -> Array:
@@ -45,7 +50,11 @@ def _spin(rotation: Callable[[float], Array], t: float) -> Array:
 def test_a_point_of_a_moving_frame(seed: int) -> None:
     """Craig (6.10): a point that moves along a curve in a tumbling frame, whose origin moves along another."""
     rng = np.random.default_rng(seed)
-    rates, a, b = rng.uniform(-2.0, 2.0, 3), rng.uniform(-1.0, 1.0, (3, 3)), rng.uniform(-1.0, 1.0, (3, 3))
+    rates, a, b = (
+        rng.uniform(-2.0, 2.0, 3),
+        rng.uniform(-1.0, 1.0, (3, 3)),
+        rng.uniform(-1.0, 1.0, (3, 3)),
+    )
 
     def rotation(t: float) -> Array:
         return _turned(rates, t)
@@ -57,14 +66,20 @@ def test_a_point_of_a_moving_frame(seed: int) -> None:
         return curve(a, t) + rotation(t) @ curve(b, t)
 
     t, spin = 0.3, partial(_spin, rotation)
-    r, relative, gaining = (rotation(t) @ x for x in (curve(b, t), b[1] + 2.0 * b[2] * t, 2.0 * b[2]))
+    r, relative, gaining = (
+        rotation(t) @ x for x in (curve(b, t), b[1] + 2.0 * b[2] * t, 2.0 * b[2])
+    )
     w, dw = spin(t), _rate(spin, t)
     np.testing.assert_allclose(
-        newton_euler.point_velocity(a[1] + 2.0 * a[2] * t, w, r, relative), _rate(place, t), atol=1e-9
+        newton_euler.point_velocity(a[1] + 2.0 * a[2] * t, w, r, relative),
+        _rate(place, t),
+        atol=1e-9,
     )
     second = _rate(lambda at: _rate(place, at), t)
     np.testing.assert_allclose(
-        newton_euler.point_acceleration(2.0 * a[2], w, dw, r, relative, gaining), second, atol=1e-5
+        newton_euler.point_acceleration(2.0 * a[2], w, dw, r, relative, gaining),
+        second,
+        atol=1e-5,
     )
 
 
@@ -74,16 +89,25 @@ def test_a_body_that_turns_in_a_turning_frame(seed: int) -> None:
     outer, inner = np.random.default_rng(seed).uniform(-2.0, 2.0, (2, 3))
 
     t, frame = 0.4, _turned(outer, 0.4)
-    first, second = (partial(_spin, partial(_turned, rates)) for rates in (outer, inner))
+    first, second = (
+        partial(_spin, partial(_turned, rates)) for rates in (outer, inner)
+    )
     both = partial(_spin, lambda at: _turned(outer, at) @ _turned(inner, at))
     np.testing.assert_allclose(first(t) + frame @ second(t), both(t), atol=1e-8)
-    result = newton_euler.angular_acceleration(first(t), _rate(first, t), frame @ second(t), frame @ _rate(second, t))
+    result = newton_euler.angular_acceleration(
+        first(t), _rate(first, t), frame @ second(t), frame @ _rate(second, t)
+    )
     np.testing.assert_allclose(result, _rate(both, t), atol=1e-5)
 
 
 def test_moment_on_a_tumbling_body() -> None:
     """Tsai (9.36), (9.43)-(9.47): the rate of the angular momentum; (9.48), exercise 6, in principal axes."""
-    rates, inertia, zero, t = np.array([1.3, -0.7, 2.1]), np.diag([0.3, 0.5, 0.7]), np.zeros(3), 0.3
+    rates, inertia, zero, t = (
+        np.array([1.3, -0.7, 2.1]),
+        np.diag([0.3, 0.5, 0.7]),
+        np.zeros(3),
+        0.3,
+    )
     rotation = partial(_turned, rates)
     spin = partial(_spin, rotation)
 
@@ -92,17 +116,33 @@ def test_moment_on_a_tumbling_body() -> None:
         return newton_euler.angular_momentum(1.0, in_base, np.ones(3), zero, spin(t))
 
     w, dw = rotation(t).T @ spin(t), rotation(t).T @ _rate(spin, t)
-    np.testing.assert_allclose(rotation(t) @ newton_euler.euler_moment(inertia, w, dw), _rate(momentum, t), atol=1e-5)
+    np.testing.assert_allclose(
+        rotation(t) @ newton_euler.euler_moment(inertia, w, dw),
+        _rate(momentum, t),
+        atol=1e-5,
+    )
     (x, y, z), (i, j, k) = w, np.diag(inertia)
     expected = [-y * z * (j - k), -z * x * (k - i), -x * y * (i - j)]
-    np.testing.assert_allclose(newton_euler.euler_moment(inertia, w, zero), expected, rtol=1e-14)
+    np.testing.assert_allclose(
+        newton_euler.euler_moment(inertia, w, zero), expected, rtol=1e-14
+    )
 
 
-def _bodies(model: RobotModel, q: Array, qd: Array) -> list[tuple[float, Array, Array, Array, Array]]:
+def _bodies(
+    model: RobotModel, q: Array, qd: Array
+) -> list[tuple[float, Array, Array, Array, Array]]:
     """Return mass, inertia, centre, its velocity and the angular velocity of each body, in the base frame."""
     tree = LinkTree.of(model)
-    parts = zip(tree.links, *tree.base_placements(q), *(j @ qd for j in link_jacobians(tree, q)), strict=True)
-    return [(link.mass, r @ link.inertia @ r.T, p + r @ link.com, v, w) for link, r, p, v, w in parts]
+    parts = zip(
+        tree.links,
+        *tree.base_placements(q),
+        *(j @ qd for j in link_jacobians(tree, q)),
+        strict=True,
+    )
+    return [
+        (link.mass, r @ link.inertia @ r.T, p + r @ link.com, v, w)
+        for link, r, p, v, w in parts
+    ]
 
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
@@ -111,13 +151,18 @@ def test_a_robot_is_its_bodies(robot: str) -> None:
     """The sum of Tsai (9.34) is the kinetic energy; that of (9.18), (9.22) changes by the base reaction, (9.36)."""
     model = RobotModel.from_urdf_file(robot_urdf(robot), gravity=[0.0, 0.0, 0.0])
     q, qd, qdd = (rows[0] for rows in arms.states(3, model.n, 1))
-    energy = sum(newton_euler.kinetic_energy(m, i, v, w) for m, i, _, v, w in _bodies(model, q, qd))
+    energy = sum(
+        newton_euler.kinetic_energy(m, i, v, w)
+        for m, i, _, v, w in _bodies(model, q, qd)
+    )
     assert energy == pytest.approx(float(model.kinetic_energy(q, qd)), rel=1e-12)
 
     def momenta(t: float) -> Array:
         bodies = _bodies(model, q + qd * t + 0.5 * qdd * t * t, qd + qdd * t)
         linear = sum(newton_euler.linear_momentum(m, v) for m, _, _, v, _ in bodies)
-        angular = sum(newton_euler.angular_momentum(m, i, c, v, w) for m, i, c, v, w in bodies)
+        angular = sum(
+            newton_euler.angular_momentum(m, i, c, v, w) for m, i, c, v, w in bodies
+        )
         return np.concatenate([linear, angular])
 
     f, n = newton_euler.joint_reactions(model, q, qd, qdd)
@@ -150,8 +195,12 @@ def test_trace_of_craigs_example() -> None:
     p = craig_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0)
     model = load(arms.craig_planar_2r(p), (0.0, -9.81, 0.0))
     trace = newton_euler.newton_euler_trace(model, *STATE)
-    np.testing.assert_allclose(trace.dv, [[3.820194, 9.035608, 0.0], [9.337533, 3.171229, 0.0]], atol=5e-7)
-    np.testing.assert_allclose(trace.dv_c, [[3.320194, 9.285608, 0.0], [8.937533, 3.971229, 0.0]], atol=5e-7)
+    np.testing.assert_allclose(
+        trace.dv, [[3.820194, 9.035608, 0.0], [9.337533, 3.171229, 0.0]], atol=5e-7
+    )
+    np.testing.assert_allclose(
+        trace.dv_c, [[3.320194, 9.285608, 0.0], [8.937533, 3.971229, 0.0]], atol=5e-7
+    )
     np.testing.assert_allclose(trace.F[0], [13.280776, 37.142434, 0.0], atol=5e-7)
     force = np.array([1.0, -2.0, 0.5, 0.3, -0.1, 0.7])
     tree, loads = with_end_effector(model, "tool"), np.vstack([np.zeros((2, 6)), force])
@@ -163,4 +212,8 @@ def test_trace_of_craigs_example() -> None:
 
 def test_force_of_a_mass() -> None:
     """Tsai (9.37)-(9.38)."""
-    assert_close(newton_euler.newton_force(2.0, np.array([0.5, -1.0, 3.0])), np.array([1.0, -2.0, 6.0]), 1e-15)
+    assert_close(
+        newton_euler.newton_force(2.0, np.array([0.5, -1.0, 3.0])),
+        np.array([1.0, -2.0, 6.0]),
+        1e-15,
+    )

@@ -48,7 +48,9 @@ def test_a_rigid_body_seen_from_two_frames() -> None:
     # The point at the origin of B moves with v + w x p.
     expected = np.concatenate([r.T @ (v[:3] + np.cross(v[3:], p)), r.T @ v[3:]])
     assert_close(velocity_transform(inverse_pose(pose)) @ v, expected, 1e-14)
-    assert (velocity_transform(pose) @ v) @ (force_transform(pose) @ f) == pytest.approx(v @ f, rel=1e-13)
+    assert (velocity_transform(pose) @ v) @ (
+        force_transform(pose) @ f
+    ) == pytest.approx(v @ f, rel=1e-13)
     assert_close(force_transform(pose), velocity_transform(inverse_pose(pose)).T, 1e-15)
 
 
@@ -71,9 +73,14 @@ def test_craig_exercise_5_11() -> None:
     pose = craig_jacobians.EXERCISE_5_11_POSE
     with pytest.raises(RobotDynamicsError, match=r"differs from 1 by 4\.4e-05"):
         inverse_pose(pose)
-    result = velocity_transform(inverse_pose(pose, 2e-3)) @ craig_jacobians.EXERCISE_5_11_VELOCITY
+    result = (
+        velocity_transform(inverse_pose(pose, 2e-3))
+        @ craig_jacobians.EXERCISE_5_11_VELOCITY
+    )
     assert_close(result, craig_jacobians.EXERCISE_5_11_ANSWER, 1e-5)
-    assert_close(force_transform(pose, 2e-3).T @ velocity_transform(pose, 2e-3), np.eye(6), 1e-14)
+    assert_close(
+        force_transform(pose, 2e-3).T @ velocity_transform(pose, 2e-3), np.eye(6), 1e-14
+    )
 
 
 SETS = [a + b + c for a in "xyz" for b in "xyz" for c in "xyz" if b not in (a, c)]
@@ -83,7 +90,10 @@ SETS = [a + b + c for a in "xyz" for b in "xyz" for c in "xyz" if b not in (a, c
 def test_rates_of_all_24_sets_of_angles(axes: str) -> None:
     """Craig (5.37), (5.41), (5.42): against SciPy's rotations and their slopes."""
     angles, rates = np.array([0.4, -1.1, 0.7]), np.array([0.3, 1.2, -0.8])
-    rotations = [Rotation.from_euler(axes, angles + h * rates).as_matrix() for h in (-1e-4, 0.0, 1e-4)]
+    rotations = [
+        Rotation.from_euler(axes, angles + h * rates).as_matrix()
+        for h in (-1e-4, 0.0, 1e-4)
+    ]
     w = angular_velocity(rotations[1], (rotations[2] - rotations[0]) / 2e-4)
     assert_close(angle_rate_matrix(axes, angles) @ rates, w, 1e-7)
 
@@ -93,7 +103,11 @@ def test_euler_angle_rates_in_print() -> None:
     expected = craig_jacobians.zyz_rates_to_angular_velocity(0.4, -1.1)
     assert_close(angle_rate_matrix("ZYZ", [0.4, -1.1, 0.7]), expected, 1e-15)
     about_z = Rotation.from_euler("z", 0.6).as_matrix()
-    assert_close(angular_velocity(about_z, 1.5 * cross_matrix([0, 0, 1]) @ about_z), [0.0, 0.0, 1.5], 1e-15)
+    assert_close(
+        angular_velocity(about_z, 1.5 * cross_matrix([0, 0, 1]) @ about_z),
+        [0.0, 0.0, 1.5],
+        1e-15,
+    )
     for axes in ("ZZY", "Zyz", "zy", "abc"):
         with pytest.raises(RobotDynamicsError, match=axes):
             angle_rate_matrix(axes, [0.1, 0.2, 0.3])
@@ -113,7 +127,14 @@ _TRANSPOSED[3, 0], _UNKNOWN[0, 3] = 0.5, np.nan
 
 @pytest.mark.parametrize(
     "pose",
-    [np.eye(3), 2.0 * np.eye(4), np.diag([1.0, 1.0, -1.0, 1.0]), np.full((4, 4), np.nan), _TRANSPOSED, _UNKNOWN],
+    [
+        np.eye(3),
+        2.0 * np.eye(4),
+        np.diag([1.0, 1.0, -1.0, 1.0]),
+        np.full((4, 4), np.nan),
+        _TRANSPOSED,
+        _UNKNOWN,
+    ],
 )
 def test_invalid_poses_are_refused(pose: Array) -> None:
     for function in (velocity_transform, force_transform, inverse_pose):
@@ -127,8 +148,14 @@ def test_any_link_of_any_robot(robot: Robot, k: int) -> None:
     link = model.link_names[k % len(model.link_names)]
     q, qd, _ = state(robot, model.n)
     expected, turn = model.jacobian(q, link), model.link_pose(q, link)[:3, :3]
-    assert_close(rotated_jacobian(turn, velocity_jacobian(model, q, link)), expected, 1e-10)
-    assert_close(rotated_jacobian(turn, frame_velocity(model, q, qd, link)[:, None])[:, 0], expected @ qd, 1e-10)
+    assert_close(
+        rotated_jacobian(turn, velocity_jacobian(model, q, link)), expected, 1e-10
+    )
+    assert_close(
+        rotated_jacobian(turn, frame_velocity(model, q, qd, link)[:, None])[:, 0],
+        expected @ qd,
+        1e-10,
+    )
 
 
 @given(robot=robots())
@@ -138,11 +165,15 @@ def test_forces_on_any_robot(robot: Robot) -> None:
     link = model.link_names[-1]
     q, rest = arms.states(robot.seed, model.n, 1)[0][0], np.zeros(model.n)
     force = np.random.default_rng(robot.seed).normal(size=6)
-    pushed = model.inverse_dynamics(q, rest, rest, external_wrenches={link: -force}) - model.gravity_torque(q)
+    pushed = model.inverse_dynamics(
+        q, rest, rest, external_wrenches={link: -force}
+    ) - model.gravity_torque(q)
     scale = float(np.abs(model.gravity_torque(q)).max())
     assert_close(joint_torques(model, q, force, link), pushed, 1e-10, scale)
     # Three ways to one Jacobian: Craig, exercise 5.3.
-    assert_close(force_jacobian(model, q, link), velocity_jacobian(model, q, link), 1e-10)
+    assert_close(
+        force_jacobian(model, q, link), velocity_jacobian(model, q, link), 1e-10
+    )
 
 
 def test_all_of_the_force_reaches_the_base() -> None:
@@ -160,7 +191,11 @@ def test_all_of_the_force_reaches_the_base() -> None:
         assert_close(at_link, in_root, 1e-13)
         assert_close(rotations[i] @ n[i] + np.cross(origins[i], at_link), moment, 1e-13)
     f, n = link_forces(model, q, force, "forearm_link")
-    assert np.all(f[3:] == 0.0) and np.all(n[3:] == 0.0) and np.all(np.abs(f[:3]).max(axis=1) > 1.0)
+    assert (
+        np.all(f[3:] == 0.0)
+        and np.all(n[3:] == 0.0)
+        and np.all(np.abs(f[:3]).max(axis=1) > 1.0)
+    )
     assert np.all(link_forces(model, q, force, model.link_names[0])[0] == 0.0)
 
 

@@ -10,7 +10,10 @@ from scipy.integrate import simpson, solve_ivp
 from oracles import craig_planar_2r, lavalle_two_link
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.textbooks import variational
-from robot_dynamics_ros.textbooks.constraints import constrained_forward_dynamics, loops_of
+from robot_dynamics_ros.textbooks.constraints import (
+    constrained_forward_dynamics,
+    loops_of,
+)
 from support import arms, robots_with_drives
 from support.comparing import assert_close
 from support.mechanisms import assembled, four_bar
@@ -32,24 +35,42 @@ def cubic(x: Array, xd: Array, t: float) -> float:
 
 def test_shortest_path() -> None:
     """LaValle example 13.9: the arc lengths of a line and of a parabola; only the line is an extremal."""
-    assert variational.action(length, lambda t: ([t], [1.0]), 0.0, 1.0) == pytest.approx(np.sqrt(2.0), abs=1e-14)
+    assert variational.action(
+        length, lambda t: ([t], [1.0]), 0.0, 1.0
+    ) == pytest.approx(np.sqrt(2.0), abs=1e-14)
     parabola = variational.action(length, lambda t: ([t * t], [2.0 * t]), 0.0, 1.0)
-    assert parabola == pytest.approx(np.sqrt(5.0) / 2.0 + np.arcsinh(2.0) / 4.0, abs=1e-14)
+    assert parabola == pytest.approx(
+        np.sqrt(5.0) / 2.0 + np.arcsinh(2.0) / 4.0, abs=1e-14
+    )
     assert parabola == pytest.approx(1.478943, abs=5e-7)
     assert_close(variational.euler_lagrange(length, [0.3], [1.0], [0.0]), [0.0], 1e-9)
-    assert_close(variational.euler_lagrange(length, [0.09], [0.6], [2.0]), [2.0 / 1.36**1.5], 1e-9)
+    assert_close(
+        variational.euler_lagrange(length, [0.09], [0.6], [2.0]),
+        [2.0 / 1.36**1.5],
+        1e-9,
+    )
 
 
 def test_simple_variational_problem() -> None:
     """LaValle example 13.10, (13.119)-(13.123), and its first integral."""
 
     def rates(t: float, z: Array) -> Array:
-        return np.append(z[1], variational.extremal_acceleration(cubic, z[:1], z[1:], t))
+        return np.append(
+            z[1], variational.extremal_acceleration(cubic, z[:1], z[1:], t)
+        )
 
     x, xd = solve_ivp(rates, (0.0, 0.5), [1.0, 0.0], rtol=1e-10, atol=1e-12).y[:, -1]
     assert_close([x, xd, xd**2 - x**3], [1.199993, 0.853210, -1.0], 1e-6)
-    assert_close(variational.euler_lagrange(cubic, [0.7], [-0.4], [1.1]), [2 * 1.1 - 3 * 0.7**2], 1e-9)
-    assert_close(variational.extremal_acceleration(cubic, [0.7], [-0.4], u=[0.5]), [(0.5 + 3 * 0.7**2) / 2], 1e-9)
+    assert_close(
+        variational.euler_lagrange(cubic, [0.7], [-0.4], [1.1]),
+        [2 * 1.1 - 3 * 0.7**2],
+        1e-9,
+    )
+    assert_close(
+        variational.extremal_acceleration(cubic, [0.7], [-0.4], u=[0.5]),
+        [(0.5 + 3 * 0.7**2) / 2],
+        1e-9,
+    )
 
 
 def test_an_extremal_may_be_a_saddle() -> None:
@@ -58,16 +79,24 @@ def test_an_extremal_may_be_a_saddle() -> None:
     def oscillator(x: Array, xd: Array, t: float) -> float:
         return float(xd[0] ** 2 - x[0] ** 2)
 
-    assert_close(variational.euler_lagrange(oscillator, [0.0], [0.0], [0.0]), [0.0], 1e-12)
+    assert_close(
+        variational.euler_lagrange(oscillator, [0.0], [0.0], [0.0]), [0.0], 1e-12
+    )
     for w in (np.pi / 4, np.pi / 2):
-        value = variational.action(oscillator, lambda t, w=w: ([np.sin(w * t)], [w * np.cos(w * t)]), 0.0, 4.0)
+        value = variational.action(
+            oscillator, lambda t, w=w: ([np.sin(w * t)], [w * np.cos(w * t)]), 0.0, 4.0
+        )
         assert value == pytest.approx(2.0 * (w**2 - 1.0), abs=1e-12)
 
 
 def test_time_and_rates_may_be_mixed_in_the_lagrangian() -> None:
     """L = e^t xd^2 / 2 + x xd: d/dt (e^t xd + x) - xd = e^t (xdd + xd)."""
     got = variational.euler_lagrange(
-        lambda x, xd, t: np.exp(t) * xd[0] ** 2 / 2 + x[0] * xd[0], [2.0], [0.3], [0.7], 0.4
+        lambda x, xd, t: np.exp(t) * xd[0] ** 2 / 2 + x[0] * xd[0],
+        [2.0],
+        [0.3],
+        [0.7],
+        0.4,
     )
     assert_close(got, [np.exp(0.4)], 1e-9)
     with pytest.raises(RobotDynamicsError, match="singular"):
@@ -76,18 +105,29 @@ def test_time_and_rates_may_be_mixed_in_the_lagrangian() -> None:
 
 @pytest.mark.parametrize("far", [0.0, 100.0, 1000.0])
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
-def test_scale_of_the_lagrangian_and_distance_from_the_origin(far: float, scale: float) -> None:
+def test_scale_of_the_lagrangian_and_distance_from_the_origin(
+    far: float, scale: float
+) -> None:
     """L = c (xd^2 / 2 + cos(x) sin(t)): c (xdd + sin(x) sin(t)); L = c (cos(x) xd + sin(x)) has no xdd."""
 
     def pendulum(x: Array, xd: Array, t: float) -> float:
         return float(scale * (xd[0] ** 2 / 2 + np.cos(x[0]) * np.sin(t)))
 
     torque = scale * (0.7 + np.sin(far + 0.3) * np.sin(far + 0.4))
-    assert_close(variational.euler_lagrange(pendulum, [far + 0.3], [0.5], [0.7], far + 0.4), [torque], 1e-8, scale)
-    acceleration = variational.extremal_acceleration(pendulum, [far + 0.3], [0.5], far + 0.4, u=[torque])
+    assert_close(
+        variational.euler_lagrange(pendulum, [far + 0.3], [0.5], [0.7], far + 0.4),
+        [torque],
+        1e-8,
+        scale,
+    )
+    acceleration = variational.extremal_acceleration(
+        pendulum, [far + 0.3], [0.5], far + 0.4, u=[torque]
+    )
     assert_close(acceleration, [0.7], 1e-8)
     with pytest.raises(RobotDynamicsError, match="singular"):
-        variational.extremal_acceleration(lambda x, xd, t: scale * (np.cos(x[0]) * xd[0] + np.sin(x[0])), [far], [0.5])
+        variational.extremal_acceleration(
+            lambda x, xd, t: scale * (np.cos(x[0]) * xd[0] + np.sin(x[0])), [far], [0.5]
+        )
 
 
 @given(robot=robots_with_drives.robots())
@@ -97,7 +137,10 @@ def test_any_robot(robot: robots_with_drives.Robot) -> None:
     assume(model.n <= 4)
     q, qd, qdd = robots_with_drives.state(robot, model.n)
     lagrangian = variational.lagrangian_of(model)
-    scale = float(np.abs(model.mass_matrix(q)).max() * (1.0 + np.abs(qdd).max() + np.abs(qd).max() ** 2))
+    scale = float(
+        np.abs(model.mass_matrix(q)).max()
+        * (1.0 + np.abs(qdd).max() + np.abs(qd).max() ** 2)
+    )
     energy = abs(model.kinetic_energy(q, qd)) + abs(model.potential_energy(q)) + 1.0
     got = variational.euler_lagrange(lagrangian, q, qd, qdd)
     assert_close(got, model.inverse_dynamics(q, qd, qdd), 1e-7, scale + energy)
@@ -105,11 +148,22 @@ def test_any_robot(robot: robots_with_drives.Robot) -> None:
 
 def test_phase_form_of_lavalles_arm() -> None:
     """LaValle (13.148), (13.161) corrected; also for a batch, and by the Euler-Lagrange equation with inputs."""
-    model = load(lavalle(lavalle_two_link.Parameters(0.5, 0.25, 0.2, 3.0, 2.0, 0.06, 0.03)), [0.0, -9.81, 0.0])
-    x, u, expected = np.array([0.3, 1.1, 1.0, -2.0]), np.array([5.0, 1.0]), [1.0, -2.0, -18.359597, 34.908468]
+    model = load(
+        lavalle(lavalle_two_link.Parameters(0.5, 0.25, 0.2, 3.0, 2.0, 0.06, 0.03)),
+        [0.0, -9.81, 0.0],
+    )
+    x, u, expected = (
+        np.array([0.3, 1.1, 1.0, -2.0]),
+        np.array([5.0, 1.0]),
+        [1.0, -2.0, -18.359597, 34.908468],
+    )
     assert_close(variational.phase_transition(model, x, u), expected, 1e-6)
-    assert_close(variational.phase_transition(model, [x, x], [u, u]), [expected, expected], 1e-6)
-    qdd = variational.extremal_acceleration(variational.lagrangian_of(model), x[:2], x[2:], u=u)
+    assert_close(
+        variational.phase_transition(model, [x, x], [u, u]), [expected, expected], 1e-6
+    )
+    qdd = variational.extremal_acceleration(
+        variational.lagrangian_of(model), x[:2], x[2:], u=u
+    )
     assert_close(qdd, expected[2:], 1e-6)
     with pytest.raises(RobotDynamicsError, match=r"x has shape \(3,\)"):
         variational.phase_transition(model, x[:3], u)
@@ -121,7 +175,11 @@ def test_phase_form_of_a_closed_chain() -> None:
     q, qd = assembled(model, speed=3.0)
     u = np.array([0.5, 0.0, 0.0])
     expected = constrained_forward_dynamics(model, q, qd, u, loops_of(model)(q, qd)).qdd
-    assert_close(variational.phase_transition(model, np.append(q, qd), u), np.append(qd, expected), 1e-12)
+    assert_close(
+        variational.phase_transition(model, np.append(q, qd), u),
+        np.append(qd, expected),
+        1e-12,
+    )
     assert np.abs(expected - model.forward_dynamics(q, qd, u)).max() > 0.1
 
 
@@ -139,24 +197,37 @@ def test_action_of_a_robot(load_robot: Callable[..., RobotModel]) -> None:
     ).sol
 
     def varied(size: float) -> float:
-        bump, rate = (lambda t: np.sin(np.pi * t / 0.2)), (lambda t: np.pi / 0.2 * np.cos(np.pi * t / 0.2))
+        bump, rate = (
+            (lambda t: np.sin(np.pi * t / 0.2)),
+            (lambda t: np.pi / 0.2 * np.cos(np.pi * t / 0.2)),
+        )
         return variational.action(
-            lagrangian, lambda t: (motion(t)[:2] + size * bump(t), motion(t)[2:] + size * rate(t)), 0.0, 0.2, 20
+            lagrangian,
+            lambda t: (motion(t)[:2] + size * bump(t), motion(t)[2:] + size * rate(t)),
+            0.0,
+            0.2,
+            20,
         )
 
     least = varied(0.0)
     times = np.linspace(0.0, 0.2, 401)
     states = motion(times).T
-    energies = model.kinetic_energy(states[:, :2], states[:, 2:]) - model.potential_energy(states[:, :2])
+    energies = model.kinetic_energy(
+        states[:, :2], states[:, 2:]
+    ) - model.potential_energy(states[:, :2])
     assert least == pytest.approx(simpson(energies, x=times), rel=1e-8)
     assert min(varied(1e-2), varied(-1e-2)) > least
-    assert varied(1e-3) - varied(-1e-3) == pytest.approx(0.0, abs=1e-6 * (varied(1e-1) - least))
+    assert varied(1e-3) - varied(-1e-3) == pytest.approx(
+        0.0, abs=1e-6 * (varied(1e-1) - least)
+    )
 
 
 def test_eulers_method() -> None:
     """Craig (6.117): his arm of 6.7, and an error that halves with the step."""
     p = craig_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0)
-    model = RobotModel.from_urdf(arms.craig_planar_2r(p).urdf, gravity=np.array(IN_PLANE) * p.g)
+    model = RobotModel.from_urdf(
+        arms.craig_planar_2r(p).urdf, gravity=np.array(IN_PLANE) * p.g
+    )
     start, tau = (np.array([0.4, 0.9]), np.array([1.0, -2.0])), np.array([20.0, 5.0])
 
     def torque(t: float, q: Array, qd: Array) -> Array:
@@ -174,6 +245,10 @@ def test_eulers_method() -> None:
         atol=1e-12,
     ).y[:2, -1]
     errors = [
-        np.abs(variational.euler_integration(model, *start, torque, 0.2 / n, n)[0][-1] - exact) for n in (200, 400)
+        np.abs(
+            variational.euler_integration(model, *start, torque, 0.2 / n, n)[0][-1]
+            - exact
+        )
+        for n in (200, 400)
     ]
     assert_close(errors[0] / errors[1], [2.0, 2.0], 0.05)

@@ -49,7 +49,12 @@ class Outcome(NamedTuple):
 def run(fault: Fault) -> Outcome:
     """Inject one fault; RobotDynamicsError if the arm does not follow its trajectory before."""
     with TemporaryDirectory() as folder:
-        rig = Rig(Path(folder), network=fault.network, controller=fault.controller, plant=fault.plant)
+        rig = Rig(
+            Path(folder),
+            network=fault.network,
+            controller=fault.controller,
+            plant=fault.plant,
+        )
         with rig:
             rig.begin()
             note = fault.breaking(rig) or ""
@@ -67,22 +72,44 @@ def table(outcomes: Sequence[Outcome]) -> str:
     rows = [HEAD]
     for outcome in outcomes:
         f = outcome.figures
-        again = "**never**" if math.isinf(f.recovery) else "0 ms" if f.recovery == 0.0 else _seconds(f.recovery)
+        again = (
+            "**never**"
+            if math.isinf(f.recovery)
+            else "0 ms"
+            if f.recovery == 0.0
+            else _seconds(f.recovery)
+        )
         numbers = [
             _number(1e3 * f.position_error, ".3g"),
             _number(f.velocity, ".2f"),
             _number(100.0 * f.command_share, ".0f", " %"),
         ]
         reaction = ", then ".join(f.modes) or "continues"
-        rows.append([outcome.title, reaction, _seconds(f.safe), *numbers, _seconds(f.gap), again])
-    notes = "\n".join(f"- {outcome.title}: {outcome.note}." for outcome in outcomes if outcome.note)
+        rows.append(
+            [
+                outcome.title,
+                reaction,
+                _seconds(f.safe),
+                *numbers,
+                _seconds(f.gap),
+                again,
+            ]
+        )
+    notes = "\n".join(
+        f"- {outcome.title}: {outcome.note}." for outcome in outcomes if outcome.note
+    )
     return f"{markdown_table(rows)}\n\n{notes}".strip()
 
 
 def verdict(outcomes: Sequence[Outcome]) -> str:
     """Return two sentences on results that must never occur."""
     wrong = sum(outcome.figures.invalid_efforts for outcome in outcomes)
-    failed = [f"{name} with {code} ({outcome.title})" for outcome in outcomes for name, code in outcome.exits if code]
+    failed = [
+        f"{name} with {code} ({outcome.title})"
+        for outcome in outcomes
+        for name, code in outcome.exits
+        if code
+    ]
     return (
         f"Efforts that were not finite or beyond the limits: {wrong or 'none'}. "
         f"Processes that ended with an exit code other than 0, or by themselves: {', '.join(failed) or 'none'}."
@@ -111,10 +138,18 @@ Machine: {machine(("numpy",))}, {get_rmw_implementation_identifier()}. Command: 
 def main() -> None:
     """Run from the command line."""
     parser = report_parser(COMMAND, __doc__)
-    parser.add_argument("words", nargs="*", help="only faults whose title contains one of these (default: all)")
+    parser.add_argument(
+        "words",
+        nargs="*",
+        help="only faults whose title contains one of these (default: all)",
+    )
     parser.add_argument("--list", action="store_true", help="list the faults")
     options = parser.parse_args()
-    chosen = [fault for fault in FAULTS if not options.words or any(word in fault.title for word in options.words)]
+    chosen = [
+        fault
+        for fault in FAULTS
+        if not options.words or any(word in fault.title for word in options.words)
+    ]
     if not chosen:
         parser.error("no such fault. Cure: see --list")
     if options.list:

@@ -57,7 +57,9 @@ def reset_by_hand(rig: Rig) -> str:
     begin = rig.processes[CONTROLLER].log.stat().st_size
     rig.swing(rig.position)
     rig.watch(LASTS)
-    refused = b"trajectory refused" in rig.processes[CONTROLLER].log.read_bytes()[begin:]
+    refused = (
+        b"trajectory refused" in rig.processes[CONTROLLER].log.read_bytes()[begin:]
+    )
     until = rig.mark("end")
     mode = rig.reports[-1].mode
     answer = rig.call(Trigger, "computed_torque_node/clear_fault", Trigger.Request())

@@ -30,8 +30,14 @@ class Joints(NamedTuple):
 def joints(received: Received, names: Sequence[str]) -> Joints:
     """Return deserialized JointState messages."""
     reader = JointStateReader(names)
-    samples = [(at, sample) for at, data in received if (sample := reader.read(data)) is not None]
-    rows = np.array([(sample.q, sample.qd) for _, sample in samples]).reshape(-1, 2, len(names))
+    samples = [
+        (at, sample)
+        for at, data in received
+        if (sample := reader.read(data)) is not None
+    ]
+    rows = np.array([(sample.q, sample.qd) for _, sample in samples]).reshape(
+        -1, 2, len(names)
+    )
     return Joints(np.array([at for at, _ in samples]), rows[:, 0], rows[:, 1])
 
 
@@ -77,9 +83,13 @@ def figures(rig: Rig) -> Figures:
     model, names = rig.model, rig.model.joint_names
     states, commands = joints(rig.states, names), joints(rig.commands, names)
     # The numbers are at the end of a Float64MultiArray.
-    effort = np.array([np.frombuffer(data[-8 * model.n :]) for _, data in rig.efforts]).reshape(-1, model.n)
+    effort = np.array(
+        [np.frombuffer(data[-8 * model.n :]) for _, data in rig.efforts]
+    ).reshape(-1, model.n)
     effort_times = np.array([at for at, _ in rig.efforts])
-    modes = ((BRAKES,) if is_silent(states.times, effort_times, begin, end) else ()) + _modes(rig, begin)
+    modes = (
+        (BRAKES,) if is_silent(states.times, effort_times, begin, end) else ()
+    ) + _modes(rig, begin)
     return Figures(
         modes=modes,
         safe=_safe(model, states, effort, effort_times, begin) if modes else math.nan,
@@ -88,7 +98,9 @@ def figures(rig: Rig) -> Figures:
         gap=float(np.diff(_with_ends(effort_times, begin, end)).max()),
         recovery=_recovery(rig, end, active),
         command_share=_command_share(states.times, effort_times, begin, end),
-        invalid_efforts=int((~(np.abs(effort) <= model.effort_limits * (1.0 + 1e-12)).all(axis=1)).sum()),
+        invalid_efforts=int(
+            (~(np.abs(effort) <= model.effort_limits * (1.0 + 1e-12)).all(axis=1)).sum()
+        ),
     )
 
 
@@ -101,16 +113,27 @@ def _largest(values: Floats) -> float:
 
 
 def _modes(rig: Rig, begin: float) -> tuple[str, ...]:
-    reported = [r for r in rig.reports if r.time >= begin and r.before and r.mode != "active"]
+    reported = [
+        r for r in rig.reports if r.time >= begin and r.before and r.mode != "active"
+    ]
     return tuple(dict.fromkeys(f"{r.mode} ({r.cause})" for r in reported))
 
 
-def _safe(model: RobotModel, states: Joints, effort: Floats, times: Floats, begin: float) -> float:
+def _safe(
+    model: RobotModel, states: Joints, effort: Floats, times: Floats, begin: float
+) -> float:
     """Return the time from the last command of the law to the first safe one, or the first state with brakes on."""
-    moments = [states.times[k] for k in np.flatnonzero((states.times >= begin) & ~states.velocity.any(axis=1))[:1]]
+    moments = [
+        states.times[k]
+        for k in np.flatnonzero((states.times >= begin) & ~states.velocity.any(axis=1))[
+            :1
+        ]
+    ]
     for k in np.flatnonzero(times >= begin):
         last = np.searchsorted(states.times, times[k])
-        if is_safe(model, states, slice(max(0, last - ANSWERED_STATES), last + 1), effort[k]):
+        if is_safe(
+            model, states, slice(max(0, last - ANSWERED_STATES), last + 1), effort[k]
+        ):
             moments.append(times[k])
             break
     if not moments:
@@ -125,14 +148,17 @@ def is_safe(model: RobotModel, states: Joints, which: slice, effort: Floats) -> 
         return True
     for q, qd in zip(states.position[which], states.velocity[which], strict=True):
         gravity = model.gravity_torque(q)
-        damping = 20.0 * model.mass_matrix(q) @ qd  # 2 zeta omega_n of config/panda.yaml
+        # 2 zeta omega_n of config/panda.yaml
+        damping = 20.0 * model.mass_matrix(q) @ qd
         limited = np.clip(gravity - damping, -model.effort_limits, model.effort_limits)
         if min(np.abs(effort - gravity).max(), np.abs(effort - limited).max()) < NEAR:
             return True
     return False
 
 
-def _position_error(states: Joints, commands: Joints, begin: float, until: float) -> float:
+def _position_error(
+    states: Joints, commands: Joints, begin: float, until: float
+) -> float:
     """Return the largest distance (rad) from the last desired position; before the first one, from the first."""
     which = _within(states.times, begin, until)
     if not which.size or not len(commands.times):
@@ -148,19 +174,34 @@ def _with_ends(times: Floats, begin: float, end: float) -> Floats:
 def is_silent(states: Floats, commands: Floats, begin: float, end: float) -> bool:
     """Return True if drives that published states received no command for longer than their timeout."""
     times = _with_ends(commands, begin, end)
-    return any(_within(states, a + COMMAND_TIMEOUT, b).size > 0 for a, b in itertools.pairwise(times))
+    return any(
+        _within(states, a + COMMAND_TIMEOUT, b).size > 0
+        for a, b in itertools.pairwise(times)
+    )
 
 
 def _recovery(rig: Rig, end: float, active: float) -> float:
     """Return the time until the controller is active again, also if its last report before the end is active."""
     if "given_up" in rig.marks:
         return math.inf
-    if "restarted" not in rig.marks and all(r.mode == "active" for r in rig.reports if r.time >= rig.marks["begin"]):
+    if "restarted" not in rig.marks and all(
+        r.mode == "active" for r in rig.reports if r.time >= rig.marks["begin"]
+    ):
         return 0.0
-    back = [r.time for r in rig.reports if r.time >= rig.marks["begin"] and r.mode == "active" and r.before]
-    return max(0.0, (back[-1] if back and "restarted" not in rig.marks else active) - end)
+    back = [
+        r.time
+        for r in rig.reports
+        if r.time >= rig.marks["begin"] and r.mode == "active" and r.before
+    ]
+    return max(
+        0.0, (back[-1] if back and "restarted" not in rig.marks else active) - end
+    )
 
 
 def _command_share(states: Floats, commands: Floats, begin: float, end: float) -> float:
     count = len(_within(states, begin, end))
-    return len(_within(commands, begin, end)) / count if count > 0.1 * RATE * (end - begin) else math.nan
+    return (
+        len(_within(commands, begin, end)) / count
+        if count > 0.1 * RATE * (end - begin)
+        else math.nan
+    )

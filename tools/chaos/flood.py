@@ -30,7 +30,8 @@ from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.node_program import make_executor
 from tools.fuzz.inputs import run_all
 
-PATIENCE = 10.0  # s, limit for finding a receiver or service, and for the last responses
+# s, limit for finding a receiver or service, and for the last responses
+PATIENCE = 10.0
 WAITING = 100  # maximum number of pending calls
 COUNT = 200  # messages of a type, which are sent again and again
 
@@ -46,31 +47,55 @@ def junk(kind: Any, names: Sequence[str]) -> list[bytes]:
     found: list[bytes] = []
     absurd = _messages(kind, names).map(serialize_message)
     noise = st.binary(min_size=12, max_size=300).map(lambda data: LITTLE_ENDIAN + data)
-    cut = absurd.flatmap(lambda data: st.integers(4, len(data)).map(lambda end: data[:end]))
-    run_all(st.booleans().flatmap(lambda whole: absurd if whole else noise | cut), found.append, COUNT, 0)
+    cut = absurd.flatmap(
+        lambda data: st.integers(4, len(data)).map(lambda end: data[:end])
+    )
+    run_all(
+        st.booleans().flatmap(lambda whole: absurd if whole else noise | cut),
+        found.append,
+        COUNT,
+        0,
+    )
     return found
 
 
 def _messages(kind: Any, names: Sequence[str]) -> SearchStrategy[Any]:
-    return st.builds(kind, **{name: _values(of, names) for name, of in kind.get_fields_and_field_types().items()})
+    return st.builds(
+        kind,
+        **{
+            name: _values(of, names)
+            for name, of in kind.get_fields_and_field_types().items()
+        },
+    )
 
 
 def _values(kind: str, names: Sequence[str]) -> SearchStrategy[Any]:
     """Return values of a field; half of the lists of texts are the joints, half of the others have as many elements."""
     if match := re.fullmatch(r"sequence<([\w/]+)>", kind):
-        values, count = _values(match[1], names), min(len(names), 3) if "/" in match[1] else len(names)
-        usual = st.just(list(names)) if match[1] == "string" else st.lists(values, min_size=count, max_size=count)
+        values, count = (
+            _values(match[1], names),
+            min(len(names), 3) if "/" in match[1] else len(names),
+        )
+        usual = (
+            st.just(list(names))
+            if match[1] == "string"
+            else st.lists(values, min_size=count, max_size=count)
+        )
         return usual | st.lists(values, max_size=3 if "/" in match[1] else 200)
     if "/" in kind:
         return _messages(message_class(kind.replace("/", "/msg/")), names)
     if kind in ("string", "double", "float"):
         return TEXTS if kind == "string" else NUMBERS
-    return st.integers(0, 2**32 - 1) if kind.startswith("u") else st.integers(-(2**31), -1)
+    return (
+        st.integers(0, 2**32 - 1) if kind.startswith("u") else st.integers(-(2**31), -1)
+    )
 
 
 def publish(node: Node, options: argparse.Namespace) -> str:
     """Publish junk on all topics; return the number of messages as text."""
-    floods = [_prepared(node, *topic.split("="), options.joints) for topic in options.targets]
+    floods = [
+        _prepared(node, *topic.split("="), options.joints) for topic in options.targets
+    ]
     print("begin", flush=True)
     count, begin = 0, time.monotonic()
     while (passed := time.monotonic() - begin) < options.seconds:
@@ -81,17 +106,29 @@ def publish(node: Node, options: argparse.Namespace) -> str:
     return f"{count * len(floods)} messages in {time.monotonic() - begin:.3f} s"
 
 
-def _prepared(node: Node, topic: str, kind: str, joints: list[str]) -> tuple[Publisher, list[bytes]]:
+def _prepared(
+    node: Node, topic: str, kind: str, joints: list[str]
+) -> tuple[Publisher, list[bytes]]:
     """Return a connected publisher and the messages that it can send."""
     message_type = message_class(kind)
     # robot_description is only received from latched publishers.
-    durability = DurabilityPolicy.TRANSIENT_LOCAL if topic.endswith("robot_description") else None
-    qos = QoSProfile(depth=10) if durability is None else QoSProfile(depth=1, durability=durability)
+    durability = (
+        DurabilityPolicy.TRANSIENT_LOCAL
+        if topic.endswith("robot_description")
+        else None
+    )
+    qos = (
+        QoSProfile(depth=10)
+        if durability is None
+        else QoSProfile(depth=1, durability=durability)
+    )
     publisher = node.create_publisher(message_type, topic, qos)
     deadline = time.monotonic() + PATIENCE
     while publisher.get_subscription_count() == 0 and time.monotonic() < deadline:
         time.sleep(0.01)
-    return publisher, [data for data in junk(message_type, joints) if _can_be_sent(publisher, data)]
+    return publisher, [
+        data for data in junk(message_type, joints) if _can_be_sent(publisher, data)
+    ]
 
 
 def _can_be_sent(publisher: Publisher, data: bytes) -> bool:
@@ -120,21 +157,39 @@ def call(node: Node, options: argparse.Namespace) -> str:
     while time.monotonic() - begin < options.seconds:
         waits = count - len(answers) >= WAITING
         if not waits:
-            client.call_async(request).add_done_callback(lambda future: answers.append(time.monotonic()))
+            client.call_async(request).add_done_callback(
+                lambda future: answers.append(time.monotonic())
+            )
             count += 1
         executor.spin_once(timeout_sec=0.01 if waits else 0.0)
     seconds = time.monotonic() - begin
-    while len(answers) < count and time.monotonic() - begin < options.seconds + PATIENCE:
+    while (
+        len(answers) < count and time.monotonic() - begin < options.seconds + PATIENCE
+    ):
         executor.spin_once(timeout_sec=0.1)
     return f"{count} calls in {seconds:.3f} s, {len(answers)} responses"
 
 
 def main() -> None:
     """Run from the command line."""
-    parser = argparse.ArgumentParser(prog="python -m tools.chaos.flood", description=__doc__)
-    parser.add_argument("targets", nargs="+", metavar="TARGET", help="topics with types, such as a=std_msgs/msg/String")
-    parser.add_argument("--joints", nargs="+", default=["joint1"], help="joint names of the receiving robot")
-    parser.add_argument("--rate", type=float, default=50_000.0, help="messages per second on each topic")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.chaos.flood", description=__doc__
+    )
+    parser.add_argument(
+        "targets",
+        nargs="+",
+        metavar="TARGET",
+        help="topics with types, such as a=std_msgs/msg/String",
+    )
+    parser.add_argument(
+        "--joints",
+        nargs="+",
+        default=["joint1"],
+        help="joint names of the receiving robot",
+    )
+    parser.add_argument(
+        "--rate", type=float, default=50_000.0, help="messages per second on each topic"
+    )
     parser.add_argument("--seconds", type=float, default=3.0)
     options = parser.parse_args()
     rclpy.init(args=[])

@@ -12,16 +12,35 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.cli.processes import NodeProcess
-from tools.chaos.recording import JOINT_STATES, RECORDED, kept, start_recorder, stop_recorder
+from tools.chaos.recording import (
+    JOINT_STATES,
+    RECORDED,
+    kept,
+    start_recorder,
+    stop_recorder,
+)
 from tools.chaos.rig import NODES, RECORDER, TRAJECTORY, TRAJECTORY_TOPIC, Rig
 
 JUNK_TOPIC = "flooded"  # a recorded topic without other publishers
 
 
-def flood(topics: Mapping[str, str], name: str, rig: Rig, rate: float = 50_000.0, seconds: float = 3.0) -> str:
+def flood(
+    topics: Mapping[str, str],
+    name: str,
+    rig: Rig,
+    rate: float = 50_000.0,
+    seconds: float = 3.0,
+) -> str:
     """Publish junk on topics at ``rate`` (Hz) each for ``seconds``; return the measured rate as text."""
     pairs = [f"{topic}={kind}" for topic, kind in topics.items()]
-    how = ["--rate", str(rate), "--seconds", str(seconds), "--joints", *rig.model.joint_names]
+    how = [
+        "--rate",
+        str(rate),
+        "--seconds",
+        str(seconds),
+        "--joints",
+        *rig.model.joint_names,
+    ]
     return _send(rig, name, *pairs, *how)
 
 
@@ -49,16 +68,32 @@ def flood_trajectory_node(rig: Rig) -> str:
         "trajectory.center": [float(q) for q in rig.ready],
         "listeners": ["latecomer"],
     }
-    remaps = ("joint_states:=flooded/joint_states", f"joint_trajectory:={TRAJECTORY_TOPIC}")
+    remaps = (
+        "joint_states:=flooded/joint_states",
+        f"joint_trajectory:={TRAJECTORY_TOPIC}",
+    )
     started = rig.start(TRAJECTORY, NODES + "trajectory_node", parameters, remaps)
-    rig.wait(lambda: "waiting for joint_states" in started.log.read_text(), "trajectory_node")
-    reported = flood({"flooded/joint_states": "sensor_msgs/msg/JointState"}, TRAJECTORY, rig)
-    states = rig.node.create_publisher(JointState, "flooded/joint_states", QoSProfile(depth=10))
-    forwarded = rig.node.create_subscription(JointState, JOINT_STATES, states.publish, QoSProfile(depth=10), raw=True)
+    rig.wait(
+        lambda: "waiting for joint_states" in started.log.read_text(), "trajectory_node"
+    )
+    reported = flood(
+        {"flooded/joint_states": "sensor_msgs/msg/JointState"}, TRAJECTORY, rig
+    )
+    states = rig.node.create_publisher(
+        JointState, "flooded/joint_states", QoSProfile(depth=10)
+    )
+    forwarded = rig.node.create_subscription(
+        JointState, JOINT_STATES, states.publish, QoSProfile(depth=10), raw=True
+    )
     first: list[JointTrajectory] = []
     latecomer = rig.latecomer("latecomer")
-    latecomer.create_subscription(JointTrajectory, TRAJECTORY_TOPIC, first.append, QoSProfile(depth=5))
-    rig.wait(lambda: first and started.process.poll() is not None, "trajectory_node to send its trajectory")
+    latecomer.create_subscription(
+        JointTrajectory, TRAJECTORY_TOPIC, first.append, QoSProfile(depth=5)
+    )
+    rig.wait(
+        lambda: first and started.process.poll() is not None,
+        "trajectory_node to send its trajectory",
+    )
     rig.node.destroy_subscription(forwarded)
     away = np.abs(np.array(first[0].points[0].positions) - rig.position).max()
     return f"{reported}; the trajectory that it then sent began {1e3 * away:.3g} mrad from the arm"
@@ -81,5 +116,8 @@ def _send(rig: Rig, name: str, *arguments: str) -> str:
     reported = re.search(r"(\d+) (\w+) in ([\d.]+) s(.*)", sender.log.read_text())
     assert reported is not None, sender.log.read_text()
     rate = float(reported[1]) / float(reported[3])
-    growth, size = rig.processes[name].memory() - before, rig.processes[name].log.stat().st_size
+    growth, size = (
+        rig.processes[name].memory() - before,
+        rig.processes[name].log.stat().st_size,
+    )
     return f"{rate:.0f} {reported[2]}/s{reported[4]}, memory {growth:+.1f} MB, log {1e-6 * size:.1f} MB"

@@ -34,7 +34,11 @@ SETTINGS = {
 }
 KEPT_BACK = 0.01  # s: five periods of 500 Hz
 STARTED = 100.0  # s, time on /clock when the plant starts, so that it can jump back
-FROM_PLANT, FROM_CONTROLLER, PLANT_CLOCK = "plant/joint_states", "controller/effort_commands", "plant/clock"
+FROM_PLANT, FROM_CONTROLLER, PLANT_CLOCK = (
+    "plant/joint_states",
+    "controller/effort_commands",
+    "plant/clock",
+)
 
 _STAMP = struct.Struct("<iI")
 _HEADER = 4
@@ -52,7 +56,9 @@ class Line:
         chance = self._random.random
         if chance() < settings["dropped"]:
             return []
-        due = self._last = max(now + settings["delay"] + settings["jitter"] * chance(), self._last)
+        due = self._last = max(
+            now + settings["delay"] + settings["jitter"] * chance(), self._last
+        )
         if chance() < settings["reordered"]:
             return [due + KEPT_BACK]
         return [due, due + KEPT_BACK] if chance() < settings["doubled"] else [due]
@@ -62,7 +68,11 @@ def shifted(data: bytes, seconds: float) -> bytes:
     """Return a little-endian message that begins with a time or a header, with the time shifted by ``seconds``."""
     sec, nanosec = _STAMP.unpack_from(data, _HEADER)
     at = sec * 1_000_000_000 + nanosec + round(seconds * 1e9)
-    return data[:_HEADER] + _STAMP.pack(*divmod(at, 1_000_000_000)) + data[_HEADER + _STAMP.size :]
+    return (
+        data[:_HEADER]
+        + _STAMP.pack(*divmod(at, 1_000_000_000))
+        + data[_HEADER + _STAMP.size :]
+    )
 
 
 class NetworkNode(NodeProgram):
@@ -88,12 +98,19 @@ class NetworkNode(NodeProgram):
 
         def receive(data: bytes) -> None:
             if not self._settings["clock_stopped"]:
-                publisher.publish(shifted(data, STARTED + self._settings["clock_offset"]))
+                publisher.publish(
+                    shifted(data, STARTED + self._settings["clock_offset"])
+                )
 
-        self.create_subscription(Clock, PLANT_CLOCK, receive, QoSProfile(depth=1), raw=True)
+        self.create_subscription(
+            Clock, PLANT_CLOCK, receive, QoSProfile(depth=1), raw=True
+        )
 
     def _connect(self, kind: Any, source: str, target: str, seed: int) -> None:
-        publisher, line = self.create_publisher(kind, target, QoSProfile(depth=10)), Line(seed)
+        publisher, line = (
+            self.create_publisher(kind, target, QoSProfile(depth=10)),
+            Line(seed),
+        )
 
         def receive(data: bytes) -> None:
             now, settings = time.monotonic(), self._settings
@@ -116,7 +133,9 @@ class NetworkNode(NodeProgram):
             self._changed.wait(self._late.run(blocking=False) or 0.1)
 
     def _set(self, changes: list[Parameter[Any]]) -> SetParametersResult:
-        self._settings = self._settings | {change.name: float(change.value) for change in changes}
+        self._settings = self._settings | {
+            change.name: float(change.value) for change in changes
+        }
         return SetParametersResult(successful=True)
 
     def close(self) -> None:

@@ -60,7 +60,9 @@ class Kept(NamedTuple):
         return f"the last {lost} of {sent} states are lost ({lost / RATE:.2f} s)"
 
 
-def start_recorder(rig: Rig, topics: Sequence[str] = RECORDED, disk: Path | None = None) -> Path:
+def start_recorder(
+    rig: Rig, topics: Sequence[str] = RECORDED, disk: Path | None = None
+) -> Path:
     """Start a recorder and wait until it has recorded for some seconds and the arm follows; return the bag.
 
     ``disk`` is a folder on which a small disk is mounted that only the recorder sees.
@@ -69,7 +71,10 @@ def start_recorder(rig: Rig, topics: Sequence[str] = RECORDED, disk: Path | None
     around = () if disk is None else (*_SMALL_DISK, str(disk))
     parameters = {"output": str(bag), "topics": list(topics)}
     recorder = rig.start(RECORDER, NODES + "recorder_node", parameters, around=around)
-    rig.wait(lambda: re.search(r'"/joint_states": [1-9]', recorder.log.read_text()), "the recorder")
+    rig.wait(
+        lambda: re.search(r'"/joint_states": [1-9]', recorder.log.read_text()),
+        "the recorder",
+    )
     rig.await_following("the start of the recorder")
     rig.watch(RECORDS)
     return bag
@@ -78,7 +83,10 @@ def start_recorder(rig: Rig, topics: Sequence[str] = RECORDED, disk: Path | None
 def stop_recorder(rig: Rig) -> None:
     """Stop the recorder with SIGINT."""
     rig.signal(RECORDER, signal.SIGINT)
-    rig.wait(lambda: rig.processes[RECORDER].process.poll() is not None, "the recorder to end")
+    rig.wait(
+        lambda: rig.processes[RECORDER].process.poll() is not None,
+        "the recorder to end",
+    )
 
 
 def kill_recorder(rig: Rig) -> str:
@@ -110,14 +118,23 @@ def fill_disk(rig: Rig) -> str:
         bag = start_recorder(rig)
         limit = sum(file.stat().st_size for file in bag.iterdir()) + 10_000
         full = rig.mark("begin")
-        resource.prlimit(rig.processes[RECORDER].process.pid, resource.RLIMIT_FSIZE, (limit, limit))
+        resource.prlimit(
+            rig.processes[RECORDER].process.pid, resource.RLIMIT_FSIZE, (limit, limit)
+        )
         return f"RLIMIT_FSIZE; {_give_up(rig, bag, full)}"
     start_recorder(rig, disk=disk)
     # By /proc of the recorder: its disk is not visible here and disappears with it unless a file is open.
-    inside = os.open(f"/proc/{rig.processes[RECORDER].process.pid}/root{disk}", os.O_RDONLY | os.O_DIRECTORY)
+    inside = os.open(
+        f"/proc/{rig.processes[RECORDER].process.pid}/root{disk}",
+        os.O_RDONLY | os.O_DIRECTORY,
+    )
     try:
         seen = Path(f"/proc/self/fd/{inside}")
-        subprocess.run(["dd", "if=/dev/zero", f"of={seen / 'other'}", "bs=64k"], capture_output=True, pass_fds=[inside])
+        subprocess.run(
+            ["dd", "if=/dev/zero", f"of={seen / 'other'}", "bs=64k"],
+            capture_output=True,
+            pass_fds=[inside],
+        )
         return f"a tmpfs; {_give_up(rig, seen / 'bag', rig.mark('begin'))}"
     finally:
         os.close(inside)
@@ -136,7 +153,12 @@ def has_small_disks(folder: Path) -> bool:
     """Return True if a disk can be mounted for one process (user namespaces)."""
     if shutil.which("unshare") is None:
         return False
-    return subprocess.run([*_SMALL_DISK, str(folder), "true"], capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run(
+            [*_SMALL_DISK, str(folder), "true"], capture_output=True, check=False
+        ).returncode
+        == 0
+    )
 
 
 def kept(rig: Rig, bag: Path) -> Kept:

@@ -31,12 +31,19 @@ from robot_dynamics_ros.ros.conversions import trajectory_message
 from robot_dynamics_ros.ros.nodes.node_program import make_executor
 from tools.chaos.network import FROM_CONTROLLER, FROM_PLANT, PLANT_CLOCK
 
-CONTROLLER, PLANT, RECORDER, NETWORK, TRAJECTORY = "controller", "plant", "recorder", "network", "trajectory"
+CONTROLLER, PLANT, RECORDER, NETWORK, TRAJECTORY = (
+    "controller",
+    "plant",
+    "recorder",
+    "network",
+    "trajectory",
+)
 TRAJECTORY_TOPIC = "computed_torque_node/joint_trajectory"
 NODES = "robot_dynamics_ros.ros.nodes."
 ROBOT = "panda"
 RATE = 500.0  # states a second, and commands: each state is answered
-STATE_TIMEOUT, COMMAND_TIMEOUT = 0.1, 0.1  # s, timeouts of the controller and of the motors
+# s, timeouts of the controller and of the motors
+STATE_TIMEOUT, COMMAND_TIMEOUT = 0.1, 0.1
 AMPLITUDE, SWING = 0.1, 4.0  # rad, s
 SWUNG = 1.0  # s, time until the motion is fast
 PATIENCE = 120.0  # s; a loaded machine compiles in the first start
@@ -117,13 +124,19 @@ class Rig:
         with ExitStack() as stack:
             self.environment = stack.enter_context(private_graph())
             domain = int(self.environment["ROS_DOMAIN_ID"])
-            rclpy.init(args=[], domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+            rclpy.init(
+                args=[],
+                domain_id=domain,
+                signal_handler_options=SignalHandlerOptions.NO,
+            )
             stack.callback(rclpy.try_shutdown)
             self.node = rclpy.create_node("chaos")
             self._executor = make_executor()
             stack.callback(self._executor.shutdown)
             self._executor.add_node(self.node)
-            self._trajectories = self.node.create_publisher(JointTrajectory, TRAJECTORY_TOPIC, QoSProfile(depth=5))
+            self._trajectories = self.node.create_publisher(
+                JointTrajectory, TRAJECTORY_TOPIC, QoSProfile(depth=5)
+            )
             stack.callback(self._end_processes)
             self._stack = stack.pop_all()
         return self
@@ -135,19 +148,32 @@ class Rig:
         for process in self._group.members:
             if process.process.poll() is None:
                 process.process.send_signal(signal.SIGCONT)
-        self._group.__exit__(RuntimeError, None, None)  # exit codes are part of the results
-        self.exits += [(process.name, process.process.returncode) for process in self._group.members]
+        # exit codes are part of the results
+        self._group.__exit__(RuntimeError, None, None)
+        self.exits += [
+            (process.name, process.process.returncode)
+            for process in self._group.members
+        ]
 
     def begin(self) -> None:
         """Start the processes and wait until the arm follows the swing."""
         apart = self._has_network
         for kind, topic, received in (
             (JointState, FROM_PLANT if apart else "joint_states", self.states),
-            (Float64MultiArray, FROM_CONTROLLER if apart else "effort_commands", self.efforts),
+            (
+                Float64MultiArray,
+                FROM_CONTROLLER if apart else "effort_commands",
+                self.efforts,
+            ),
             (JointState, "computed_torque_node/command_states", self.commands),
         ):
             self._keep(kind, topic, received)
-        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._receive_report, QoSProfile(depth=2000))
+        self.node.create_subscription(
+            DiagnosticArray,
+            "/diagnostics",
+            self._receive_report,
+            QoSProfile(depth=2000),
+        )
         if self._has_network:
             self.start(NETWORK, "tools.chaos.network", {})
         for name in (PLANT, CONTROLLER):
@@ -159,13 +185,19 @@ class Rig:
         def receive(data: bytes) -> None:
             received.append((time.monotonic(), data))
 
-        self.node.create_subscription(kind, topic, receive, QoSProfile(depth=2000), raw=True)
+        self.node.create_subscription(
+            kind, topic, receive, QoSProfile(depth=2000), raw=True
+        )
 
     def _receive_report(self, message: DiagnosticArray) -> None:
         for status in message.status:
             values = {pair.key: pair.value for pair in status.values}
             if status.name == "computed_torque_node: controller" and "mode" in values:
-                reported = values["mode"], values.get("previous mode", ""), values.get("cause", "")
+                reported = (
+                    values["mode"],
+                    values.get("previous mode", ""),
+                    values.get("cause", ""),
+                )
                 self.reports.append(Report(time.monotonic(), *reported))
 
     # Processes
@@ -179,7 +211,9 @@ class Rig:
         around: tuple[str, ...] = (),
     ) -> MeasuredProcess:
         """Start a process under a name, with the arguments of ``MeasuredProcess``."""
-        process = MeasuredProcess(module, self.folder, self.environment, parameters, remaps, around)
+        process = MeasuredProcess(
+            module, self.folder, self.environment, parameters, remaps, around
+        )
         self.processes[name] = process
         self._group.add(process)
         return process
@@ -187,11 +221,24 @@ class Rig:
     def restart(self, name: str) -> None:
         """Start plant or controller, for the first time or again."""
         if name == PLANT:
-            remaps = (f"joint_states:={FROM_PLANT}", f"/clock:={PLANT_CLOCK}") if self._has_network else ()
-            self.start(PLANT, NODES + "simulation_node", self._parameters[PLANT], remaps)
+            remaps = (
+                (f"joint_states:={FROM_PLANT}", f"/clock:={PLANT_CLOCK}")
+                if self._has_network
+                else ()
+            )
+            self.start(
+                PLANT, NODES + "simulation_node", self._parameters[PLANT], remaps
+            )
         else:
-            remaps = (f"effort_commands:={FROM_CONTROLLER}",) if self._has_network else ()
-            self.start(CONTROLLER, NODES + "computed_torque_node", self._parameters[CONTROLLER], remaps)
+            remaps = (
+                (f"effort_commands:={FROM_CONTROLLER}",) if self._has_network else ()
+            )
+            self.start(
+                CONTROLLER,
+                NODES + "computed_torque_node",
+                self._parameters[CONTROLLER],
+                remaps,
+            )
 
     def signal(self, name: str, number: signal.Signals) -> None:
         """Send a signal to a process; after SIGKILL wait for its end."""
@@ -215,13 +262,19 @@ class Rig:
         while (left := end - time.monotonic()) > 0.0:
             self._executor.spin_once(timeout_sec=left)
 
-    def wait(self, true: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
+    def wait(
+        self, true: Callable[[], object], what: str, seconds: float = PATIENCE
+    ) -> None:
         """Receive messages until ``true()`` holds; RobotDynamicsError with the logs after a timeout."""
         deadline = time.monotonic() + seconds
         while not true():
             if time.monotonic() > deadline:
-                logs = "\n".join(f"{member.name}: {member.tail()}" for member in self._group.members)
-                raise RobotDynamicsError(f"waited {seconds:g} s for {what}. Cure: see the logs of the nodes:\n{logs}")
+                logs = "\n".join(
+                    f"{member.name}: {member.tail()}" for member in self._group.members
+                )
+                raise RobotDynamicsError(
+                    f"waited {seconds:g} s for {what}. Cure: see the logs of the nodes:\n{logs}"
+                )
             self._executor.spin_once(timeout_sec=0.02)
 
     # The arm
@@ -249,24 +302,40 @@ class Rig:
 
     def await_following(self, after: str, patience: float = PATIENCE) -> None:
         """Wait until the controller is active, send it the swing, and wait until it follows it."""
-        self.wait(lambda: self.active and self.states, f"the controller to be active after {after}", patience)
+        self.wait(
+            lambda: self.active and self.states,
+            f"the controller to be active after {after}",
+            patience,
+        )
         self.mark("active")
-        self.wait(self._trajectories.get_subscription_count, f"the controller to listen after {after}")
+        self.wait(
+            self._trajectories.get_subscription_count,
+            f"the controller to listen after {after}",
+        )
         log = self.processes[CONTROLLER].log
         begin = log.stat().st_size
 
         def follows() -> bool:
             self.swing(self.position)
             self.watch(0.5)
-            return "following a trajectory" in log.read_bytes()[begin:].decode(errors="replace")
+            return "following a trajectory" in log.read_bytes()[begin:].decode(
+                errors="replace"
+            )
 
         self.wait(follows, f"the controller to follow a trajectory after {after}")
         self.mark("following")
 
     def set_parameters(self, node: str, values: Mapping[str, object]) -> None:
         """Set parameters of a node."""
-        changes = [Parameter(name, value=value).to_parameter_msg() for name, value in values.items()]
-        self.call(SetParameters, f"{node}/set_parameters", SetParameters.Request(parameters=changes))
+        changes = [
+            Parameter(name, value=value).to_parameter_msg()
+            for name, value in values.items()
+        ]
+        self.call(
+            SetParameters,
+            f"{node}/set_parameters",
+            SetParameters.Request(parameters=changes),
+        )
 
     def call(self, kind: Any, service: str, request: Any) -> Any:
         """Call a service and return its response."""

@@ -34,8 +34,17 @@ GROWTH = 5.0
 def main() -> int:
     """Return 1 if there are findings."""
     parser = report_parser("python -m tools.fuzz", __doc__)
-    parser.add_argument("--seconds", type=float, default=60.0, help="for each target (default: %(default)s)")
-    parser.add_argument("--full", action="store_true", help="the full number of inputs of each target instead")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=60.0,
+        help="for each target (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="the full number of inputs of each target instead",
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", nargs="+", choices=sorted(ALL), default=list(ALL))
     parser.add_argument("--output", type=Path, default=Path("fuzz_findings"))
@@ -43,32 +52,66 @@ def main() -> int:
     found = []
 
     def report() -> str:
-        rows = [["target", "inputs", "accepted", "refused", "slowest", "memory growth", "findings"]]
+        rows = [
+            [
+                "target",
+                "inputs",
+                "accepted",
+                "refused",
+                "slowest",
+                "memory growth",
+                "findings",
+            ]
+        ]
         for name in options.target:
             target = ALL[name]
-            limits = (target.full, math.inf) if options.full else (sys.maxsize, options.seconds)
+            limits = (
+                (target.full, math.inf)
+                if options.full
+                else (sys.maxsize, options.seconds)
+            )
             tally, growth = fuzz(target, options.seed, *limits)
-            rows.append([name, *tally.cells(), "–" if math.isnan(growth) else f"{growth:+.1f} MB"])
+            rows.append(
+                [
+                    name,
+                    *tally.cells(),
+                    "–" if math.isnan(growth) else f"{growth:+.1f} MB",
+                ]
+            )
             rows[-1].append(str(len(tally.findings)))
             found.extend(tally.findings)
             _keep(tally, options.output / name.replace(" ", "_"))
         head = f"Machine: {machine(('numpy', 'numba'))}. Command: `{COMMAND}`; seed {options.seed}."
         return f"{head}\n\n{markdown_table(rows)}"
 
-    print_report(options, report, PART, complete=options.full and options.target == list(ALL))
+    print_report(
+        options, report, PART, complete=options.full and options.target == list(ALL)
+    )
     return int(bool(found))
 
 
-def fuzz(target: Target, first: int, inputs: int, seconds: float = math.inf) -> tuple[Tally, float]:
+def fuzz(
+    target: Target, first: int, inputs: int, seconds: float = math.inf
+) -> tuple[Tally, float]:
     """Try inputs; return the results, and the growth of memory (MB), NaN if there were too few inputs."""
     compile_kernels()
     gc.collect()
     gc.freeze()  # permanent objects need no garbage collection
     tally, samples, end = Tally(), [], time.monotonic() + seconds
-    with tqdm(desc=target.name, total=inputs if inputs < sys.maxsize else None, leave=False, disable=None) as bar:
+    with tqdm(
+        desc=target.name,
+        total=inputs if inputs < sys.maxsize else None,
+        leave=False,
+        disable=None,
+    ) as bar:
         while tally.tried < inputs and time.monotonic() < end:
             count = min(BATCH, inputs - tally.tried)
-            run_all(target.inputs(), partial(tally.show, target.run), count, f"{first} {len(samples)}")
+            run_all(
+                target.inputs(),
+                partial(tally.show, target.run),
+                count,
+                f"{first} {len(samples)}",
+            )
             gc.collect()
             samples.append(resident())
             bar.update(tally.tried - bar.n)

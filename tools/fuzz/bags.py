@@ -18,10 +18,23 @@ from rosbags.rosbag2 import CompressionMode, StoragePlugin
 
 from robot_dynamics_ros.recordings.bags import BagReader, Message
 from robot_dynamics_ros.recordings.bags.differences import contents
-from robot_dynamics_ros.recordings.bags.joint_series import read_description, read_joint_names, read_joint_states
+from robot_dynamics_ros.recordings.bags.joint_series import (
+    read_description,
+    read_joint_names,
+    read_joint_states,
+)
 from robot_dynamics_ros.recordings.bags.recovery import MCAP
 from robot_dynamics_ros.recordings.messages.joint_state import unchanged
-from support.bag_recordings import JOINT_STATE, START, TEXT, insert, joint_state, open_database, record, text
+from support.bag_recordings import (
+    JOINT_STATE,
+    START,
+    TEXT,
+    insert,
+    joint_state,
+    open_database,
+    record,
+    text,
+)
 from support.crafted_bags import many_names, mcap_record
 from tools.fuzz.inputs import FEW, damaged, pick, yaml_files
 from tools.fuzz.trial import Wrong, with_bait
@@ -35,7 +48,8 @@ _KINDS = {
     "/robot_description": TEXT,
 }
 _RECORD = struct.Struct("<BQ")  # operation and length of an MCAP record
-_CHUNK, _CHUNK_HEAD = 6, 28  # first and last arrival, size, checksum; compression and records follow
+# first and last arrival, size, checksum; compression and records follow
+_CHUNK, _CHUNK_HEAD = 6, 28
 _PAGE = 4096  # of sqlite3
 _VALUES = ("NULL", "''", "'x'", "1.5", "-1", "9223372036854775807", "x''", "x'00'", "zeroblob(300000)", "'@bait@'",
            "1e300", "CAST(x'ff' AS TEXT)", "rowid", "'1) UNION SELECT 1,2,3,4 --'")  # fmt: skip
@@ -112,9 +126,14 @@ def _yaml(data: bytes) -> object:
         return {}
 
 
-def _number(draw: DrawFn, size: int, length: int, order: Literal["little", "big"] = "little") -> bytes:
+def _number(
+    draw: DrawFn, size: int, length: int, order: Literal["little", "big"] = "little"
+) -> bytes:
     top = 1 << 8 * size
-    value = draw(st.sampled_from((0, 1, 8, length, length + 1, top // 2 - 1, top - 1)) | st.integers(0, length))
+    value = draw(
+        st.sampled_from((0, 1, 8, length, length + 1, top // 2 - 1, top - 1))
+        | st.integers(0, length)
+    )
     return (value % top).to_bytes(size, order)
 
 
@@ -142,28 +161,43 @@ def _damaged_mcap(draw: DrawFn, data: bytes) -> bytes:
 
 
 def _change_records(draw: DrawFn, records: list[tuple[int, bytes]]) -> None:
-    k = pick(draw, [i for i, (operation, _) in enumerate(records) if operation != 5] or [0])  # mostly not messages
+    k = pick(
+        draw, [i for i, (operation, _) in enumerate(records) if operation != 5] or [0]
+    )  # mostly not messages
     k = pick(draw, (k, k, draw(st.integers(0, len(records) - 1))))
     operation, body = records[k]
     match draw(st.integers(0, 7)):
         case 0 if len(records) > 1:
             del records[k]
         case 1:
-            records[k:k] = [records[k]] * pick(draw, (1, 2, 1000 if len(body) < 1000 else 3))
+            records[k:k] = [records[k]] * pick(
+                draw, (1, 2, 1000 if len(body) < 1000 else 3)
+            )
         case 2:
             records[k] = pick(draw, (*range(16), 128, 255)), body
         case 3:
-            records.insert(k, (9, bytes(28) + _number(draw, 8, len(body))))  # attachment
-        case 4 if operation == _CHUNK and not any(body[_CHUNK_HEAD : _CHUNK_HEAD + 4]):  # not compressed
+            # attachment
+            records.insert(k, (9, bytes(28) + _number(draw, 8, len(body))))
+        case 4 if operation == _CHUNK and not any(
+            body[_CHUNK_HEAD : _CHUNK_HEAD + 4]
+        ):  # not compressed
             inner = _records(body[_CHUNK_HEAD + 12 :])
             if inner:
                 _change_records(draw, inner)
             data = b"".join(mcap_record(*record) for record in inner)
-            records[k] = operation, body[:16] + struct.pack("<QIIQ", len(data), 0, 0, len(data)) + data
+            records[k] = (
+                operation,
+                body[:16] + struct.pack("<QIIQ", len(data), 0, 0, len(data)) + data,
+            )
         case _ if body:  # a number in it, or a text's length
-            at = 2 * draw(st.integers(0, min(len(body), 60 if operation == _CHUNK else 200) // 2))
+            at = 2 * draw(
+                st.integers(0, min(len(body), 60 if operation == _CHUNK else 200) // 2)
+            )
             size = pick(draw, (2, 4, 8, 8))
-            records[k] = operation, body[:at] + _number(draw, size, len(body)) + body[at + size :]
+            records[k] = (
+                operation,
+                body[:at] + _number(draw, size, len(body)) + body[at + size :],
+            )
 
 
 def _damaged_database(draw: DrawFn, data: bytes) -> bytes:
@@ -186,7 +220,10 @@ def _damaged_database(draw: DrawFn, data: bytes) -> bytes:
             at = page + draw(st.integers(0, _PAGE - 4))
             kept[at : at + 4] = draw(st.integers(0, pages + 1)).to_bytes(4, "big")
         case 4:  # an inner page whose cells all refer to one page, perhaps itself
-            child, count = (page // _PAGE + draw(st.integers(0, 2))).to_bytes(4, "big"), pick(draw, (1, 30, 400))
+            child, count = (
+                (page // _PAGE + draw(st.integers(0, 2))).to_bytes(4, "big"),
+                pick(draw, (1, 30, 400)),
+            )
             places = range(_PAGE - 5 * count, _PAGE, 5)
             head = b"\x05\0\0" + struct.pack(">HH", count, places[0]) + b"\0" + child
             head += b"".join(struct.pack(">H", place) for place in places)
@@ -206,14 +243,26 @@ def _executed(draw: DrawFn, data: bytes) -> bytes:
         try:
             for _ in range(draw(st.integers(1, 2))):
                 table = pick(draw, list(_COLUMNS))
-                kinds = ("TEXT", "REAL", "BLOB", "INTEGER", "NUMERIC", "", "", "", "INTEGER PRIMARY KEY")
+                kinds = (
+                    "TEXT",
+                    "REAL",
+                    "BLOB",
+                    "INTEGER",
+                    "NUMERIC",
+                    "",
+                    "",
+                    "",
+                    "INTEGER PRIMARY KEY",
+                )
                 statement = pick(draw, _STATEMENTS).format(
                     table=table,
                     column=pick(draw, _COLUMNS[table][1:]),
                     value=pick(draw, _VALUES),
                     number=draw(st.integers(0, 40)),
                     schema=pick(draw, _SCHEMAS).format(table),
-                    types=", ".join(f"{name} {pick(draw, kinds)}" for name in _COLUMNS[table]),
+                    types=", ".join(
+                        f"{name} {pick(draw, kinds)}" for name in _COLUMNS[table]
+                    ),
                 )
                 database.executescript(f"PRAGMA writable_schema = ON; {statement}")
         except sqlite3.Error:  # it was damaged before, or the change is not permitted
@@ -231,9 +280,13 @@ def read(data: bytes) -> None:
         for name, content in files.items():
             (Path(folder) / name).write_bytes(content)
         try:
-            _read(Path(folder) if METADATA in files else Path(folder) / next(iter(files)))
+            _read(
+                Path(folder) if METADATA in files else Path(folder) / next(iter(files))
+            )
         finally:
-            if {file.name: file.read_bytes() for file in Path(folder).iterdir()} != files:
+            if {
+                file.name: file.read_bytes() for file in Path(folder).iterdir()
+            } != files:
                 raise Wrong("the bag was changed")
 
 
@@ -244,19 +297,34 @@ def _read(bag: Path) -> None:
             contents(message.data, message.kind, unchanged)
     read_description(bag)
     names = read_joint_names(bag, "/joint_states")
-    series = read_joint_states(bag, ["/joint_states"], joint_names=names)["/joint_states"]
+    series = read_joint_states(bag, ["/joint_states"], joint_names=names)[
+        "/joint_states"
+    ]
     if len(series.stamps) == 0:
         raise Wrong("nothing was read")
 
 
 def _messages() -> list[Message]:
     """Return messages of a bag, some of them invalid."""
-    found = [Message("/robot_description", TEXT, START, text('<robot name="r"><link name="base"/></robot>'))]
+    found = [
+        Message(
+            "/robot_description",
+            TEXT,
+            START,
+            text('<robot name="r"><link name="base"/></robot>'),
+        )
+    ]
     for k in range(60):
         at = START + k * 1_000_000
-        state = joint_state(at, ("joint1", "joint2"), *([0.1 * k, -0.1] if k % 7 else [0.2] for _ in range(k % 3 + 1)))
+        state = joint_state(
+            at,
+            ("joint1", "joint2"),
+            *([0.1 * k, -0.1] if k % 7 else [0.2] for _ in range(k % 3 + 1)),
+        )
         topic = "/joint_trajectory" if k % 10 == 9 else "/joint_states"
-        found.append(Message(topic, _KINDS[topic], at, many_names(3) if k % 10 == 9 else state))
+        found.append(
+            Message(topic, _KINDS[topic], at, many_names(3) if k % 10 == 9 else state)
+        )
     return found
 
 
@@ -269,10 +337,14 @@ def originals() -> list[Files]:
             for mode in CompressionMode:
                 if plugin is StoragePlugin.SQLITE3 and mode is CompressionMode.STORAGE:
                     continue  # it has no chunks
-                bag = record(Path(scratch) / f"{k}{mode.name}" / "bag", _messages(), plugin, mode)
+                bag = record(
+                    Path(scratch) / f"{k}{mode.name}" / "bag", _messages(), plugin, mode
+                )
                 files = {file.name: file.read_bytes() for file in bag.iterdir()}
                 found.append(files)
-                found.append({name: data for name, data in files.items() if name != METADATA})
+                found.append(
+                    {name: data for name, data in files.items() if name != METADATA}
+                )
         found.append(_killed(Path(scratch) / "wal.db3", "WAL"))
         found.append(_killed(Path(scratch) / "journal.db3", "DELETE"))
     return found
@@ -284,10 +356,15 @@ def _killed(path: Path, journal: str) -> Files:
     insert(database, _messages()[:20])
     database.execute("PRAGMA cache_size = 1")  # changes are written to the file at once
     database.execute("BEGIN")
-    database.execute("UPDATE messages SET timestamp = timestamp + 1, data = data || x'0000'")
+    database.execute(
+        "UPDATE messages SET timestamp = timestamp + 1, data = data || x'0000'"
+    )
     if journal == "WAL":
         database.execute("COMMIT")
     end = "-wal" if journal == "WAL" else "-journal"
-    files = {"bag.db3": path.read_bytes(), f"bag.db3{end}": path.with_name(path.name + end).read_bytes()}
+    files = {
+        "bag.db3": path.read_bytes(),
+        f"bag.db3{end}": path.with_name(path.name + end).read_bytes(),
+    }
     database.close()
     return files

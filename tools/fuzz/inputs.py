@@ -27,9 +27,22 @@ TEXTS = st.sampled_from(
      "file:///etc/passwd", "package://x/y.stl", "~", "world", "base_link", "None", "0", "\ud7ff", "@bait@",
      "file://@bait@")
 ) | st.text(max_size=8)  # fmt: skip
-NAMES = st.sampled_from(("panda_joint1", "panda_link8", "panda_joint8", "parent", "none", "base"))
-LEAVES = st.floats() | st.floats(-10.0, 10.0) | st.integers() | st.booleans() | st.none() | NUMBERS | TEXTS | NAMES
-VALUES = LEAVES | st.lists(LEAVES, max_size=7) | st.dictionaries(TEXTS, LEAVES, max_size=2)
+NAMES = st.sampled_from(
+    ("panda_joint1", "panda_link8", "panda_joint8", "parent", "none", "base")
+)
+LEAVES = (
+    st.floats()
+    | st.floats(-10.0, 10.0)
+    | st.integers()
+    | st.booleans()
+    | st.none()
+    | NUMBERS
+    | TEXTS
+    | NAMES
+)
+VALUES = (
+    LEAVES | st.lists(LEAVES, max_size=7) | st.dictionaries(TEXTS, LEAVES, max_size=2)
+)
 FEW = st.sampled_from((1, 1, 1, 2, 4))
 
 _ATTRIBUTES = ("name", "type", "xyz", "rpy", "value", "link", "joint", "lower", "upper", "effort", "velocity", "ixx",
@@ -37,7 +50,17 @@ _ATTRIBUTES = ("name", "type", "xyz", "rpy", "value", "link", "joint", "lower", 
 _TAGS = ("link", "joint", "inertial", "origin", "mass", "inertia", "axis", "parent", "child", "limit", "dynamics",
          "mimic", "transmission", "ros2_control", "geometry", "capsule", "x:y", "xi:include", "include",
          "xacro:include", "mesh")  # fmt: skip
-_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar", "mimic", "Revolute", "")
+_TYPES = (
+    "revolute",
+    "continuous",
+    "prismatic",
+    "fixed",
+    "floating",
+    "planar",
+    "mimic",
+    "Revolute",
+    "",
+)
 _XML_HEADS = (
     b'<?xml version="1.0" encoding="utf-16"?>',
     b'<?xml version="1.1"?>',
@@ -67,12 +90,20 @@ _YAML_LINES = (
 )
 
 
-def run_all(strategy: SearchStrategy[T], run: Callable[[T], object], count: int, of: object) -> None:
+def run_all(
+    strategy: SearchStrategy[T], run: Callable[[T], object], count: int, of: object
+) -> None:
     """Call ``run`` with ``count`` inputs, always the same ones for a seed ``of``."""
     checks = list(HealthCheck)
 
     @seed(of)
-    @settings(max_examples=count, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=checks)
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=checks,
+    )
     @given(strategy)
     def attempt(data: T) -> None:
         run(data)
@@ -85,17 +116,30 @@ def pick(draw: DrawFn, items: Sequence[T]) -> T:
     return items[draw(st.integers(0, len(items) - 1))]
 
 
-def mostly(usual: SearchStrategy[Any], unusual: SearchStrategy[Any], of: int = 16) -> SearchStrategy[Any]:
+def mostly(
+    usual: SearchStrategy[Any], unusual: SearchStrategy[Any], of: int = 16
+) -> SearchStrategy[Any]:
     """Return a strategy that is ``unusual`` once ``of`` times."""
     return st.integers(1, of).flatmap(lambda k: unusual if k == of // 2 else usual)
 
 
 def damaged(data: bytes) -> SearchStrategy[bytes]:
     """Return a strategy of these bytes with a few parts removed, replaced or inserted."""
-    places, spans = st.integers(0, len(data)), st.sampled_from((0, 1, 1, 2, 4, 8, 64, 1024, len(data)))
+    places, spans = (
+        st.integers(0, len(data)),
+        st.sampled_from((0, 1, 1, 2, 4, 8, 64, 1024, len(data))),
+    )
     copies = st.builds(lambda at, span: data[at : at + span], places, spans)
-    repeats = st.builds(lambda byte, span: byte * span, st.sampled_from((b"\0", b"\xff", b"\x7f", b"\x80")), FEW)
-    edits = st.lists(st.tuples(places, spans, st.binary(max_size=8) | repeats | copies), min_size=1, max_size=8)
+    repeats = st.builds(
+        lambda byte, span: byte * span,
+        st.sampled_from((b"\0", b"\xff", b"\x7f", b"\x80")),
+        FEW,
+    )
+    edits = st.lists(
+        st.tuples(places, spans, st.binary(max_size=8) | repeats | copies),
+        min_size=1,
+        max_size=8,
+    )
     return edits.map(partial(_edited, data))
 
 
@@ -131,14 +175,25 @@ def _change_element(draw: DrawFn, root: Element) -> None:
         case 0:
             element.attrib.pop(key, None)
         case 1 | 2 | 3:
-            count = pick(draw, (3, 3, 0, 1, 4, 50)) if key in ("xyz", "rpy", "quat_xyzw") else 1
-            element.set(key, pick(draw, (" ", "  ", "\n", ",")).join(draw(NUMBERS) for _ in range(count)))
+            count = (
+                pick(draw, (3, 3, 0, 1, 4, 50))
+                if key in ("xyz", "rpy", "quat_xyzw")
+                else 1
+            )
+            element.set(
+                key,
+                pick(draw, (" ", "  ", "\n", ",")).join(
+                    draw(NUMBERS) for _ in range(count)
+                ),
+            )
         case 4:
             element.set(key, draw(TEXTS))
         case 5:
             element.set(pick(draw, _ATTRIBUTES), draw(NUMBERS))
         case 6:  # cycles, two parents, itself
-            element.set(key, other.get(key) or other.get("link") or other.get("name") or "")
+            element.set(
+                key, other.get(key) or other.get("link") or other.get("name") or ""
+            )
         case 7 if len(element):
             element.remove(pick(draw, list(element)))
         case 8 if root not in other:
@@ -166,7 +221,11 @@ def _name_files(draw: DrawFn, root: Element) -> None:
     for element in root.iter():
         if "filename" in element.attrib:
             element.set("filename", where)
-    include = {"href": where, "filename": where, "xmlns:xi": "http://www.w3.org/2001/XInclude"}
+    include = {
+        "href": where,
+        "filename": where,
+        "xmlns:xi": "http://www.w3.org/2001/XInclude",
+    }
     ElementTree.SubElement(root, pick(draw, _TAGS[-4:]), include)
 
 
@@ -176,7 +235,9 @@ def _append_links(draw: DrawFn, root: Element) -> None:
     mass, in_series, kind = draw(NUMBERS), draw(st.booleans()), pick(draw, _TYPES[:4])
     for k in range(pick(draw, (1, 5, 5, 30, 100))):
         link = ElementTree.SubElement(root, "link", name=f"more{k}")
-        ElementTree.SubElement(ElementTree.SubElement(link, "inertial"), "mass", value=mass)
+        ElementTree.SubElement(
+            ElementTree.SubElement(link, "inertial"), "mass", value=mass
+        )
         joint = ElementTree.SubElement(root, "joint", name=f"to_more{k}", type=kind)
         for tag, end in (("parent", parent), ("child", f"more{k}")):
             ElementTree.SubElement(joint, tag, link=end)
@@ -199,9 +260,15 @@ def _change_value(draw: DrawFn, content: Any) -> Any:
     """Change an element at a random path."""
     if isinstance(content, float) and draw(st.booleans()):
         return content * draw(st.floats(0.0, 2.0))
-    if not isinstance(content, dict | list) or not content or draw(st.integers(0, 9)) == 2:
+    if (
+        not isinstance(content, dict | list)
+        or not content
+        or draw(st.integers(0, 9)) == 2
+    ):
         return draw(VALUES)
-    keys: list[Any] = list(content) if isinstance(content, dict) else list(range(len(content)))
+    keys: list[Any] = (
+        list(content) if isinstance(content, dict) else list(range(len(content)))
+    )
     key = pick(draw, keys)
     match draw(st.integers(0, 8)):
         case 0:
@@ -227,14 +294,24 @@ def _values_of(parameter: Any) -> SearchStrategy[Any]:
         right = st.sampled_from((*getattr(parameter, "choices", ()), "")) | TEXTS
     elif isinstance(parameter.default, float):
         right = numbers
-    return mostly(right, LEAVES | st.binary(max_size=2) | st.lists(LEAVES | st.binary(max_size=2), max_size=2), 2)
+    return mostly(
+        right,
+        LEAVES
+        | st.binary(max_size=2)
+        | st.lists(LEAVES | st.binary(max_size=2), max_size=2),
+        2,
+    )
 
 
 def parameters() -> SearchStrategy[dict[str, Any]]:
     """Return a few parameters of the controller."""
     values = {parameter.name: _values_of(parameter) for parameter in controller.ALL}
-    chosen = st.lists(st.sampled_from(sorted(values)), min_size=1, max_size=5, unique=True)
-    return chosen.flatmap(lambda names: st.fixed_dictionaries({name: values[name] for name in names}))
+    chosen = st.lists(
+        st.sampled_from(sorted(values)), min_size=1, max_size=5, unique=True
+    )
+    return chosen.flatmap(
+        lambda names: st.fixed_dictionaries({name: values[name] for name in names})
+    )
 
 
 _NODES = st.lists(

@@ -21,7 +21,11 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.resources import robot_names, robot_urdf
 from robot_dynamics_ros.control.configuration import parameters as controller
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, TaskSpaceSettings, read_settings
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    TaskSpaceSettings,
+    read_settings,
+)
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.laws import LAWS
@@ -51,10 +55,35 @@ _EVERY_KEY: Any = {
             "rotor_carrier": "parent",
         }
     },
-    "links": {"panda_link3": {"mass": 3.2, "com": [0.04, 0.01, -0.07], "inertia": [0.02, 0, 0, 0.02, 0, 0.01]}},
-    "rotors": [{"carrier": "panda_link1", "axis": [0, 0, 1], "inertia": 1e-4, "ratio": {"panda_joint2": -60.0}}],
-    "payload": {"link": "panda_link8", "mass": 1.2, "com": [0, 0, 0.05], "inertia": [0.01, 0, 0, 0.01, 0, 0.005]},
-    "loops": [{"link_a": "panda_link1", "point_a": [0.1, 0, 0], "link_b": "panda_link5", "point_b": [0, 0.2, 0]}],
+    "links": {
+        "panda_link3": {
+            "mass": 3.2,
+            "com": [0.04, 0.01, -0.07],
+            "inertia": [0.02, 0, 0, 0.02, 0, 0.01],
+        }
+    },
+    "rotors": [
+        {
+            "carrier": "panda_link1",
+            "axis": [0, 0, 1],
+            "inertia": 1e-4,
+            "ratio": {"panda_joint2": -60.0},
+        }
+    ],
+    "payload": {
+        "link": "panda_link8",
+        "mass": 1.2,
+        "com": [0, 0, 0.05],
+        "inertia": [0.01, 0, 0, 0.01, 0, 0.005],
+    },
+    "loops": [
+        {
+            "link_a": "panda_link1",
+            "point_a": [0.1, 0, 0],
+            "link_b": "panda_link5",
+            "point_b": [0, 0.2, 0],
+        }
+    ],
 }
 
 
@@ -73,12 +102,23 @@ class Target(NamedTuple):
 
 def drive(model: RobotModel, settings: ControllerSettings) -> None:
     """Pass states at rest, at the limits, fast and implausible ones to a controller; check its commands."""
-    low = np.where(np.isfinite(model.position_lower), model.position_lower, -math.pi).clip(-_FARTHEST, _FARTHEST)
-    high = np.where(np.isfinite(model.position_upper), model.position_upper, math.pi).clip(-_FARTHEST, _FARTHEST)
+    low = np.where(
+        np.isfinite(model.position_lower), model.position_lower, -math.pi
+    ).clip(-_FARTHEST, _FARTHEST)
+    high = np.where(
+        np.isfinite(model.position_upper), model.position_upper, math.pi
+    ).clip(-_FARTHEST, _FARTHEST)
     rest, middle = np.zeros(model.n), 0.5 * low + 0.5 * high
-    states = [(middle, rest), (low, rest + 1.0), (high, rest - 3.0), (middle, rest + 1e150), (rest + 1e300, rest)]
+    states = [
+        (middle, rest),
+        (low, rest + 1.0),
+        (high, rest - 3.0),
+        (middle, rest + 1e150),
+        (rest + 1e300, rest),
+    ]
     controller = make_controller(model, settings)
-    with np.errstate(over="ignore", invalid="ignore"):  # the controller checks the results
+    # the controller checks the results
+    with np.errstate(over="ignore", invalid="ignore"):
         commands = []
         for k, state in enumerate(states):
             controller.measure(k * 1e-3, k * 1e-3, *state)
@@ -107,7 +147,11 @@ def _written(data: bytes) -> Iterator[Path]:
 @cache
 def _urdfs() -> list[bytes]:
     """Return URDFs; small ones several times, so that small and large ones use the same time in total."""
-    public = [Path(str(file.locate())) for file in files("example-robot-data") or () if file.suffix == ".urdf"]
+    public = [
+        Path(str(file.locate()))
+        for file in files("example-robot-data") or ()
+        if file.suffix == ".urdf"
+    ]
     texts = [file.read_bytes() for file in [*map(robot_urdf, robot_names()), *public]]
     return [text for text in texts for _ in range(_LARGEST // len(text))]
 
@@ -120,7 +164,10 @@ def _run_urdf(data: bytes) -> None:
 
 
 def _yaml(pattern: str) -> list[Any]:
-    return [yaml.safe_load(file.read_text(encoding="utf-8")) for file in sorted(_CONFIG.glob(pattern))]
+    return [
+        yaml.safe_load(file.read_text(encoding="utf-8"))
+        for file in sorted(_CONFIG.glob(pattern))
+    ]
 
 
 def _run_dynamics_file(data: bytes) -> None:
@@ -134,7 +181,9 @@ def _run_messages(data: bytes) -> None:
 
 
 def _run_parameters(data: bytes) -> None:
-    values = {p.name: p.default for p in controller.ALL} | yaml.safe_load(with_bait(data))
+    values = {p.name: p.default for p in controller.ALL} | yaml.safe_load(
+        with_bait(data)
+    )
     settings = read_settings(values.__getitem__)
     Tuning(_planar(), settings)
     drive(_planar(), settings)
@@ -142,14 +191,18 @@ def _run_parameters(data: bytes) -> None:
 
 def _run_parameter_file(data: bytes) -> None:
     with _written(data) as file:
-        settings = read_settings(read_parameter_file(file, "/arm/computed_torque_node", controller.ALL))
+        settings = read_settings(
+            read_parameter_file(file, "/arm/computed_torque_node", controller.ALL)
+        )
     drive(_planar(), settings)
 
 
 def compile_kernels() -> None:
     """Compile the kernels of robots and controllers, so that inputs are timed without compilation."""
     for law in LAWS:
-        settings = ControllerSettings(law=law, task_space=TaskSpaceSettings(components="x y"))
+        settings = ControllerSettings(
+            law=law, task_space=TaskSpaceSettings(components="x y")
+        )
         warm_up_controller(_planar(), settings)
         drive(_planar(), settings)
 
@@ -157,14 +210,24 @@ def compile_kernels() -> None:
 _TARGETS = (
     Target("urdf", 50_000, lambda: inputs.urdfs(_urdfs()), _run_urdf),
     Target(
-        "dynamics file", 10_000, lambda: inputs.yaml_files([_EVERY_KEY, *_yaml("*.dynamics.yaml")]), _run_dynamics_file
+        "dynamics file",
+        10_000,
+        lambda: inputs.yaml_files([_EVERY_KEY, *_yaml("*.dynamics.yaml")]),
+        _run_dynamics_file,
     ),
     Target("messages", 10_000, messages.sequences, _run_messages),
-    Target("parameters", 20_000, lambda: inputs.parameters().map(inputs.as_yaml), _run_parameters),
+    Target(
+        "parameters",
+        20_000,
+        lambda: inputs.parameters().map(inputs.as_yaml),
+        _run_parameters,
+    ),
     Target(
         "parameter file",
         5_000,
-        lambda: inputs.parameter_files([x for x in _yaml("*.yaml") if "ros__parameters" in str(x)]),
+        lambda: inputs.parameter_files(
+            [x for x in _yaml("*.yaml") if "ros__parameters" in str(x)]
+        ),
         _run_parameter_file,
     ),
     Target("bags", 5_000, bags.bags, bags.read),

@@ -76,8 +76,17 @@ class Bait:
         self.file.write_text("<robot/>", encoding="utf-8")
         library = ctypes.CDLL(None, use_errno=True)
         self._watch = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        if self._watch < 0 or library.inotify_add_watch(self._watch, os.fsencode(self._folder.name), 0xFFF) < 0:
-            raise OSError(ctypes.get_errno(), "inotify is not available, which detects opened files")
+        if (
+            self._watch < 0
+            or library.inotify_add_watch(
+                self._watch, os.fsencode(self._folder.name), 0xFFF
+            )
+            < 0
+        ):
+            raise OSError(
+                ctypes.get_errno(),
+                "inotify is not available, which detects opened files",
+            )
 
     def touched(self) -> list[str]:
         """Return the names in the folder that were opened, changed or removed since the last call."""
@@ -85,11 +94,13 @@ class Bait:
             data = os.read(self._watch, 1 << 16)
         except BlockingIOError:
             return []
-        names, at, event = [], 0, struct.Struct("iIII")  # watch, mask, cookie, length of the name that follows
+        # watch, mask, cookie, length of the name that follows
+        names, at, event = [], 0, struct.Struct("iIII")
         while at < len(data):
             *_, length = event.unpack_from(data, at)
             at += event.size + length
-            if length:  # without a name the folder itself was opened, perhaps by a program that lists /tmp
+            # without a name the folder itself was opened, perhaps by a program that lists /tmp
+            if length:
                 names.append(os.fsdecode(data[at - length : at].rstrip(b"\0")))
         return names
 
@@ -127,7 +138,12 @@ class Tally:
 
     def cells(self) -> list[str]:
         """Return the numbers as text."""
-        return [f"{self.tried:,}", f"{self.taken:,}", f"{self.refused:,}", f"{self.slowest:.2f} s"]
+        return [
+            f"{self.tried:,}",
+            f"{self.taken:,}",
+            f"{self.refused:,}",
+            f"{self.slowest:.2f} s",
+        ]
 
     def show(self, run: Callable[[bytes], None], data: bytes) -> str | None:
         """Run an input and record the result; return the kind of failure, or None."""
@@ -150,7 +166,9 @@ class Tally:
         self.findings.setdefault(kind, (data, text))
         return kind
 
-    def _outcome(self, run: Callable[[bytes], None], data: bytes) -> tuple[str, str] | None:
+    def _outcome(
+        self, run: Callable[[bytes], None], data: bytes
+    ) -> tuple[str, str] | None:
         try:
             with _alarms() as rung, warnings.catch_warnings():
                 warnings.simplefilter("error")
@@ -161,12 +179,19 @@ class Tally:
                 return "timeout", "an exception handler caught the timeout"
         except RobotDynamicsError as refusal:
             self.refused += 1
-            return None if "Cure:" in str(refusal) else ("a refusal without a cure", str(refusal))
+            return (
+                None
+                if "Cure:" in str(refusal)
+                else ("a refusal without a cure", str(refusal))
+            )
         except _Hangs:
             return "timeout", traceback.format_exc()
         except Exception as problem:
             place = traceback.extract_tb(problem.__traceback__)[-1]
-            return f"{type(problem).__name__} in {Path(place.filename).name}:{place.lineno}", traceback.format_exc()
+            return (
+                f"{type(problem).__name__} in {Path(place.filename).name}:{place.lineno}",
+                traceback.format_exc(),
+            )
         self.taken += 1
         return None
 
@@ -185,7 +210,10 @@ def _alarms() -> Iterator[list[int]]:
         rung.append(number)
         raise _Hangs
 
-    timers = ((signal.SIGPROF, signal.ITIMER_PROF, HANG), (signal.SIGALRM, signal.ITIMER_REAL, WAIT))
+    timers = (
+        (signal.SIGPROF, signal.ITIMER_PROF, HANG),
+        (signal.SIGALRM, signal.ITIMER_REAL, WAIT),
+    )
     before = [signal.signal(number, stop) for number, _, _ in timers]
     for _, timer, seconds in timers:
         signal.setitimer(timer, seconds)

@@ -56,13 +56,23 @@ def page() -> str:
 
 def main(check: bool) -> int:
     """Write the inventory; with ``check`` return 1 and print the differences if it is not current."""
-    os.environ["COLUMNS"] = "1000"  # argparse wraps usage and help at the width of the terminal
+    # argparse wraps usage and help at the width of the terminal
+    os.environ["COLUMNS"] = "1000"
     new = page()
     if not check:
         PAGE.write_text(new, encoding="utf-8")
         return 0
     old = PAGE.read_text(encoding="utf-8")
-    differences = list(unified_diff(old.splitlines(), new.splitlines(), "docs/inventory.txt", "now", lineterm="", n=0))
+    differences = list(
+        unified_diff(
+            old.splitlines(),
+            new.splitlines(),
+            "docs/inventory.txt",
+            "now",
+            lineterm="",
+            n=0,
+        )
+    )
     if differences:
         print("\n".join(differences), _CURE, sep="\n")
     return int(bool(differences))

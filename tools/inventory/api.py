@@ -70,6 +70,12 @@ def _members(name: str, owner: type, options: str) -> Iterator[str]:
 def _signature(function: Callable[..., Any]) -> str:
     """Return names and defaults of the public parameters; the text of annotations depends on the version of Python."""
     signature = inspect.signature(function)
-    public = [parameter for parameter in signature.parameters.values() if not parameter.name.startswith("_")]
+    public = [
+        parameter
+        for parameter in signature.parameters.values()
+        if not parameter.name.startswith("_")
+    ]
     parameters = [parameter.replace(annotation=parameter.empty) for parameter in public]
-    return str(signature.replace(parameters=parameters, return_annotation=signature.empty))
+    return str(
+        signature.replace(parameters=parameters, return_annotation=signature.empty)
+    )

@@ -17,7 +17,14 @@ from rosbags.rosbag2 import CompressionMode, StoragePlugin
 from robot_dynamics_ros import BagError
 from robot_dynamics_ros.recordings.bags import BagReader
 from robot_dynamics_ros.recordings.bags.storage import zstd
-from support.bag_recordings import KINDS, SCHEMA, insert, open_database, record, some_messages
+from support.bag_recordings import (
+    KINDS,
+    SCHEMA,
+    insert,
+    open_database,
+    record,
+    some_messages,
+)
 from support.crafted_bags import chunk, mcap, mcap_messages, mcap_record
 from tools.inventory.observed import lines
 
@@ -26,12 +33,24 @@ MCAP, SQLITE = StoragePlugin.MCAP, StoragePlugin.SQLITE3
 PAGE = 4096  # bytes of a page of sqlite3
 
 
-def _whole(folder: Path, plugin: StoragePlugin = MCAP, mode: CompressionMode = CompressionMode.NONE) -> Path:
+def _whole(
+    folder: Path,
+    plugin: StoragePlugin = MCAP,
+    mode: CompressionMode = CompressionMode.NONE,
+) -> Path:
     return record(folder / "bag", some_messages(COUNT, size=20_000), plugin, mode)
 
 
-def _file(folder: Path, plugin: StoragePlugin = MCAP, mode: CompressionMode = CompressionMode.NONE) -> Path:
-    (file,) = (file for file in _whole(folder, plugin, mode).iterdir() if file.name != "metadata.yaml")
+def _file(
+    folder: Path,
+    plugin: StoragePlugin = MCAP,
+    mode: CompressionMode = CompressionMode.NONE,
+) -> Path:
+    (file,) = (
+        file
+        for file in _whole(folder, plugin, mode).iterdir()
+        if file.name != "metadata.yaml"
+    )
     return file
 
 
@@ -71,7 +90,9 @@ def _killed(folder: Path, journal: str) -> Path:
     insert(database, some_messages(60))
     database.execute("BEGIN")
     rows = [(message.received, message.data) for message in some_messages(COUNT)[60:]]
-    database.executemany("INSERT INTO messages(topic_id, timestamp, data) VALUES (1, ?, ?)", rows)
+    database.executemany(
+        "INSERT INTO messages(topic_id, timestamp, data) VALUES (1, ?, ?)", rows
+    )
     for file in folder.glob("recording.db3*"):
         if not file.name.endswith("-shm"):
             shutil.copy(file, folder / file.name.replace("recording", "bag"))
@@ -103,8 +124,17 @@ def _with_metadata(folder: Path, text: str | None = None, **changes: object) -> 
     """Return a bag whose metadata.yaml is replaced by ``text``, or has other values."""
     bag = _whole(folder)
     metadata = bag / "metadata.yaml"
-    information = yaml.safe_load(metadata.read_text(encoding="utf-8"))["rosbag2_bagfile_information"] | changes
-    metadata.write_text(yaml.safe_dump({"rosbag2_bagfile_information": information}) if text is None else text)
+    information = (
+        yaml.safe_load(metadata.read_text(encoding="utf-8"))[
+            "rosbag2_bagfile_information"
+        ]
+        | changes
+    )
+    metadata.write_text(
+        yaml.safe_dump({"rosbag2_bagfile_information": information})
+        if text is None
+        else text
+    )
     return bag
 
 
@@ -127,7 +157,10 @@ def _pipe(folder: Path) -> Path:
 
 
 def _damaged_messages(folder: Path) -> Path:
-    messages = [message._replace(data=zstd.compress(message.data)) for message in some_messages(COUNT)]
+    messages = [
+        message._replace(data=zstd.compress(message.data))
+        for message in some_messages(COUNT)
+    ]
     messages[4] = messages[4]._replace(data=messages[4].data[:-5])
     return record(folder / "bag", messages)
 
@@ -139,28 +172,58 @@ _VIEW = "CREATE VIEW messages AS SELECT id AS id, id AS topic_id, id AS timestam
 #: Function of an empty folder that makes the bag, by its kind.
 BAGS: dict[str, Callable[[Path], Path]] = {
     "MCAP": _whole,
-    "MCAP, compressed chunks": lambda folder: _whole(folder, MCAP, CompressionMode.STORAGE),
-    "MCAP, compressed messages": lambda folder: _whole(folder, MCAP, CompressionMode.MESSAGE),
+    "MCAP, compressed chunks": lambda folder: _whole(
+        folder, MCAP, CompressionMode.STORAGE
+    ),
+    "MCAP, compressed messages": lambda folder: _whole(
+        folder, MCAP, CompressionMode.MESSAGE
+    ),
     "MCAP, compressed file": lambda folder: _whole(folder, MCAP, CompressionMode.FILE),
     "MCAP, file without its folder": _file,
     "MCAP, truncated": lambda folder: _half(_file(folder)),
-    "MCAP, truncated, with zeros at the end": lambda folder: _half(_file(folder), 10_000),
-    "MCAP, truncated, compressed chunks": lambda folder: _half(_file(folder, MCAP, CompressionMode.STORAGE)),
-    "MCAP, truncated compressed file": lambda folder: _half(_file(folder, MCAP, CompressionMode.FILE)),
+    "MCAP, truncated, with zeros at the end": lambda folder: _half(
+        _file(folder), 10_000
+    ),
+    "MCAP, truncated, compressed chunks": lambda folder: _half(
+        _file(folder, MCAP, CompressionMode.STORAGE)
+    ),
+    "MCAP, truncated compressed file": lambda folder: _half(
+        _file(folder, MCAP, CompressionMode.FILE)
+    ),
     "MCAP, without the end of its index": lambda folder: _shortened(_file(folder), 9),
-    "MCAP, damaged chunk": lambda folder: _crafted(folder, chunk(_MESSAGE, "zstd", b"damaged"), _packed(_MESSAGE)),
+    "MCAP, damaged chunk": lambda folder: _crafted(
+        folder, chunk(_MESSAGE, "zstd", b"damaged"), _packed(_MESSAGE)
+    ),
     "MCAP, damaged message": _damaged_messages,
-    "MCAP, chunks that overlap": lambda folder: _crafted(folder, *[_packed(_MESSAGE)] * 3),
-    "MCAP, unknown compression": lambda folder: _crafted(folder, _packed(_MESSAGE, "brotli"), _packed(_MESSAGE)),
-    "MCAP, chunk of wrong size": lambda folder: _crafted(folder, _packed(_MESSAGE, size=1 << 20), _packed(_MESSAGE)),
-    "MCAP, chunk larger than memory": lambda folder: _crafted(folder, _packed(_MESSAGE, size=1 << 62)),
-    "MCAP, chunk of many empty records": lambda folder: _crafted(folder, _packed(mcap_record(7, b"") * 300_000), cut=8),
-    "MCAP, undefined channel": lambda folder: _crafted(folder, _packed(_MESSAGE + _UNDEFINED), cut=8),
+    "MCAP, chunks that overlap": lambda folder: _crafted(
+        folder, *[_packed(_MESSAGE)] * 3
+    ),
+    "MCAP, unknown compression": lambda folder: _crafted(
+        folder, _packed(_MESSAGE, "brotli"), _packed(_MESSAGE)
+    ),
+    "MCAP, chunk of wrong size": lambda folder: _crafted(
+        folder, _packed(_MESSAGE, size=1 << 20), _packed(_MESSAGE)
+    ),
+    "MCAP, chunk larger than memory": lambda folder: _crafted(
+        folder, _packed(_MESSAGE, size=1 << 62)
+    ),
+    "MCAP, chunk of many empty records": lambda folder: _crafted(
+        folder, _packed(mcap_record(7, b"") * 300_000), cut=8
+    ),
+    "MCAP, undefined channel": lambda folder: _crafted(
+        folder, _packed(_MESSAGE + _UNDEFINED), cut=8
+    ),
     "sqlite3": lambda folder: _whole(folder, SQLITE),
-    "sqlite3, compressed messages": lambda folder: _whole(folder, SQLITE, CompressionMode.MESSAGE),
-    "sqlite3, compressed file": lambda folder: _whole(folder, SQLITE, CompressionMode.FILE),
+    "sqlite3, compressed messages": lambda folder: _whole(
+        folder, SQLITE, CompressionMode.MESSAGE
+    ),
+    "sqlite3, compressed file": lambda folder: _whole(
+        folder, SQLITE, CompressionMode.FILE
+    ),
     "sqlite3, truncated": lambda folder: _half(_file(folder, SQLITE)),
-    "sqlite3, truncated before the topics": lambda folder: _cut(_file(folder, SQLITE), 3000),
+    "sqlite3, truncated before the topics": lambda folder: _cut(
+        _file(folder, SQLITE), 3000
+    ),
     "sqlite3, damaged page": lambda folder: _erased(_database(folder), 8 * PAGE, PAGE),
     "sqlite3, WAL of a killed recorder": lambda folder: _killed(folder, "WAL"),
     "sqlite3, journal of a killed recorder": lambda folder: _killed(folder, "DELETE"),
@@ -179,10 +242,16 @@ BAGS: dict[str, Callable[[Path], Path]] = {
     "sqlite3, topic of another encoding": lambda folder: _database(
         folder, "UPDATE topics SET serialization_format = 'json'"
     ),
-    "sqlite3, other tables": lambda folder: _script(folder / "songs.db3", "CREATE TABLE songs(id INTEGER)"),
+    "sqlite3, other tables": lambda folder: _script(
+        folder / "songs.db3", "CREATE TABLE songs(id INTEGER)"
+    ),
     "sqlite3, schema alone": lambda folder: _script(folder / "bag.db3", SCHEMA),
-    "folder without metadata.yaml": lambda folder: _without(_whole(folder), "metadata.yaml"),
-    "folder with incomplete metadata.yaml": lambda folder: _with_metadata(folder, "rosbag2_bagfile_information: {"),
+    "folder without metadata.yaml": lambda folder: _without(
+        _whole(folder), "metadata.yaml"
+    ),
+    "folder with incomplete metadata.yaml": lambda folder: _with_metadata(
+        folder, "rosbag2_bagfile_information: {"
+    ),
     "folder without the file": lambda folder: _without(_whole(folder), "bag.mcap"),
     "folder without one of its files": _split,
     "folder that names a file of another folder": lambda folder: _with_metadata(
@@ -191,8 +260,12 @@ BAGS: dict[str, Callable[[Path], Path]] = {
     "folder with a pipe": _pipe,
     "empty folder": lambda folder: folder,
     "empty file": lambda folder: _other(folder / "bag.mcap", b""),
-    "bag of ROS 1": lambda folder: _other(folder / "old.bag", b"#ROSBAG V2.0\n" + bytes(100)),
-    "another file": lambda folder: _other(folder / "notes.mcap", b"some notes that are no bag"),
+    "bag of ROS 1": lambda folder: _other(
+        folder / "old.bag", b"#ROSBAG V2.0\n" + bytes(100)
+    ),
+    "another file": lambda folder: _other(
+        folder / "notes.mcap", b"some notes that are no bag"
+    ),
     "nothing": lambda folder: folder / "nothing",
 }
 
@@ -213,5 +286,7 @@ def _read(path: Path) -> str:
                 count = len(list(bag.messages()))
         except BagError as error:
             return f"refused, {' '.join(lines(str(error)))}"
-    reported = "".join(f", {' '.join(lines(str(warning.message)))}" for warning in caught)
+    reported = "".join(
+        f", {' '.join(lines(str(warning.message)))}" for warning in caught
+    )
     return ("read" if count else "read, without messages") + reported

@@ -21,9 +21,7 @@ import write_cli  # noqa: E402
 COMMAND = [sys.executable, "-m", "robot_dynamics_ros"]
 SHIPPED = ("config", "launch", "recordings", "rviz", "textbook_arms", "urdf")
 
-_FRICTION = (
-    "viscous: 1.0, coulomb: 1.0, coulomb_negative: 1.5, static: 2.0, stribeck_velocity: 0.1, load_coefficient: 0.1"
-)
+_FRICTION = "viscous: 1.0, coulomb: 1.0, coulomb_negative: 1.5, static: 2.0, stribeck_velocity: 0.1, load_coefficient: 0.1"
 _MORE = "quadratic: 0.1, cubic: 0.1, ripple: {amplitude: 0.1, per_turn: 3}, sigmoid: {amplitude: 0.1, slope: 1.0}"
 #: Files that the runs read.
 INPUTS = {
@@ -143,7 +141,11 @@ def arguments() -> Iterator[str]:
 def shipped_files() -> Iterator[str]:
     """Yield the files that are installed, but for modules."""
     for folder in SHIPPED:
-        yield from (f"{folder}/{file.name}" for file in (ROOT / folder).iterdir() if file.is_file())
+        yield from (
+            f"{folder}/{file.name}"
+            for file in (ROOT / folder).iterdir()
+            if file.is_file()
+        )
 
 
 def results() -> Iterator[str]:
@@ -162,7 +164,10 @@ def results() -> Iterator[str]:
         for path in set(Path().rglob("*")) - before:
             if path.is_file():
                 yield f"{command}: writes {path}"
-                yield from (f"{command}: writes *{path.suffix} with {part}" for part in content(path))
+                yield from (
+                    f"{command}: writes *{path.suffix} with {part}"
+                    for part in content(path)
+                )
     for line in ERRORS.strip().splitlines():
         code, _, err = run(line)
         (*_, reason) = lines(err)
@@ -172,16 +177,28 @@ def results() -> Iterator[str]:
 def exit_codes() -> Iterator[str]:
     """Yield exit codes that need a process of their own."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(Path("empty").absolute())}
-    check = subprocess.run([*COMMAND, "warm-up", "--check"], env=environment, capture_output=True, check=False)
+    check = subprocess.run(
+        [*COMMAND, "warm-up", "--check"],
+        env=environment,
+        capture_output=True,
+        check=False,
+    )
     yield f"exit code {check.returncode}: warm-up --check, with a kernel missing"
     reader, writer = os.pipe()
     os.close(reader)
-    closed = subprocess.run([*COMMAND, "inspect", "panda"], stdout=writer, stderr=subprocess.DEVNULL, check=False)
+    closed = subprocess.run(
+        [*COMMAND, "inspect", "panda"],
+        stdout=writer,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    )
     os.close(writer)
     yield f"exit code {closed.returncode}: inspect, with a closed pipe"
     for number in (signal.SIGINT, signal.SIGTERM):
         command = [*COMMAND, "view", "planar_2r", "--no-browser"]
-        view = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        view = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         assert view.stdout is not None
         view.stdout.readline()  # the address: the page is served
         view.send_signal(number)

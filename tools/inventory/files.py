@@ -41,14 +41,23 @@ URDFS: dict[str, tuple[str, str]] = {
     "unknown version": ("<robot ", '<robot version="2.0" '),
     "version 1.2": ("<robot ", '<robot version="1.2" '),
     "quaternion without version": (AXIS, f'<origin quat_xyzw="0 0 0 1"/>{AXIS}'),
-    "acceleration limit without version": (LIMIT, LIMIT.replace("/>", ' acceleration="1"/>')),
+    "acceleration limit without version": (
+        LIMIT,
+        LIMIT.replace("/>", ' acceleration="1"/>'),
+    ),
     "xacro expression": (AXIS, f'<origin xyz="0 0 ${{height}}"/>{AXIS}'),
     "xacro command": ('value="1"', 'value="$(arg mass)"'),
     "xacro element": (END, f"<xacro:arm/>{END}"),
     "unknown element": (END, f"<loop_joint/>{END}"),
     "unknown attribute": ("<mass ", '<mass unit="kg" '),
-    "elements of other programs": (END, f"<gazebo/><transmission/><ros2_control/><sensor/><mujoco/><material/>{END}"),
-    "mesh that does not exist": (INERTIAL, f'{INERTIAL}<visual><geometry><mesh filename="a.stl"/></geometry></visual>'),
+    "elements of other programs": (
+        END,
+        f"<gazebo/><transmission/><ros2_control/><sensor/><mujoco/><material/>{END}",
+    ),
+    "mesh that does not exist": (
+        INERTIAL,
+        f'{INERTIAL}<visual><geometry><mesh filename="a.stl"/></geometry></visual>',
+    ),
     "number that is NaN": ('value="1"', 'value="nan"'),
     "number that is infinite": ('value="1"', 'value="inf"'),
     "number that is too large": ('value="1"', 'value="1e999"'),
@@ -100,9 +109,17 @@ URDFS: dict[str, tuple[str, str]] = {
     ),
     "negative damping": (LIMIT, f'{LIMIT}<dynamics damping="-1"/>'),
     "negative friction": (LIMIT, f'{LIMIT}<dynamics friction="-1"/>'),
-    "mimic joint": (END, FOLLOWER.replace("<mimic/>", '<mimic joint="elbow" multiplier="2" offset="0.1"/>')),
+    "mimic joint": (
+        END,
+        FOLLOWER.replace(
+            "<mimic/>", '<mimic joint="elbow" multiplier="2" offset="0.1"/>'
+        ),
+    ),
     "mimic without joint": (END, FOLLOWER),
-    "mimic of an unknown joint": (END, FOLLOWER.replace("<mimic/>", '<mimic joint="ghost"/>')),
+    "mimic of an unknown joint": (
+        END,
+        FOLLOWER.replace("<mimic/>", '<mimic joint="ghost"/>'),
+    ),
     "mimic of itself": (END, FOLLOWER.replace("<mimic/>", '<mimic joint="finger"/>')),
     "no inertial": (INERTIAL, ""),
     "inertial without mass": ('<mass value="1"/>', ""),
@@ -178,7 +195,10 @@ DEFAULTS: dict[str, tuple[str, str]] = {
     "quadratic 0": ("", "quadratic: 0"),
     "cubic 0": ("", "cubic: 0"),
     "coulomb 0": ("", "coulomb: 0"),
-    "coulomb_negative that of coulomb": ("coulomb: 1", "coulomb: 1, coulomb_negative: 1"),
+    "coulomb_negative that of coulomb": (
+        "coulomb: 1",
+        "coulomb: 1, coulomb_negative: 1",
+    ),
     "static that of coulomb": ("coulomb: 1", "coulomb: 1, static: 1"),
     "stribeck_velocity 0": (_STATIC, f"{_STATIC}, stribeck_velocity: 0"),
     "load_coefficient 0": ("coulomb: 1", "coulomb: 1, load_coefficient: 0"),
@@ -190,7 +210,10 @@ DEFAULTS: dict[str, tuple[str, str]] = {
         "coulomb: 1, ripple: {amplitude: 0.5, per_turn: 3}",
         "coulomb: 1, ripple: {amplitude: 0.5, per_turn: 3, phase: 0}",
     ),
-    "sigmoid.shift 0": ("sigmoid: {amplitude: 1, slope: 1}", "sigmoid: {amplitude: 1, slope: 1, shift: 0}"),
+    "sigmoid.shift 0": (
+        "sigmoid: {amplitude: 1, slope: 1}",
+        "sigmoid: {amplitude: 1, slope: 1, shift: 0}",
+    ),
     "rotor_inertia 0": ("", "rotor_inertia: 0"),
     "gear_ratio 1": (_ROTOR, f"{_ROTOR}, gear_ratio: 1"),
     "rotor_carrier parent": (_ROTOR, f"{_ROTOR}, rotor_carrier: parent"),
@@ -283,7 +306,9 @@ FILES: dict[str, tuple[str, str, dict[str, str]]] = {
         "inspect {file} --xacro-arg mass:=2",
         "robot.xacro",
         {
-            "argument": ROBOT.replace("<link", '<xacro:arg name="mass" default="1"/><link', 1)
+            "argument": ROBOT.replace(
+                "<link", '<xacro:arg name="mass" default="1"/><link', 1
+            )
             .replace('value="1"', 'value="$(arg mass)"')
             .replace("<robot ", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" '),
             "malformed XML": "<robot",
@@ -300,7 +325,10 @@ def _outcome(load: Callable[..., Any], *arguments: Any, **options: Any) -> str:
             load(*arguments, **options)
         except RobotDynamicsError as error:
             return f"refused, {type(error).__name__}: {' '.join(lines(str(error)))}"
-    reported = "".join(f", {type(w.message).__name__}: {' '.join(lines(str(w.message)))}" for w in caught)
+    reported = "".join(
+        f", {type(w.message).__name__}: {' '.join(lines(str(w.message)))}"
+        for w in caught
+    )
     return f"read{reported}"
 
 
@@ -309,7 +337,10 @@ def urdfs() -> Iterator[str]:
     for title, (old, new) in URDFS.items():
         assert old in ROBOT, old
         text = ROBOT.replace(old, new)
-        outcome, strict = (_outcome(RobotModel.from_urdf, text, strict=strict) for strict in (False, True))
+        outcome, strict = (
+            _outcome(RobotModel.from_urdf, text, strict=strict)
+            for strict in (False, True)
+        )
         yield f"URDF: {title}: {outcome}{'; refused with strict' * (strict[:4] != outcome[:4])}"
 
 
@@ -318,7 +349,9 @@ def dynamics_files() -> Iterator[str]:
     path = Path("planar_2r.dynamics.yaml")
     for title, text in DYNAMICS.items():
         path.write_text(text, encoding="utf-8")
-        outcome = _outcome(RobotModel.from_urdf_file, ROOT / "urdf" / "planar_2r.urdf", dynamics=path)
+        outcome = _outcome(
+            RobotModel.from_urdf_file, ROOT / "urdf" / "planar_2r.urdf", dynamics=path
+        )
         yield f"dynamics file: {title}: {outcome}"
     for title, (absent, given) in DEFAULTS.items():
         same = _numbers(absent) == _numbers(given)
@@ -341,7 +374,11 @@ def other_files() -> Iterator[str]:
         for title, text in contents.items():
             Path(name).write_text(text, encoding="utf-8")
             code, _, err = run(line.format(file=name))
-            reported = [part for part in lines(err) if part.startswith(("robot_dynamics: ", "warning: "))]
+            reported = [
+                part
+                for part in lines(err)
+                if part.startswith(("robot_dynamics: ", "warning: "))
+            ]
             yield f"{kind}: {title}: {', '.join(['refused' if code else 'read', *reported])}"
 
 

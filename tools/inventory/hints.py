@@ -31,7 +31,9 @@ class Recording(NamedTuple):
 
     def with_payload(self) -> Array:
         """Return the efforts with 2 kg at the last link."""
-        loaded = self.model.with_payload(self.model.moving_links[-1], 2.0, [0.05, 0.0, 0.05], 0.01 * np.eye(3))
+        loaded = self.model.with_payload(
+            self.model.moving_links[-1], 2.0, [0.05, 0.0, 0.05], 0.01 * np.eye(3)
+        )
         return loaded.inverse_dynamics(self.q, self.qd, self.qdd)
 
 
@@ -43,12 +45,20 @@ MISTAKES: dict[str, Callable[[Recording], Fields]] = {
     "units of efforts by joint": lambda r: {"tau": r.tau / [5.0, 8.0]},
     "sign of all efforts": lambda r: {"tau": -r.tau},
     "sign of an effort": lambda r: {"tau": r.tau * SIGNS},
-    "sign of a joint": lambda r: {"q": r.q * SIGNS, "qd": r.qd * SIGNS, "tau": r.tau * SIGNS},
+    "sign of a joint": lambda r: {
+        "q": r.q * SIGNS,
+        "qd": r.qd * SIGNS,
+        "tau": r.tau * SIGNS,
+    },
     "sign of a position": lambda r: {"q": r.q * SIGNS, "qd": r.qd * SIGNS},
     "gain of an effort": lambda r: {"tau": r.tau * (1.0 + 0.5 * SECOND)},
     "offset of an effort": lambda r: {"tau": r.tau + 0.4 * r.tau.std(axis=0) * SECOND},
     "order of efforts": lambda r: {"tau": r.tau[:, ::-1]},
-    "order of joints": lambda r: {"q": r.q[:, ::-1], "qd": r.qd[:, ::-1], "tau": r.tau[:, ::-1]},
+    "order of joints": lambda r: {
+        "q": r.q[:, ::-1],
+        "qd": r.qd[:, ::-1],
+        "tau": r.tau[:, ::-1],
+    },
     "order of positions": lambda r: {"q": r.q[:, ::-1], "qd": r.qd[:, ::-1]},
     "sign of a velocity": lambda r: {"qd": r.qd * SIGNS},
     "order of velocities": lambda r: {"qd": r.qd[:, ::-1]},
@@ -57,13 +67,19 @@ MISTAKES: dict[str, Callable[[Recording], Fields]] = {
     "positions in degrees": lambda r: {"q": r.q * DEGREES},
     "motion in degrees": lambda r: {"q": r.q * DEGREES, "qd": r.qd * DEGREES},
     "motion in counts": lambda r: {"q": r.q * 1e4, "qd": r.qd * 1e4},
-    "fifteen times as fast": lambda r: {"q": r.q[::15], "qd": 15.0 * r.qd[::15], "tau": r.tau[::15]},
+    "fifteen times as fast": lambda r: {
+        "q": r.q[::15],
+        "qd": 15.0 * r.qd[::15],
+        "tau": r.tau[::15],
+    },
     "a turn beyond a limit": lambda r: {"q": r.q + 2.0 * np.pi * SECOND},
     "late efforts": lambda r: {"tau": np.roll(r.tau, 2, axis=0)},
     "early efforts": lambda r: {"tau": np.roll(r.tau, -2, axis=0)},
     "efforts without gravity": lambda r: {"tau": r.tau - r.model.gravity_torque(r.q)},
     "friction": lambda r: {"tau": r.tau + 2.0 * r.qd + 3.0 * np.sign(r.qd)},
-    "friction and an offset": lambda r: {"tau": r.tau + 2.0 * r.qd + 3.0 * np.sign(r.qd) + 2.0 * SECOND},
+    "friction and an offset": lambda r: {
+        "tau": r.tau + 2.0 * r.qd + 3.0 * np.sign(r.qd) + 2.0 * SECOND
+    },
     "friction by load": lambda r: {"tau": r.tau + 0.15 * np.abs(r.tau) * np.sign(r.qd)},
     "rotor inertia": lambda r: {"tau": r.tau + 0.8 * r.qdd},
     "payload": lambda r: {"tau": r.with_payload()},
@@ -99,15 +115,26 @@ def hints() -> Iterator[str]:
         yield from _reported(title, "metr4202_elbow", mistake)
 
 
-def _reported(title: str, robot: str, mistake: Callable[[Recording], Fields], options: str = "") -> Iterator[str]:
+def _reported(
+    title: str, robot: str, mistake: Callable[[Recording], Fields], options: str = ""
+) -> Iterator[str]:
     model = RobotModel.shipped(robot)
     motion = fourier(model, seconds=20.0, rate=100.0, seed=1)
     recording = Recording(model, motion.q, motion.qd, motion.qdd, motion.tau)
     recording = recording._replace(**mistake(recording))
     stamps = motion.recorded(seed=0, noise=0.01).stamps.tolist()
-    rows = zip(stamps[: len(recording.q)], recording.q, recording.qd, recording.tau, strict=True)
+    rows = zip(
+        stamps[: len(recording.q)],
+        recording.q,
+        recording.qd,
+        recording.tau,
+        strict=True,
+    )
     messages = [
-        Message("/joint_states", JOINT_STATE, at, joint_state(at, model.joint_names, *row)) for at, *row in rows
+        Message(
+            "/joint_states", JOINT_STATE, at, joint_state(at, model.joint_names, *row)
+        )
+        for at, *row in rows
     ]
     bag = record(Path(title.replace(" ", "_")), messages)
     for line in lines(run(f"torque {bag} --robot {robot} {options}").out):

@@ -24,7 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # Not a part of a name, nor a power.
 _NUMBER = re.compile(r"(?<![\w.^])[-+]?\d[\d.]*(e[-+]?\d+)?(?![\w.]*[a-zA-Z_])")
 _HEADING = re.compile(r"<(?:h\d|th|summary|figcaption)\b[^>]*>([^<]+)")
-_DECLARATION = re.compile(r"^(?:extern|inline|int|void) [^;{]*", re.MULTILINE)  # of C and C++
+# of C and C++
+_DECLARATION = re.compile(r"^(?:extern|inline|int|void) [^;{]*", re.MULTILINE)
 _CACHE = "compiling the dynamics kernels"  # a line on stderr of the first start
 
 
@@ -82,7 +83,14 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _kind(value: Any) -> str:
-    names = {dict: "table", list: "empty list", str: "text", bool: "boolean", int: "number", float: "number"}
+    names = {
+        dict: "table",
+        list: "empty list",
+        str: "text",
+        bool: "boolean",
+        int: "number",
+        float: "number",
+    }
     return names.get(type(value), "null")
 
 
@@ -90,7 +98,10 @@ def content(path: Path) -> Iterator[str]:
     """Yield the structure of a file: keys, columns, elements, headings, declarations or topics."""
     if path.suffix == ".mcap":
         with BagReader(path) as bag:
-            yield from (f"{topic}: {kind}{', latched' * (topic in bag.latched)}" for topic, kind in bag.topics.items())
+            yield from (
+                f"{topic}: {kind}{', latched' * (topic in bag.latched)}"
+                for topic, kind in bag.topics.items()
+            )
     elif path.suffix in _READERS and path.name != "metadata.yaml":  # that is rosbag2's
         yield from _READERS[path.suffix](path.read_text(encoding="utf-8"))
 

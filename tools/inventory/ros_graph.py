@@ -46,7 +46,9 @@ SETUPS: dict[str, dict[str, dict[str, Any]]] = {
         CONTROLLER: {
             **ROBOT,
             "state_timeout": float("inf"),
-            "qos_overrides": {"/lockstep/joint_states": {"subscription": {"reliability": "reliable"}}},
+            "qos_overrides": {
+                "/lockstep/joint_states": {"subscription": {"reliability": "reliable"}}
+            },
         },
         PLANT: {**SLOW_PLANT, "lockstep": True},
     },
@@ -55,18 +57,25 @@ SETUPS: dict[str, dict[str, dict[str, Any]]] = {
 ACTIVE = ("plain", "full", "lockstep")
 #: Commands that become nodes, by the names of these, and a text that they log when they are ready.
 COMMANDS = {
-    "recorder": ("record -o recorded /plain/joint_states /plain/computed_torque_node/command_states", "recording"),
+    "recorder": (
+        "record -o recorded /plain/joint_states /plain/computed_torque_node/command_states",
+        "recording",
+    ),
     "player": ("play played --wait-for nobody", "waiting for nobody"),
     "view": ("view planar_2r --live --no-browser --namespace plain", "press Ctrl-C"),
 }
 #: Nodes that end by themselves, in the namespace lockstep, and their parameters.
 ENDING: dict[str, tuple[str, dict[str, Any]]] = {
-    "motion completed": (MOTION, {"trajectory": {"kind": "point_to_point", "center": [0.1], "move_time": 0.5}}),
+    "motion completed": (
+        MOTION,
+        {"trajectory": {"kind": "point_to_point", "center": [0.1], "move_time": 0.5}},
+    ),
     "motion refused": (MOTION, {"joints": ["joint1"]}),
 }
 STANDARD_TOPICS = {"rosout", "parameter_events"}
 FOR_EVER = 1e9  # s; infinite times of QoS are longer
-QUIET = 8  # equal observations, a second apart, after which discovery is complete; DDS repeats messages every 3 s
+# equal observations, a second apart, after which discovery is complete; DDS repeats messages every 3 s
+QUIET = 8
 
 
 def interfaces() -> Iterator[str]:
@@ -74,16 +83,25 @@ def interfaces() -> Iterator[str]:
     run("simulate planar_2r --duration 1 -o played")
     with Graph(Path.cwd()) as graph:
         statuses = graph.collect(DiagnosticArray, "/diagnostics")
-        configurations = graph.collect(String, f"/plain/{CONTROLLER}/configuration", LATCHED)
+        configurations = graph.collect(
+            String, f"/plain/{CONTROLLER}/configuration", LATCHED
+        )
         _start(graph)
         yield from _connections(graph)
         for node in SETUPS["unconfigured"]:
             yield from _parameters(graph, f"/unconfigured/{node}")
-            yield from (fact for fact in _parameters(graph, f"/plain/{node}") if "qos_overrides" in fact)
+            yield from (
+                fact
+                for fact in _parameters(graph, f"/plain/{node}")
+                if "qos_overrides" in fact
+            )
         for node in COMMANDS:
             yield from _parameters(graph, f"/{node}")
         graph.wait(lambda: configurations, "the configuration")
-        yield from (f"{CONTROLLER}: ~/configuration has {key}" for key in json.loads(configurations[-1].data))
+        yield from (
+            f"{CONTROLLER}: ~/configuration has {key}"
+            for key in json.loads(configurations[-1].data)
+        )
         yield from _statuses(statuses)
         yield from _ends(graph)
     for process in graph.processes.members:
@@ -98,7 +116,9 @@ def _start(graph: Graph) -> None:
             graph.start(node, parameters, "-r", f"__ns:=/{namespace}", *TO_CONTROLLER)
     for name, (line, ready) in COMMANDS.items():
         command = [sys.executable, "-m", "robot_dynamics_ros", *line.split()]
-        process = graph.processes.add(NodeProcess(name, graph.folder / f"{name}.log", command, graph.environment))
+        process = graph.processes.add(
+            NodeProcess(name, graph.folder / f"{name}.log", command, graph.environment)
+        )
         log = Log(process.log, begin=0)
         graph.wait(lambda log=log, text=ready: text in log.text(), f"{name} to begin")
     for namespace in ACTIVE:
@@ -110,8 +130,11 @@ def _ends(graph: Graph) -> Iterator[str]:
     """Yield the exit codes of nodes that end by themselves."""
     for title, (node, parameters) in ENDING.items():
         process = graph.start(node, parameters, "-r", "__ns:=/lockstep", *TO_CONTROLLER)
-        graph.wait(lambda process=process: process.process.poll() is not None, f"{node} to end")
-        graph.processes.members.remove(process)  # the group takes exit code 1 for a failure
+        graph.wait(
+            lambda process=process: process.process.poll() is not None, f"{node} to end"
+        )
+        # the group takes exit code 1 for a failure
+        graph.processes.members.remove(process)
         yield f"{node}: exit code {process.process.returncode}, {title}"
 
 
@@ -132,14 +155,22 @@ def _connections(graph: Graph) -> set[str]:
 
 def _observed(graph: Graph) -> set[str]:
     """Return the present interfaces, each with the setups in which nodes have it; those of every node are left out."""
-    services = graph.client.get_service_names_and_types_by_node(graph.client.get_name(), "/")
+    services = graph.client.get_service_names_and_types_by_node(
+        graph.client.get_name(), "/"
+    )
     standard = STANDARD_TOPICS | {_last(name) for name, _ in services}
     found: dict[str, set[str]] = {}
-    for setup, node, verb, name, kind in (*_topics(graph.client), *_services(graph.client)):
+    for setup, node, verb, name, kind in (
+        *_topics(graph.client),
+        *_services(graph.client),
+    ):
         if _last(name) not in standard:
             own = name.removeprefix(f"/{setup}") if setup else name
             found.setdefault(f"{node} {verb} {own}: {kind}", set()).add(setup)
-    return {f"{fact} ({', '.join(sorted(setups))})".removesuffix(" ()") for fact, setups in found.items()}
+    return {
+        f"{fact} ({', '.join(sorted(setups))})".removesuffix(" ()")
+        for fact, setups in found.items()
+    }
 
 
 def _is_ours(setup: str, node: str) -> bool:
@@ -156,7 +187,10 @@ def _topics(client: Node) -> Iterator[tuple[str, str, str, str, str]]:
         }
         for verb, ends in listed.items():
             for end in ends:
-                setup, kind = end.node_namespace.strip("/"), f"{end.topic_type}, {_qos(end.qos_profile)}"
+                setup, kind = (
+                    end.node_namespace.strip("/"),
+                    f"{end.topic_type}, {_qos(end.qos_profile)}",
+                )
                 if _is_ours(setup, end.node_name):
                     yield setup, end.node_name, verb, topic, kind
 
@@ -170,11 +204,17 @@ def _services(client: Node) -> Iterator[tuple[str, str, str, str, str]]:
         listed = {
             "serves": client.get_service_names_and_types_by_node(node, namespace),
             "calls": client.get_client_names_and_types_by_node(node, namespace),
-            "executes": action.get_action_server_names_and_types_by_node(client, node, namespace),
-            "requests": action.get_action_client_names_and_types_by_node(client, node, namespace),
+            "executes": action.get_action_server_names_and_types_by_node(
+                client, node, namespace
+            ),
+            "requests": action.get_action_client_names_and_types_by_node(
+                client, node, namespace
+            ),
         }
         for verb, names in listed.items():
-            yield from ((setup, node, verb, name, ", ".join(kinds)) for name, kinds in names)
+            yield from (
+                (setup, node, verb, name, ", ".join(kinds)) for name, kinds in names
+            )
 
 
 def _last(name: str) -> str:
@@ -190,18 +230,38 @@ def _qos(profile: QoSProfile) -> str:
         "liveliness lease": profile.liveliness_lease_duration,
     }
     seconds = {name: time.nanoseconds * 1e-9 for name, time in times.items()}
-    return ", ".join([*words, *(f"{name} {time:g} s" for name, time in seconds.items() if time < FOR_EVER)])
+    return ", ".join(
+        [
+            *words,
+            *(
+                f"{name} {time:g} s"
+                for name, time in seconds.items()
+                if time < FOR_EVER
+            ),
+        ]
+    )
 
 
 def _parameters(graph: Graph, node: str) -> Iterator[str]:
     """Yield each parameter with type, value, range, description and constraints; those of every node are left out."""
     standard = graph.client.list_parameters([], 0).names
-    listed = graph.call(ListParameters, f"{node}/list_parameters", ListParameters.Request()).result.names
+    listed = graph.call(
+        ListParameters, f"{node}/list_parameters", ListParameters.Request()
+    ).result.names
     names = sorted(set(listed) - set(standard))
-    described = graph.call(DescribeParameters, f"{node}/describe_parameters", DescribeParameters.Request(names=names))
-    values = graph.call(GetParameters, f"{node}/get_parameters", GetParameters.Request(names=names)).values
+    described = graph.call(
+        DescribeParameters,
+        f"{node}/describe_parameters",
+        DescribeParameters.Request(names=names),
+    )
+    values = graph.call(
+        GetParameters, f"{node}/get_parameters", GetParameters.Request(names=names)
+    ).values
     for name, about, value in zip(names, described.descriptors, values, strict=True):
-        ranges = [f"{r.from_value:g} to {r.to_value:g}" for r in (*about.floating_point_range, *about.integer_range)]
+        ranges = [
+            f"{r.from_value:g} to {r.to_value:g}"
+            for r in (*about.floating_point_range, *about.integer_range)
+        ]
         parts = [
             _value(value),
             *ranges,

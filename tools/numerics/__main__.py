@@ -41,7 +41,10 @@ Found = Mapping[str, Mapping[str, Mapping[str, Floats]]]
 def models() -> dict[str, Measured]:
     """Return all arms, and some with customised kernels and batches."""
     found = {arm: Measured(load(arm)) for arm in ARMS}
-    return found | {f"{arm}, customised": Measured(load(arm).customised(), many=True) for arm in CUSTOMISED}
+    return found | {
+        f"{arm}, customised": Measured(load(arm).customised(), many=True)
+        for arm in CUSTOMISED
+    }
 
 
 def samples(measured: Measured) -> int:
@@ -57,12 +60,22 @@ def all_errors(arms: Mapping[str, Measured]) -> Found:
     }
 
 
-def error_table(title: str, groups: Mapping[str, Iterable[Mapping[str, Floats]]]) -> str:
+def error_table(
+    title: str, groups: Mapping[str, Iterable[Mapping[str, Floats]]]
+) -> str:
     """Return a table of the largest and median error of each quantity, a row for each group of results."""
     rows = [[title, *QUANTITIES]]
     for name, results in groups.items():
         together = list(results)
-        rows.append([name, *(_cell(np.concatenate([x[quantity] for x in together])) for quantity in QUANTITIES)])
+        rows.append(
+            [
+                name,
+                *(
+                    _cell(np.concatenate([x[quantity] for x in together]))
+                    for quantity in QUANTITIES
+                ),
+            ]
+        )
     return markdown_table(rows)
 
 
@@ -79,7 +92,10 @@ def plain_table(arms: Mapping[str, Measured]) -> str:
     """Return the largest relative errors and condition numbers for ordinary motions."""
     rows = [PLAIN_HEAD]
     for arm, measured in arms.items():
-        found = [measured.plain_errors(x) for x in motions("ordinary", measured.model.n, samples(measured))]
+        found = [
+            measured.plain_errors(x)
+            for x in motions("ordinary", measured.model.n, samples(measured))
+        ]
         rows.append([arm, *_plain_cells(found)])
     return markdown_table(rows)
 
@@ -97,10 +113,14 @@ def _plain_cells(found: list[Plain]) -> list[str]:
 
 def singular_table() -> str:
     """Return the errors for two joints on one axis with a decreasing inertia between them."""
-    rows = [["inertia between them, kg m²", "scaled condition", "error of forward_dynamics"]]
+    rows = [
+        ["inertia between them, kg m²", "scaled condition", "error of forward_dynamics"]
+    ]
     for dust in DUST:
         measured = Measured(same_axis(dust))
-        *_, scaled, error, _ = _plain_cells([measured.plain_errors(x) for x in motions("ordinary", 2, SAMPLES)])
+        *_, scaled, error, _ = _plain_cells(
+            [measured.plain_errors(x) for x in motions("ordinary", 2, SAMPLES)]
+        )
         rows.append([f"{dust:.0e}", scaled, error])
     return markdown_table(rows)
 
@@ -141,7 +161,8 @@ simulated Pandas with friction, from two processes each; the first has default s
 def main() -> None:
     """Run from the command line."""
     options = report_parser(COMMAND, __doc__).parse_args()
-    warnings.simplefilter("ignore")  # about properties that the unusual arms do not define
+    # about properties that the unusual arms do not define
+    warnings.simplefilter("ignore")
     print_report(options, error_report, "make numerics, errors")
     print_report(options, bits_report, "make numerics, bits")
 

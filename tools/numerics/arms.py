@@ -14,10 +14,13 @@ from support.arms import Arm, Joint, Link
 
 Motion = tuple[Floats, Floats, Floats]
 
-_TURNS = ((0.0, 0.0, 0.0), (1.2, -0.4, 0.3), (-1.5, 0.0, 0.7), (0.6, 1.1, -0.2))  # rpy from link to link, rad
+# rpy from link to link, rad
+_TURNS = ((0.0, 0.0, 0.0), (1.2, -0.4, 0.3), (-1.5, 0.0, 0.7), (0.6, 1.1, -0.2))
 
 
-def chain(masses: Sequence[float], lengths: Sequence[float], way: float = 0.0) -> RobotModel:
+def chain(
+    masses: Sequence[float], lengths: Sequence[float], way: float = 0.0
+) -> RobotModel:
     """Return a chain of skew revolute joints; link k is a rod with masses[k] and lengths[k].
 
     ``way`` (m) is the distance from the root to the first joint.
@@ -29,7 +32,15 @@ def chain(masses: Sequence[float], lengths: Sequence[float], way: float = 0.0) -
         links.append(Link(f"link{k}", mass, (length / 2, 0.05 * length, 0.0), inertia))
         turn = _TURNS[k % len(_TURNS)]
         joints.append(
-            Joint(f"joint{k}", "continuous", f"link{k - 1}", f"link{k}", xyz=(way, 0.0, 0.0), rpy=turn, limit="")
+            Joint(
+                f"joint{k}",
+                "continuous",
+                f"link{k - 1}",
+                f"link{k}",
+                xyz=(way, 0.0, 0.0),
+                rpy=turn,
+                limit="",
+            )
         )
         way = length
     return RobotModel.from_urdf(Arm(tuple(links), tuple(joints)).urdf)
@@ -71,12 +82,17 @@ ARMS = tuple(_MADE)
 def load(arm: str) -> RobotModel:
     """Return one of ARMS."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about missing friction and unusual inertias, which are intended
+        # about missing friction and unusual inertias, which are intended
+        warnings.simplefilter("ignore")
         return _MADE[arm]()
 
 
 def _ordinary(n: int, rng: np.random.Generator) -> Motion:
-    return rng.uniform(-np.pi, np.pi, n), rng.normal(0.0, 2.0, n), rng.normal(0.0, 5.0, n)
+    return (
+        rng.uniform(-np.pi, np.pi, n),
+        rng.normal(0.0, 2.0, n),
+        rng.normal(0.0, 5.0, n),
+    )
 
 
 def _far(n: int, rng: np.random.Generator) -> Motion:

@@ -39,7 +39,9 @@ class Condition(NamedTuple):
 
 CONDITIONS = {
     "the same conditions": Condition(),
-    "one core, NUMBA_NUM_THREADS=1": Condition({"NUMBA_NUM_THREADS": "1"}, one_core=True),
+    "one core, NUMBA_NUM_THREADS=1": Condition(
+        {"NUMBA_NUM_THREADS": "1"}, one_core=True
+    ),
     "NUMBA_NUM_THREADS=2": Condition({"NUMBA_NUM_THREADS": "2"}),
     "compiled again, without a cache": Condition({"NUMBA_CACHE_DIR": "/proc/nowhere"}),
     "kernels as plain Python": Condition({"NUMBA_DISABLE_JIT": "1"}),
@@ -58,7 +60,9 @@ def results(states: int = STATES) -> dict[str, Floats]:
         "coriolis_matrix": panda.coriolis_matrix(q[few], qd[few]),
         "regressor": panda.regressor(q[few], qd[few], qdd[few]),
         "jacobian": panda.jacobian(q[few], link),
-        "energies": np.concatenate([panda.kinetic_energy(q[few], qd[few]), panda.potential_energy(q[few])]),
+        "energies": np.concatenate(
+            [panda.kinetic_energy(q[few], qd[few]), panda.potential_energy(q[few])]
+        ),
         "friction_torque": panda.friction_torque(q[few], qd[few]),
     }
     singles: dict[str, Callable[[int], Floats]] = {
@@ -66,7 +70,9 @@ def results(states: int = STATES) -> dict[str, Floats]:
         "forward_dynamics, one": lambda k: panda.forward_dynamics(q[k], qd[k], tau[k]),
         "gravity_torque, one": lambda k: panda.gravity_torque(q[k]),
     }
-    found |= {name: np.array([call(k) for k in range(20)]) for name, call in singles.items()}
+    found |= {
+        name: np.array([call(k) for k in range(20)]) for name, call in singles.items()
+    }
     s = random_states(scara.n, states, 10)
     own = scara.customised()
     found["customised inverse_dynamics, many"] = own.inverse_dynamics(s.q, s.qd, s.qdd)
@@ -79,14 +85,22 @@ def results(states: int = STATES) -> dict[str, Floats]:
 
     run = simulate(panda, law, 0.03)
     found["simulate"] = np.concatenate([run.position, run.velocity])
-    runs = simulate_batch(panda, law, 0.03, count=5, initial_velocities=np.linspace(-1.0, 1.0, 35).reshape(5, 7))
+    runs = simulate_batch(
+        panda,
+        law,
+        0.03,
+        count=5,
+        initial_velocities=np.linspace(-1.0, 1.0, 35).reshape(5, 7),
+    )
     found["simulate_batch"] = np.concatenate([runs.position, runs.velocity])
     return found
 
 
 def from_process(condition: Condition, states: int = STATES) -> Results:
     """Return the results of a new process."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
+    environment = {
+        key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")
+    }
     if "NUMBA_CACHE_DIR" in os.environ:
         environment["NUMBA_CACHE_DIR"] = os.environ["NUMBA_CACHE_DIR"]
     code = (_ONE_CORE if condition.one_core else "") + _START
@@ -94,7 +108,10 @@ def from_process(condition: Condition, states: int = STATES) -> Results:
         file = Path(folder) / "results.npz"
         command = [sys.executable, "-W", "ignore", "-c", code, str(file), str(states)]
         subprocess.run(
-            command, env=environment | dict(condition.environment), check=True, cwd=Path(__file__).parents[2]
+            command,
+            env=environment | dict(condition.environment),
+            check=True,
+            cwd=Path(__file__).parents[2],
         )
         with np.load(file) as arrays:
             return dict(arrays)
@@ -110,21 +127,38 @@ class Difference(NamedTuple):
 
 def difference(a: Results, b: Results) -> Difference:
     """Return the difference of two results by bits, so that NaN equals itself and -0 differs from 0."""
-    numbers = sum(int((a[name].view(np.int64) != b[name].view(np.int64)).sum()) for name in a)
-    worst = max(float(np.abs(a[name] - b[name]).max() / np.abs(a[name]).max()) for name in a)
-    return Difference(numbers, sum(ours.size for ours in a.values()), worst / np.finfo(np.float64).eps)
+    numbers = sum(
+        int((a[name].view(np.int64) != b[name].view(np.int64)).sum()) for name in a
+    )
+    worst = max(
+        float(np.abs(a[name] - b[name]).max() / np.abs(a[name]).max()) for name in a
+    )
+    return Difference(
+        numbers, sum(ours.size for ours in a.values()), worst / np.finfo(np.float64).eps
+    )
 
 
 def compare() -> dict[str, Difference]:
     """Return the difference of each of CONDITIONS from a first process."""
     first = from_process(Condition())
-    return {name: difference(first, from_process(condition)) for name, condition in CONDITIONS.items()}
+    return {
+        name: difference(first, from_process(condition))
+        for name, condition in CONDITIONS.items()
+    }
 
 
 def bits_table(found: Mapping[str, Difference]) -> str:
     """Return a table of the numbers of different values and the largest difference."""
-    rows = [["second process", "different values", "largest difference, in eps of the largest value"]]
-    rows += [[name, f"{x.numbers} of {x.of}", f"{x.eps:.2g}"] for name, x in found.items()]
+    rows = [
+        [
+            "second process",
+            "different values",
+            "largest difference, in eps of the largest value",
+        ]
+    ]
+    rows += [
+        [name, f"{x.numbers} of {x.of}", f"{x.eps:.2g}"] for name, x in found.items()
+    ]
     return markdown_table(rows)
 
 

@@ -40,14 +40,18 @@ def _cross(a: Floats, b: Floats) -> Floats:
     return np.array([a[0] * b[0], a[0] * b[1] + a[1] * b[0]])
 
 
-def derivative_scales(of: Sizes, q: Floats, qd: Floats, qdd: Floats) -> tuple[Floats, Floats]:
+def derivative_scales(
+    of: Sizes, q: Floats, qd: Floats, qdd: Floats
+) -> tuple[Floats, Floats]:
     """Return the scales of the derivatives (n, n) of the torque with respect to q and qd."""
     positions, rates, accelerations = (of.couplings @ np.abs(x) for x in (q, qd, qdd))
     axes = _move(of, positions, rates, accelerations)
     bodies = [_load(of, i, axis) for i, axis in enumerate(axes)]
     rows = len(of.couplings)
     by_q, by_qd = np.full((rows, rows), FLOOR), np.full((rows, rows), FLOOR)
-    for row, (inertia, carrier) in enumerate(zip(of.rotors, of.carriers, strict=True), start=len(bodies)):
+    for row, (inertia, carrier) in enumerate(
+        zip(of.rotors, of.carriers, strict=True), start=len(bodies)
+    ):
         if carrier >= 0:
             w = inertia * axes[carrier].v[0]
             bodies[carrier].wrench[0] += inertia * accelerations[row] + w * rates[row]
@@ -58,10 +62,15 @@ def derivative_scales(of: Sizes, q: Floats, qd: Floats, qdd: Floats) -> tuple[Fl
                 by_qd[row, i] += 2.0 * inertia * ds + w * s
                 by_q[row, i] += inertia * dds + w * ds
     _gather(of, axes, bodies, by_q, by_qd)
-    return of.couplings.T @ by_q @ of.couplings + FLOOR, of.couplings.T @ by_qd @ of.couplings + FLOOR
+    return (
+        of.couplings.T @ by_q @ of.couplings + FLOOR,
+        of.couplings.T @ by_qd @ of.couplings + FLOOR,
+    )
 
 
-def _move(of: Sizes, positions: Floats, rates: Floats, accelerations: Floats) -> list[_Axis]:
+def _move(
+    of: Sizes, positions: Floats, rates: Floats, accelerations: Floats
+) -> list[_Axis]:
     axes: list[_Axis] = []
     base = _Axis(_ZERO, _ZERO, _ZERO, _ZERO, np.array([0.0, of.gravity]), 0.0)
     # Distance from the previous frame to the body's, including the position of a prismatic joint.
@@ -85,10 +94,16 @@ def _load(of: Sizes, i: int, axis: _Axis) -> _Body:
     j = of.inertias[i] + 2.0 * of.moments[i] * reach + m * reach * reach + FLOOR
     inertia = np.array([[j, h], [h, m]])
     moment, p = inertia @ axis.v
-    return _Body(inertia, inertia @ axis.a + [w * moment + u * p, w * p], np.array([j * w + h * u, p]))
+    return _Body(
+        inertia,
+        inertia @ axis.a + [w * moment + u * p, w * p],
+        np.array([j * w + h * u, p]),
+    )
 
 
-def _gather(of: Sizes, axes: list[_Axis], bodies: list[_Body], by_q: Floats, by_qd: Floats) -> None:
+def _gather(
+    of: Sizes, axes: list[_Axis], bodies: list[_Body], by_q: Floats, by_qd: Floats
+) -> None:
     """Replace bodies by the sums of all bodies that they carry."""
     for j in reversed(range(len(bodies))):
         (inertia, wrench, b), (s, ds, dds, *_) = bodies[j], axes[j]
@@ -103,4 +118,6 @@ def _gather(of: Sizes, axes: list[_Axis], bodies: list[_Body], by_q: Floats, by_
             by_qd[j, i] += 2.0 * (inertial @ ds) + back * s[0]
         parent = of.parents[j]
         if parent >= 0:
-            bodies[parent] = _Body(*(x + y for x, y in zip(bodies[parent], bodies[j], strict=True)))
+            bodies[parent] = _Body(
+                *(x + y for x, y in zip(bodies[parent], bodies[j], strict=True))
+            )

@@ -36,10 +36,14 @@ QUANTITIES = (
 def units(got: Any, exact: Any, size: Any) -> float:
     """Return the largest error in units of eps times ``size``, elementwise; infinite if ``got`` is not finite."""
     worst = 0.0
-    for ours, true, scale_ in np.broadcast(np.asarray(got), np.asarray(exact), np.asarray(size)):
+    for ours, true, scale_ in np.broadcast(
+        np.asarray(got), np.asarray(exact), np.asarray(size)
+    ):
         if not np.isfinite(ours):
             return np.inf
-        worst = max(worst, float(abs(MP.mpf(float(ours)) - true) / (MP.mpf(EPS) * scale_)))
+        worst = max(
+            worst, float(abs(MP.mpf(float(ours)) - true) / (MP.mpf(EPS) * scale_))
+        )
     return worst
 
 
@@ -56,7 +60,11 @@ class Measured:
         method = getattr(self.model, quantity)
         if not self.many:
             return np.asarray(method(*arguments))
-        return np.asarray(method(*(x[np.newaxis] if isinstance(x, np.ndarray) else x for x in arguments))[0])
+        return np.asarray(
+            method(
+                *(x[np.newaxis] if isinstance(x, np.ndarray) else x for x in arguments)
+            )[0]
+        )
 
     def errors(self, motion: Motion) -> dict[str, float]:
         """Return the error of each of QUANTITIES for one motion; NaN if forward dynamics reports singularity."""
@@ -67,11 +75,23 @@ class Measured:
         matrix_size, speeds = scale.matrix_scale(sizes, q), np.abs(qd) + scale.FLOOR
         # Arguments, exact result and size of the terms of each method.
         table: dict[str, tuple[tuple[Any, ...], Any, Any]] = {
-            "inverse_dynamics": (motion, bias + matrix @ oracle.exact(qdd), scale.torque_scale(sizes, *motion)),
+            "inverse_dynamics": (
+                motion,
+                bias + matrix @ oracle.exact(qdd),
+                scale.torque_scale(sizes, *motion),
+            ),
             "bias_torque": ((q, qd), bias, scale.torque_scale(sizes, q, qd, rest)),
-            "gravity_torque": ((q,), oracle.torque(robot, q, rest, rest), scale.torque_scale(sizes, q, rest, rest)),
+            "gravity_torque": (
+                (q,),
+                oracle.torque(robot, q, rest, rest),
+                scale.torque_scale(sizes, q, rest, rest),
+            ),
             "mass_matrix": ((q,), matrix, matrix_size),
-            "regressor": (motion, oracle.regressor(model, robot, *motion), scale.regressor_scale(sizes, *motion)),
+            "regressor": (
+                motion,
+                oracle.regressor(model, robot, *motion),
+                scale.regressor_scale(sizes, *motion),
+            ),
             "jacobian": (
                 (q, link),
                 oracle.jacobian(model, robot, q, link),
@@ -87,25 +107,40 @@ class Measured:
                 oracle.kinetic_energy(matrix, qd),
                 0.5 * speeds @ matrix_size @ speeds + scale.FLOOR,
             ),
-            "potential_energy": ((q,), oracle.potential_energy(robot, q), scale.potential_scale(sizes, q)),
+            "potential_energy": (
+                (q,),
+                oracle.potential_energy(robot, q),
+                scale.potential_scale(sizes, q),
+            ),
             "friction_torque": (
                 (q, qd),
                 oracle.friction_torque(model, robot, q, qd),
                 scale.friction_scale(model, sizes, q, qd),
             ),
         }
-        found = {name: units(self.ours(name, *given), exact, size) for name, (given, exact, size) in table.items()}
+        found = {
+            name: units(self.ours(name, *given), exact, size)
+            for name, (given, exact, size) in table.items()
+        }
         ours, true, size_ = self._derivatives(motion)
         found["dtau/dq"], found["dtau/dqd"] = map(units, ours, true, size_)
-        found["forward_dynamics"] = self._forward_error(motion, bias, matrix, matrix_size)
+        found["forward_dynamics"] = self._forward_error(
+            motion, bias, matrix, matrix_size
+        )
         return found
 
     def _derivatives(self, motion: Motion) -> tuple[Any, Any, Any]:
         batch = (np.array([x]) for x in motion)
         ours = [x[0] for x in self.model.inverse_dynamics_derivatives(*batch)]
-        return ours, oracle.derivatives(self.exact, *motion), derivative_scales(self.sizes, *motion)
+        return (
+            ours,
+            oracle.derivatives(self.exact, *motion),
+            derivative_scales(self.sizes, *motion),
+        )
 
-    def _forward_error(self, motion: Motion, bias: Exact, matrix: Exact, matrix_size: Floats) -> float:
+    def _forward_error(
+        self, motion: Motion, bias: Exact, matrix: Exact, matrix_size: Floats
+    ) -> float:
         """Return the error relative to one eps in tau, bias and matrix: |M^-1| (|M| |qdd| + |h| + |tau|)."""
         q, qd, _ = motion
         tau = self.ours("inverse_dynamics", *motion)
@@ -114,21 +149,30 @@ class Measured:
         except RobotModelError:
             return np.nan
         true, inverse = oracle.acceleration(matrix, bias, tau)
-        load = matrix_size @ np.abs(true) + scale.torque_scale(self.sizes, q, qd, np.zeros(len(q))) + np.abs(tau)
+        load = (
+            matrix_size @ np.abs(true)
+            + scale.torque_scale(self.sizes, q, qd, np.zeros(len(q)))
+            + np.abs(tau)
+        )
         return units(got, true, np.abs(inverse) @ load + scale.FLOOR)
 
     def plain_errors(self, motion: Motion) -> Plain:
         """Return relative errors for one motion."""
         q, qd, qdd = motion
         rest = np.zeros(len(q))
-        matrix, bias = oracle.mass_matrix(self.exact, q), oracle.torque(self.exact, q, qd, rest)
+        matrix, bias = (
+            oracle.mass_matrix(self.exact, q),
+            oracle.torque(self.exact, q, qd, rest),
+        )
         tau = self.ours("inverse_dynamics", *motion)
         ours, exact, _ = self._derivatives(motion)
         root = np.array([MP.sqrt(x) for x in np.diag(matrix)])
         try:
             got = self.ours("forward_dynamics", q, qd, tau)
             true, _ = oracle.acceleration(matrix, bias, tau)
-            error = float(_length(root * (oracle.exact(got) - true)) / _length(root * true))
+            error = float(
+                _length(root * (oracle.exact(got) - true)) / _length(root * true)
+            )
         except RobotModelError:
             error = np.nan
         return Plain(
@@ -163,7 +207,9 @@ def _relative_rows(got: Any, true: Exact) -> float:
     """Return the largest error of a row divided by its largest element; rows that are exactly 0 are ignored."""
     largest = np.max(abs(true), axis=1)
     rows = largest > np.max(largest) * MP.mpf(10) ** -28
-    return float(np.max(np.max(abs(oracle.exact(got) - true), axis=1)[rows] / largest[rows]))
+    return float(
+        np.max(np.max(abs(oracle.exact(got) - true), axis=1)[rows] / largest[rows])
+    )
 
 
 def _length(vector: Exact) -> Any:
@@ -184,5 +230,7 @@ def motions(kind: str, n: int, count: int) -> list[Motion]:
 
 def measure(measured: Measured, kind: str, count: int) -> dict[str, Floats]:
     """Return the errors (count,) of each quantity for ``count`` motions of a kind of MOTIONS."""
-    rows = [measured.errors(motion) for motion in motions(kind, measured.model.n, count)]
+    rows = [
+        measured.errors(motion) for motion in motions(kind, measured.model.n, count)
+    ]
     return {name: np.array([row[name] for row in rows]) for name in QUANTITIES}

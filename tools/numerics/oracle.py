@@ -77,7 +77,14 @@ def exact(values: ArrayLike) -> Exact:
 
 def cross(a: Exact, b: Exact) -> Exact:
     """Return the cross product a x b."""
-    return np.array([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]], dtype=object)
+    return np.array(
+        [
+            a[1] * b[2] - a[2] * b[1],
+            a[2] * b[0] - a[0] * b[2],
+            a[0] * b[1] - a[1] * b[0],
+        ],
+        dtype=object,
+    )
 
 
 def next_rotation(matrix: ArrayLike) -> Exact:
@@ -99,31 +106,62 @@ def exact_robot(model: RobotModel) -> ExactRobot:
     couplings = exact(np.zeros((len(robot.tree), model.n)))
     for row, line in enumerate(robot.tree):
         for entry in range(line[layout.FIRST], line[layout.AFTER]):
-            couplings[row, robot.coordinates[entry]] += MP.mpf(float(robot.factors[entry]))
+            couplings[row, robot.coordinates[entry]] += MP.mpf(
+                float(robot.factors[entry])
+            )
     bodies = []
     for line, numbers in zip(robot.tree, robot.bodies, strict=False):
-        mass, moment = MP.mpf(float(numbers[layout.MASS])), exact(numbers[layout.FIRST_MOMENT : layout.INERTIA])
+        mass, moment = (
+            MP.mpf(float(numbers[layout.MASS])),
+            exact(numbers[layout.FIRST_MOMENT : layout.INERTIA]),
+        )
         com = moment / mass if mass > 0 else moment
         about_origin = _symmetric(exact(numbers[layout.INERTIA :]))
-        about_com = about_origin - mass * (com @ com * exact(np.eye(3)) - np.outer(com, com))
+        about_com = about_origin - mass * (
+            com @ com * exact(np.eye(3)) - np.outer(com, com)
+        )
         rotation = next_rotation(numbers[: layout.POSITION].reshape(3, 3))
         position = exact(numbers[layout.POSITION : layout.MASS])
         slides = bool(line[layout.KIND] == layout.PRISMATIC)
-        bodies.append(Body(int(line[layout.PARENT]), slides, rotation, position, mass, com, about_com))
+        bodies.append(
+            Body(
+                int(line[layout.PARENT]),
+                slides,
+                rotation,
+                position,
+                mass,
+                com,
+                about_com,
+            )
+        )
     rotors = tuple(
-        Rotor(int(line[layout.PARENT]), exact(numbers[:3]), MP.mpf(float(numbers[layout.ROTOR_INERTIA])))
+        Rotor(
+            int(line[layout.PARENT]),
+            exact(numbers[:3]),
+            MP.mpf(float(numbers[layout.ROTOR_INERTIA])),
+        )
         for line, numbers in zip(robot.tree[len(bodies) :], robot.rotors, strict=True)
     )
     return ExactRobot(tuple(bodies), rotors, couplings, exact(model.gravity))
 
 
-def move(robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, weightless: bool = False) -> list[Moving]:
+def move(
+    robot: ExactRobot,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    weightless: bool = False,
+) -> list[Moving]:
     """Return the motion of every body for coordinates, velocities and accelerations (n,)."""
     positions, rates, accelerations = (robot.couplings @ exact(x) for x in (q, qd, qdd))
     zero = exact(np.zeros(3))
-    base = Moving(exact(np.eye(3)), zero, zero, zero, zero if weightless else -robot.gravity)
+    base = Moving(
+        exact(np.eye(3)), zero, zero, zero, zero if weightless else -robot.gravity
+    )
     found: list[Moving] = []
-    for body, x, v, acceleration in zip(robot.bodies, positions, rates, accelerations, strict=False):
+    for body, x, v, acceleration in zip(
+        robot.bodies, positions, rates, accelerations, strict=False
+    ):
         parent = found[body.parent] if body.parent >= 0 else base
         axes = parent.axes @ body.rotation
         z = axes[:, 2]
@@ -132,7 +170,9 @@ def move(robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, weightl
             lever = lever + x * z
         else:
             c, s, zero_, one = MP.cos(x), MP.sin(x), MP.mpf(0), MP.mpf(1)
-            axes = axes @ np.array([[c, -s, zero_], [s, c, zero_], [zero_, zero_, one]], dtype=object)
+            axes = axes @ np.array(
+                [[c, -s, zero_], [s, c, zero_], [zero_, zero_, one]], dtype=object
+            )
         w, dw = parent.w, parent.dw
         a = parent.a + cross(dw, lever) + cross(w, cross(w, lever))
         if body.slides:
@@ -150,7 +190,14 @@ def _path(robot: ExactRobot, body: int) -> Iterator[int]:
         body = robot.bodies[body].parent
 
 
-def _carry(robot: ExactRobot, moving: list[Moving], body: int, point: Exact, force: Exact, moment: Exact) -> Exact:
+def _carry(
+    robot: ExactRobot,
+    moving: list[Moving],
+    body: int,
+    point: Exact,
+    force: Exact,
+    moment: Exact,
+) -> Exact:
     """Return torques (bodies,) of the tree's joints for a wrench at a point of a body, in the root frame."""
     torques = exact(np.zeros(len(robot.bodies)))
     for i in _path(robot, body):
@@ -160,7 +207,9 @@ def _carry(robot: ExactRobot, moving: list[Moving], body: int, point: Exact, for
     return torques
 
 
-def _spin(robot: ExactRobot, moving: list[Moving], rotor: int, qd: Exact, qdd: Exact) -> Exact:
+def _spin(
+    robot: ExactRobot, moving: list[Moving], rotor: int, qd: Exact, qdd: Exact
+) -> Exact:
     """Return torques (n,) for a rotor of inertia 1, Tsai (9.157)."""
     carrier, axis, _ = robot.rotors[rotor]
     row = robot.couplings[len(robot.bodies) + rotor]
@@ -171,10 +220,18 @@ def _spin(robot: ExactRobot, moving: list[Moving], rotor: int, qd: Exact, qdd: E
     e = at.axes @ axis
     moment = spin_up * e + spin * cross(at.w, e)
     on_joints = _carry(robot, moving, carrier, at.origin, exact(np.zeros(3)), moment)
-    return np.asarray(on_joints @ robot.couplings[: len(robot.bodies)] + row * (spin_up + e @ at.dw))
+    return np.asarray(
+        on_joints @ robot.couplings[: len(robot.bodies)] + row * (spin_up + e @ at.dw)
+    )
 
 
-def torque(robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, weightless: bool = False) -> Exact:
+def torque(
+    robot: ExactRobot,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    weightless: bool = False,
+) -> Exact:
     """Return the torque (n,) for a motion."""
     moving = move(robot, q, qd, qdd, weightless)
     on_joints = exact(np.zeros(len(robot.bodies)))
@@ -194,10 +251,14 @@ def torque(robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, weigh
 def mass_matrix(robot: ExactRobot, q: ArrayLike) -> Exact:
     """Return the mass matrix (n, n); its columns are torques for unit accelerations without gravity."""
     n = robot.couplings.shape[1]
-    return np.array([torque(robot, q, np.zeros(n), unit, weightless=True) for unit in np.eye(n)]).T
+    return np.array(
+        [torque(robot, q, np.zeros(n), unit, weightless=True) for unit in np.eye(n)]
+    ).T
 
 
-def derivatives(robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Exact, Exact]:
+def derivatives(
+    robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+) -> tuple[Exact, Exact]:
     """Return the derivatives (n, n) of the torque with respect to q and qd, by differences.
 
     Those with respect to q have a step of 1e-16 and 30 correct digits; those with respect to qd are exact, because the
@@ -209,9 +270,15 @@ def derivatives(robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) 
     size = max(abs(v)) or MP.mpf(1)
     for unit in exact(np.eye(len(x))):
         step = small * unit
-        by_q.append((torque(robot, x + step, v, qdd) - torque(robot, x - step, v, qdd)) / (2 * small))
+        by_q.append(
+            (torque(robot, x + step, v, qdd) - torque(robot, x - step, v, qdd))
+            / (2 * small)
+        )
         step = size * unit
-        ahead, behind = torque(robot, x, v + step, still, True), torque(robot, x, v - step, still, True)
+        ahead, behind = (
+            torque(robot, x, v + step, still, True),
+            torque(robot, x, v - step, still, True),
+        )
         by_qd.append((ahead - behind) / (2 * size))
     return np.array(by_q).T, np.array(by_qd).T
 
@@ -222,7 +289,9 @@ def acceleration(matrix: Exact, bias: Exact, tau: ArrayLike) -> tuple[Exact, Exa
     return inverse @ (exact(tau) - bias), inverse
 
 
-def regressor(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Exact:
+def regressor(
+    model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+) -> Exact:
     """Return torques (n, parameters) for a unit of each of ``model.inertial_parameters``."""
     moving = move(robot, q, qd, qdd)
     columns = []
@@ -233,7 +302,9 @@ def regressor(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike,
         loads = [(at.a, zero)]
         for k in range(3):
             h = axes @ units[k]
-            loads.append((cross(at.dw, h) + cross(at.w, cross(at.w, h)), cross(h, at.a)))
+            loads.append(
+                (cross(at.dw, h) + cross(at.w, cross(at.w, h)), cross(h, at.a))
+            )
         for row, column in _PAIRS:
             unit = exact(np.zeros((3, 3)))
             unit[row, column] = unit[column, row] = MP.mpf(1)
@@ -243,7 +314,9 @@ def regressor(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike,
             on_joints = _carry(robot, moving, i, at.origin, force, moment)
             columns.append(on_joints @ robot.couplings[: len(robot.bodies)])
     rates, accelerations = exact(qd), exact(qdd)
-    columns += [_spin(robot, moving, k, rates, accelerations) for k in range(len(robot.rotors))]
+    columns += [
+        _spin(robot, moving, k, rates, accelerations) for k in range(len(robot.rotors))
+    ]
     return np.array(columns).T
 
 
@@ -253,7 +326,9 @@ def jacobian(model: RobotModel, robot: ExactRobot, q: ArrayLike, link: str) -> E
     moving, frame = move(robot, q, still, still), model.link_frames[link]
     rows = exact(np.zeros((6, len(robot.bodies))))
     if frame.body >= 0:
-        end = moving[frame.body].origin + moving[frame.body].axes @ exact(frame.position)
+        end = moving[frame.body].origin + moving[frame.body].axes @ exact(
+            frame.position
+        )
         for i in _path(robot, frame.body):
             z = moving[i].axes[:, 2]
             if robot.bodies[i].slides:
@@ -263,14 +338,18 @@ def jacobian(model: RobotModel, robot: ExactRobot, q: ArrayLike, link: str) -> E
     return np.asarray(rows @ robot.couplings[: len(robot.bodies)])
 
 
-def jacobian_dot_qd(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike, link: str) -> Exact:
+def jacobian_dot_qd(
+    model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike, link: str
+) -> Exact:
     """Return the linear and angular acceleration (6,) of a link's origin for zero joint accelerations."""
     frame = model.link_frames[link]
     if frame.body < 0:
         return exact(np.zeros(6))
     at = move(robot, q, qd, np.zeros(model.n), weightless=True)[frame.body]
     arm = at.axes @ exact(frame.position)
-    return np.concatenate([at.a + cross(at.dw, arm) + cross(at.w, cross(at.w, arm)), at.dw])
+    return np.concatenate(
+        [at.a + cross(at.dw, arm) + cross(at.w, cross(at.w, arm)), at.dw]
+    )
 
 
 def potential_energy(robot: ExactRobot, q: ArrayLike) -> Any:
@@ -289,26 +368,52 @@ def kinetic_energy(matrix: Exact, qd: ArrayLike) -> Any:
     return rates @ matrix @ rates / 2
 
 
-def friction_torque(model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike) -> Exact:
+def friction_torque(
+    model: RobotModel, robot: ExactRobot, q: ArrayLike, qd: ArrayLike
+) -> Exact:
     """Return the friction torque (n,) by the formulas of kernels/friction.py, which names their sources."""
     driven = robot.couplings[: len(robot.bodies)]
     torques = [
         _joint_friction(line, x, v)
-        for line, x, v in zip(exact(model.friction_parameters), driven @ exact(q), driven @ exact(qd), strict=True)
+        for line, x, v in zip(
+            exact(model.friction_parameters),
+            driven @ exact(q),
+            driven @ exact(qd),
+            strict=True,
+        )
     ]
     return np.asarray(np.array(torques, dtype=object) @ driven)
 
 
 def _joint_friction(line: Exact, position: Any, rate: Any) -> Any:
-    viscous, coulomb, negative, static, stribeck, ripple, per_turn, phase, amplitude, slope, shift, *_ = line
+    (
+        viscous,
+        coulomb,
+        negative,
+        static,
+        stribeck,
+        ripple,
+        per_turn,
+        phase,
+        amplitude,
+        slope,
+        shift,
+        *_,
+    ) = line
 
     def logistic(x: Any) -> Any:
         return 1 / (1 + MP.exp(-x))
 
-    total = viscous * rate + amplitude * (logistic(slope * (rate + shift)) - logistic(slope * shift))
+    total = viscous * rate + amplitude * (
+        logistic(slope * (rate + shift)) - logistic(slope * shift)
+    )
     if rate == 0:
         return total
     level = coulomb if rate > 0 else negative
     fade = MP.exp(-((rate / stribeck) ** 2)) if stribeck > 0 else MP.mpf(0)
-    dry = level + fade * max(static - level, MP.mpf(0)) + ripple * MP.sin(per_turn * position + phase)
+    dry = (
+        level
+        + fade * max(static - level, MP.mpf(0))
+        + ripple * MP.sin(per_turn * position + phase)
+    )
     return total + MP.sign(rate) * max(dry, MP.mpf(0))

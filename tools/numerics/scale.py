@@ -42,7 +42,10 @@ class Sizes(NamedTuple):
 
 def sizes(model: RobotModel) -> Sizes:
     """Return the lengths of a model, payload included."""
-    robot, count = views(model.kernels.topology, model.kernels.parameters), len(model.moving_joints)
+    robot, count = (
+        views(model.kernels.topology, model.kernels.parameters),
+        len(model.moving_joints),
+    )
     couplings = np.zeros((len(robot.tree), model.n))
     for row, line in enumerate(robot.tree):
         for entry in range(line[layout.FIRST], line[layout.AFTER]):
@@ -76,13 +79,17 @@ class _Motion(NamedTuple):
     accelerations: Floats
 
 
-def _move(of: Sizes, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, gravity: float) -> _Motion:
+def _move(
+    of: Sizes, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, gravity: float
+) -> _Motion:
     positions, rates, accelerations = (of.couplings @ np.abs(x) for x in (q, qd, qdd))
     count = len(of.parents)
     ways = of.ways + np.where(of.slides, positions[:count], 0.0)
     w, dw, a = np.empty(count), np.empty(count), np.empty(count)
     for i, parent in enumerate(of.parents):
-        u, du, b = (w[parent], dw[parent], a[parent]) if parent >= 0 else (0.0, 0.0, gravity)
+        u, du, b = (
+            (w[parent], dw[parent], a[parent]) if parent >= 0 else (0.0, 0.0, gravity)
+        )
         b = b + (du + u * u) * ways[i]
         if of.slides[i]:
             b = b + accelerations[i] + 2.0 * u * rates[i]
@@ -108,7 +115,9 @@ def _carry(of: Sizes, ways: Floats, body: int, force: float, moment: float) -> F
     return np.asarray(on_joints @ of.couplings)
 
 
-def torque_scale(of: Sizes, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, weightless: bool = False) -> Floats:
+def torque_scale(
+    of: Sizes, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, weightless: bool = False
+) -> Floats:
     """Return the scale of the torque (n,) for a motion."""
     motion = _move(of, q, qd, qdd, 0.0 if weightless else of.gravity)
     total = np.full(of.couplings.shape[1], FLOOR)
@@ -127,14 +136,18 @@ def _spin(of: Sizes, motion: _Motion, rotor: int) -> Floats:
     spin, spin_up = motion.rates[rotor] + FLOOR, motion.accelerations[rotor] + FLOOR
     if carrier < 0:
         return np.asarray(row * spin_up)
-    on_joints = _carry(of, motion.ways, carrier, 0.0, spin_up + spin * motion.w[carrier])
+    on_joints = _carry(
+        of, motion.ways, carrier, 0.0, spin_up + spin * motion.w[carrier]
+    )
     return np.asarray(on_joints + row * (spin_up + motion.dw[carrier]))
 
 
 def matrix_scale(of: Sizes, q: ArrayLike) -> Floats:
     """Return the scale of the mass matrix (n, n)."""
     n = of.couplings.shape[1]
-    return np.array([torque_scale(of, q, np.zeros(n), unit, weightless=True) for unit in np.eye(n)]).T
+    return np.array(
+        [torque_scale(of, q, np.zeros(n), unit, weightless=True) for unit in np.eye(n)]
+    ).T
 
 
 def regressor_scale(of: Sizes, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Floats:
@@ -143,9 +156,15 @@ def regressor_scale(of: Sizes, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> F
     columns = []
     for i in range(len(of.parents)):
         turning = float(motion.dw[i] + motion.w[i] ** 2)
-        loads = [(float(motion.a[i]), 0.0)] + 3 * [(turning, float(motion.a[i]))] + 6 * [(0.0, turning)]
+        loads = (
+            [(float(motion.a[i]), 0.0)]
+            + 3 * [(turning, float(motion.a[i]))]
+            + 6 * [(0.0, turning)]
+        )
         assert len(loads) == PARAMETERS
-        columns += [_carry(of, motion.ways, i, force, moment) + FLOOR for force, moment in loads]
+        columns += [
+            _carry(of, motion.ways, i, force, moment) + FLOOR for force, moment in loads
+        ]
     columns += [_spin(of, motion, k) + FLOOR for k in range(len(of.rotors))]
     return np.array(columns).T
 
@@ -155,7 +174,9 @@ def jacobian_scale(model: RobotModel, of: Sizes, q: ArrayLike, link: str) -> Flo
     frame = model.link_frames[link]
     still = np.zeros(of.couplings.shape[1])
     ways = _move(of, q, still, still, 0.0).ways
-    reach = float(np.linalg.norm(frame.position) + sum(ways[i] for i in path(of, frame.body)))
+    reach = float(
+        np.linalg.norm(frame.position) + sum(ways[i] for i in path(of, frame.body))
+    )
     rows = np.full((6, len(of.couplings)), FLOOR)
     for i in path(of, frame.body):
         rows[:3, i] += 1.0 if of.slides[i] else reach
@@ -163,7 +184,9 @@ def jacobian_scale(model: RobotModel, of: Sizes, q: ArrayLike, link: str) -> Flo
     return np.asarray(rows @ of.couplings + FLOOR)
 
 
-def acceleration_scale(model: RobotModel, of: Sizes, q: ArrayLike, qd: ArrayLike, link: str) -> Floats:
+def acceleration_scale(
+    model: RobotModel, of: Sizes, q: ArrayLike, qd: ArrayLike, link: str
+) -> Floats:
     """Return the scale of Jdot qd (6,); its recursion includes gravity, which is subtracted again."""
     frame = model.link_frames[link]
     if frame.body < 0:
@@ -179,14 +202,21 @@ def potential_scale(of: Sizes, q: ArrayLike) -> float:
     still = np.zeros(of.couplings.shape[1])
     ways = _move(of, q, still, still, 0.0).ways
     reach = [sum(ways[i] for i in path(of, body)) for body in range(len(of.parents))]
-    return of.gravity * float(of.masses @ reach + of.moments.sum() + len(reach) * FLOOR) + FLOOR
+    return (
+        of.gravity * float(of.masses @ reach + of.moments.sum() + len(reach) * FLOOR)
+        + FLOOR
+    )
 
 
 def friction_scale(model: RobotModel, of: Sizes, q: ArrayLike, qd: ArrayLike) -> Floats:
     """Return the scale of the friction torque (n,); the angle of a ripple is rounded before the sine."""
     driven = of.couplings[: len(of.parents)]
     table = np.abs(model.friction_parameters)
-    ripple = 1.0 + table[:, layout.RIPPLE_PER_TURN] * (driven @ np.abs(q)) + table[:, layout.RIPPLE_PHASE]
+    ripple = (
+        1.0
+        + table[:, layout.RIPPLE_PER_TURN] * (driven @ np.abs(q))
+        + table[:, layout.RIPPLE_PHASE]
+    )
     joints = (
         table[:, layout.VISCOUS] * (driven @ np.abs(qd))
         + table[:, [layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC]].sum(axis=1)

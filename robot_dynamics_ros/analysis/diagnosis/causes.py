@@ -19,23 +19,29 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 
-_NEGLIGIBLE = 0.05  # of the measured RMS torque or of gravity: smaller effects are not listed
+# of the measured RMS torque or of gravity: smaller effects are not listed
+_NEGLIGIBLE = 0.05
 _NO_GRAVITY = 0.15  # of the model's gravity
 _SMALL_ANGLE = 3.0  # degrees
-_OBSERVABLE = 1e-7  # of the largest eigenvalue of the squared torque by direction of gravity
+# of the largest eigenvalue of the squared torque by direction of gravity
+_OBSERVABLE = 1e-7
 _LIGHT = 0.02  # kg, or kg m
-_REACH = 0.3  # m: a payload may be as far from its link's origin as this, or as neighbouring joints from each other
+# m: a payload may be as far from its link's origin as this, or as neighbouring joints from each other
+_REACH = 0.3
 _SIGNIFICANT = 3.0  # standard errors
-_SPREAD = 0.3  # prior standard deviation of a link's parameters about the model's, as a share of the link's own
+# prior standard deviation of a link's parameters about the model's, as a share of the link's own
+_SPREAD = 0.3
 _IMPLAUSIBLE = 5.0  # prior standard deviations of a link's parameters
-_DRIVING = 0.2  # of the friction power: more negative power is rejected as driving, not friction
+# of the friction power: more negative power is rejected as driving, not friction
+_DRIVING = 0.2
 _TINY = 1e-9  # Nm or N
 _MIN_DELAY, _MAX_DELAY = 2e-3, 0.1  # s
 _INTERVAL = 2.0  # standard errors
 _EXACT = 1e-3  # of a value: the smallest interval
 _UNEVEN = 0.25  # ratio of the difference of two levels of Coulomb friction to their sum
 _FINE = 5e-4  # m or kg m: smaller errors of a vector are not listed
-_UNCERTAIN = 0.15  # of a payload: with a larger interval the unloaded arm should be identified first
+# of a payload: with a larger interval the unloaded arm should be identified first
+_UNCERTAIN = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +78,11 @@ class Hypothesis(NamedTuple):
 
 
 Cause = Callable[[RobotModel, Evidence], Hypothesis]
-FRICTION, DELAY, LINKS = "missing friction", "a delay of the effort", "other link parameters"
+FRICTION, DELAY, LINKS = (
+    "missing friction",
+    "a delay of the effort",
+    "other link parameters",
+)
 PRIOR_SAMPLES = 30.0
 """Samples that the prior of LINKS counts as."""
 
@@ -85,7 +95,10 @@ def causes(model: RobotModel) -> Mapping[str, Cause]:
     links = model.moving_links
     return {
         "another direction of gravity": _gravity,
-        **{f"a payload on {links[body]}": partial(_payload, body) for body in _payload_bodies(model)},
+        **{
+            f"a payload on {links[body]}": partial(_payload, body)
+            for body in _payload_bodies(model)
+        },
         FRICTION: friction,
         "friction by load": load_friction,
         "constant offsets": _offsets,
@@ -96,7 +109,13 @@ def causes(model: RobotModel) -> Mapping[str, Cause]:
 
 
 def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
-    columns = np.stack([model.with_gravity(unit).gravity_torque(evidence.motion.q) for unit in np.eye(3)], axis=-1)
+    columns = np.stack(
+        [
+            model.with_gravity(unit).gravity_torque(evidence.motion.q)
+            for unit in np.eye(3)
+        ],
+        axis=-1,
+    )
 
     def describe(values: Array, errors: Array) -> str | None:
         modelled = model.gravity
@@ -115,23 +134,38 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
                 "Cure: --gravity 0 0 0"
             )
         # The unobservable component completes the magnitude, in the model's direction.
-        hidden = np.zeros(3) if observed else modelled - expected  # zero but for rounding
+        # zero but for rounding
+        hidden = np.zeros(3) if observed else modelled - expected
         rest = np.sqrt(max(0.0, magnitude**2 - size**2))
-        direction = estimate + hidden * (rest / np.linalg.norm(hidden) if hidden.any() else 0.0)
+        direction = estimate + hidden * (
+            rest / np.linalg.norm(hidden) if hidden.any() else 0.0
+        )
         size = float(np.linalg.norm(direction))
         if abs(size - magnitude) > 2 * _NEGLIGIBLE * magnitude:
             return None
-        vector = " ".join(f"{x:g}" for x in np.round(direction * magnitude / size, 2) + 0.0)
+        vector = " ".join(
+            f"{x:g}" for x in np.round(direction * magnitude / size, 2) + 0.0
+        )
         error = float(errors[np.isfinite(errors)].max(initial=0.0))
         each = f"({vector}) m/s^2, each +- {_half(error, magnitude)[0]}"
         if not observed:
             each += ", or undetermined where no joint carries it"
         if not modelled.any():
             return f"the measured effort has gravity in it, the model has none: it is {each}. Cure: --gravity {vector}"
-        angle = float(np.degrees(np.arccos(np.clip(direction @ modelled / (size * magnitude), -1.0, 1.0))))
+        angle = float(
+            np.degrees(
+                np.arccos(np.clip(direction @ modelled / (size * magnitude), -1.0, 1.0))
+            )
+        )
         if angle < _SMALL_ANGLE:
             return None
-        mounted = "on a wall" if abs(angle - 90.0) < 10.0 else "on a ceiling" if angle > 170.0 else "tilted"
+        mounted = (
+            "on a wall"
+            if abs(angle - 90.0) < 10.0
+            else "on a ceiling"
+            if angle > 170.0
+            else "tilted"
+        )
         return (
             f"gravity points {interval(angle, np.degrees(error / magnitude))} degrees away from the model's, as for a "
             f"robot that is mounted {mounted}: it is {each}. Cure: --gravity {vector}, or gravity in the dynamics file"
@@ -145,7 +179,11 @@ def _payload_bodies(model: RobotModel) -> list[int]:
     parents = [link.parent for link in LinkTree.of(model).links]
     carried = [parents.count(body) for body in range(len(parents))]
     last = [body for body, count in enumerate(carried) if count == 0]
-    branching = {parents[body] for body in last if parents[body] >= 0 and carried[parents[body]] > 1}
+    branching = {
+        parents[body]
+        for body in last
+        if parents[body] >= 0 and carried[parents[body]] > 1
+    }
     return [*last, *sorted(branching)]
 
 
@@ -153,20 +191,31 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion = evidence.motion
     link = model.moving_links[body]
     own = slice(PARAMETERS * body, PARAMETERS * (body + 1))
-    masses = model.inertial_parameters[: PARAMETERS * len(model.moving_links) : PARAMETERS]
-    far = max(_REACH, *(float(np.linalg.norm(part.position)) for part in LinkTree.of(model).links))
+    masses = model.inertial_parameters[
+        : PARAMETERS * len(model.moving_links) : PARAMETERS
+    ]
+    far = max(
+        _REACH,
+        *(float(np.linalg.norm(part.position)) for part in LinkTree.of(model).links),
+    )
     known = _known_payload(body, model)
 
     def describe(values: Array, errors: Array) -> str | None:
         mass, moment = values[0], values[1:4]
         if abs(mass) > _INTERVAL * errors[0] and abs(mass) > _LIGHT:
             com = moment / mass
-            if np.linalg.norm(com) > far or not -1.5 * masses[body] < mass < masses.sum():
+            if (
+                np.linalg.norm(com) > far
+                or not -1.5 * masses[body] < mass < masses.sum()
+            ):
                 return None
             com_errors = np.hypot(errors[1:4], com * errors[0]) / abs(mass)
             where = f"with its centre of mass at {_vector(com, com_errors)} m in the axes of {link}"
             size = f"{interval(abs(mass), errors[0])} kg on {link}, {where}"
-            heavier, uncertain = mass > 0.0, _INTERVAL * errors[0] > _UNCERTAIN * abs(mass)
+            heavier, uncertain = (
+                mass > 0.0,
+                _INTERVAL * errors[0] > _UNCERTAIN * abs(mass),
+            )
         else:
             # The mass is not observable, as where the link's origin does not move.
             if np.linalg.norm(moment) < _LIGHT:
@@ -174,10 +223,22 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
             heavier, uncertain = mass > 0.0 or not np.isfinite(errors[0]), False
             size = f"a first moment of {_vector(moment if heavier else -moment, errors[1:4])} kg m on {link}"
         if heavier:
-            cure = f"add it to {known}" if known else "define it as payload in the dynamics file"
-            before = "run robot_dynamics identify with the unloaded arm first; then " if uncertain else ""
+            cure = (
+                f"add it to {known}"
+                if known
+                else "define it as payload in the dynamics file"
+            )
+            before = (
+                "run robot_dynamics identify with the unloaded arm first; then "
+                if uncertain
+                else ""
+            )
             return f"the robot carries a payload that the model lacks: {size}. Cure: {before}{cure}"
-        cure = f"correct or remove {known}" if known else "give absent links mass 0 under links in the dynamics file"
+        cure = (
+            f"correct or remove {known}"
+            if known
+            else "give absent links mass 0 under links in the dynamics file"
+        )
         return f"the model carries a payload that the robot lacks: {size}, such as an absent gripper. Cure: {cure}"
 
     columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, own]
@@ -188,7 +249,10 @@ def _known_payload(body: int, model: RobotModel) -> str:
     """Return the payload of the model on a body, with its mass and link; empty if there is none."""
     if (link := model.payload_link) is None or model.link_frames[link].body != body:
         return ""
-    change = model.inertial_parameters - model.with_payload(link, 0.0, np.zeros(3), np.zeros(6)).inertial_parameters
+    change = (
+        model.inertial_parameters
+        - model.with_payload(link, 0.0, np.zeros(3), np.zeros(6)).inertial_parameters
+    )
     return f"the payload of {change[PARAMETERS * body]:.2f} kg on {link} in the dynamics file"
 
 
@@ -202,11 +266,17 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     columns = np.zeros((len(motion.time), n, 3 * n))
     joints = np.arange(n)
     columns[:, joints, joints] = motion.qd
-    columns[:, joints, n + joints] = _dry(motion, lambda q, qd, qdd: np.where(qd > 0.0, 1.0, 0.0))
-    columns[:, joints, 2 * n + joints] = _dry(motion, lambda q, qd, qdd: np.where(qd < 0.0, 1.0, 0.0))
+    columns[:, joints, n + joints] = _dry(
+        motion, lambda q, qd, qdd: np.where(qd > 0.0, 1.0, 0.0)
+    )
+    columns[:, joints, 2 * n + joints] = _dry(
+        motion, lambda q, qd, qdd: np.where(qd < 0.0, 1.0, 0.0)
+    )
 
     def describe(values: Array, errors: Array) -> str | None:
-        viscous, forwards, backwards = np.reshape(list(map(interval, values.tolist(), errors.tolist())), (3, model.n))
+        viscous, forwards, backwards = np.reshape(
+            list(map(interval, values.tolist(), errors.tolist())), (3, model.n)
+        )
         known = model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
         torque = columns @ values
         matters = root_mean_square(torque) > _NEGLIGIBLE * root_mean_square(motion.tau)
@@ -223,14 +293,19 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
         cause = "friction differs: add to the model's values"
         if not known[:, listed].any():
             cause = "the model has no friction where the robot has"
-        units = "Nm s/rad and Nm" + (", or N s/m and N" if model.prismatic_joints else "")
+        units = "Nm s/rad and Nm" + (
+            ", or N s/m and N" if model.prismatic_joints else ""
+        )
         each = "; ".join(
             f"{name} viscous {viscous[j]}, Coulomb {forwards[j]} forwards and {backwards[j]} backwards"
             for j, name in enumerate(model.joint_names)
             if listed[j]
         )
         positive, negative = values[model.n :].reshape(2, model.n)
-        least = np.maximum(_UNEVEN * (positive + negative), _SIGNIFICANT * np.hypot(*errors[model.n :].reshape(2, -1)))
+        least = np.maximum(
+            _UNEVEN * (positive + negative),
+            _SIGNIFICANT * np.hypot(*errors[model.n :].reshape(2, -1)),
+        )
         uneven = matters & (np.abs(positive - negative) > least)
         if uneven.any():
             names = ", ".join(itertools.compress(model.joint_names, uneven.tolist()))
@@ -260,16 +335,28 @@ def _half(error: float, value: float) -> tuple[str, int]:
 
 
 def _vector(values: Array, errors: Array) -> str:
-    return "[" + ", ".join(map(interval, values.tolist(), np.maximum(errors, _FINE).tolist())) + "]"
+    return (
+        "["
+        + ", ".join(map(interval, values.tolist(), np.maximum(errors, _FINE).tolist()))
+        + "]"
+    )
 
 
-def _by_joint(model: RobotModel, values: Array, errors: Array, listed: NDArray[np.bool_]) -> str:
+def _by_joint(
+    model: RobotModel, values: Array, errors: Array, listed: NDArray[np.bool_]
+) -> str:
     """Return the names and intervals of the joints that are ``listed`` (n,)."""
-    named = zip(model.joint_names, values.tolist(), errors.tolist(), listed, strict=True)
-    return ", ".join(f"{name} {interval(value, error)}" for name, value, error, one in named if one)
+    named = zip(
+        model.joint_names, values.tolist(), errors.tolist(), listed, strict=True
+    )
+    return ", ".join(
+        f"{name} {interval(value, error)}" for name, value, error, one in named if one
+    )
 
 
-def _dry(motion: RecordedMotion, level: Callable[[Array, Array, Array], Array]) -> Array:
+def _dry(
+    motion: RecordedMotion, level: Callable[[Array, Array, Array], Array]
+) -> Array:
     """Return dry friction (m, n) of a level by motions (k, n), filtered as the torque is; 0 for joints at rest."""
     rest = at_rest(motion.qd, motion.qdd, float(np.median(np.diff(motion.time))), 0)
     return motion.filtered(lambda q, qd, qdd: np.sign(qd) * level(q, qd, qdd)) * ~rest
@@ -282,7 +369,9 @@ def load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     columns = dry[:, :, np.newaxis] * np.eye(model.n)
 
     def describe(values: Array, errors: Array) -> str | None:
-        matters = root_mean_square(columns @ values) > _NEGLIGIBLE * root_mean_square(motion.tau)
+        matters = root_mean_square(columns @ values) > _NEGLIGIBLE * root_mean_square(
+            motion.tau
+        )
         listed = matters & (values > _SIGNIFICANT * errors) & (values < 1.0)
         if not listed.any() or (matters & ~listed).any():
             return None
@@ -318,7 +407,9 @@ def rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
     columns = motion.qdd[:, :, np.newaxis] * np.eye(model.n)
 
     def describe(values: Array, errors: Array) -> str | None:
-        matters = np.abs(values) * root_mean_square(motion.qdd) > _NEGLIGIBLE * root_mean_square(motion.tau)
+        matters = np.abs(values) * root_mean_square(
+            motion.qdd
+        ) > _NEGLIGIBLE * root_mean_square(motion.tau)
         listed = matters & (values > _SIGNIFICANT * errors)
         if not listed.any():
             return None
@@ -341,19 +432,29 @@ def _delay(model: RobotModel, evidence: Evidence) -> Hypothesis:
             f"position and velocity. Cure: --effort-delay {delay:.4f}"
         )
 
-    return Hypothesis(-evidence.effort_rate[:, :, np.newaxis], describe, np.zeros(1), effect=0.003, complexity=0.02)
+    return Hypothesis(
+        -evidence.effort_rate[:, :, np.newaxis],
+        describe,
+        np.zeros(1),
+        effect=0.003,
+        complexity=0.02,
+    )
 
 
 def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion = evidence.motion
     count = PARAMETERS * len(model.moving_links)
     columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, :count]
-    spread = _parameter_spread(model.inertial_parameters[:count].reshape(-1, PARAMETERS)).ravel()
+    spread = _parameter_spread(
+        model.inertial_parameters[:count].reshape(-1, PARAMETERS)
+    ).ravel()
 
     def describe(values: Array, errors: Array) -> str | None:
         if np.abs(values / spread).max() > _IMPLAUSIBLE:
             return None
-        shares = root_mean_square(columns @ values) / np.maximum(root_mean_square(motion.tau), _TINY)
+        shares = root_mean_square(columns @ values) / np.maximum(
+            root_mean_square(motion.tau), _TINY
+        )
         each = ", ".join(
             f"{name} {100 * share:.0f} %"
             for name, share in zip(model.joint_names, shares, strict=True)
@@ -364,12 +465,16 @@ def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
             f"{'; share of the measured torque: ' + each if each else ''}. Cure: run robot_dynamics identify"
         )
 
-    return Hypothesis(columns, describe, PRIOR_SAMPLES / spread**2, effect=0.01, complexity=2.0)
+    return Hypothesis(
+        columns, describe, PRIOR_SAMPLES / spread**2, effect=0.01, complexity=2.0
+    )
 
 
 def _parameter_spread(parameters: Array) -> Array:
     """Return prior standard deviations (bodies, 10) of inertial ``parameters`` (bodies, 10)."""
-    mass = np.maximum(parameters[:, 0], 0.05 * parameters[:, 0].mean() + np.finfo(float).tiny)
+    mass = np.maximum(
+        parameters[:, 0], 0.05 * parameters[:, 0].mean() + np.finfo(float).tiny
+    )
     about = 0.5 * parameters[:, [4, 7, 9]].sum(axis=1) / mass
     radius = np.sqrt(np.maximum(about, 0.05**2))
     sizes = np.stack([mass, *[mass * radius] * 3, *[mass * radius**2] * 6], axis=1)

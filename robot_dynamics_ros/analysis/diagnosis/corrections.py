@@ -9,30 +9,49 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.diagnosis.causes import Evidence, friction, interval, load_friction, rotors
+from robot_dynamics_ros.analysis.diagnosis.causes import (
+    Evidence,
+    friction,
+    interval,
+    load_friction,
+    rotors,
+)
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
-from robot_dynamics_ros.analysis.identification.torque_analysis import jackknife, root_mean_square
+from robot_dynamics_ros.analysis.identification.torque_analysis import (
+    jackknife,
+    root_mean_square,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
-_MIN_UNIT_RATIO = 3.0  # measured over the model's torque, or its inverse: smaller ratios are errors of the model
+# measured over the model's torque, or its inverse: smaller ratios are errors of the model
+_MIN_UNIT_RATIO = 3.0
 _EQUAL = 1.5  # ratio of unit factors that errors of the model's masses explain
 _PREFIXES = {1e3: "mNm", 1e-3: "kNm"}
 _FITTED = 1.1  # complexity of a correction with a fitted number
 _SIGNIFICANT = 3.0  # standard errors
 _DEGREE = np.pi / 180.0  # rad
-_STARTS = np.arange(-5, 7) / 6.0  # shares of the largest offset, at which the search for a zero begins
+# shares of the largest offset, at which the search for a zero begins
+_STARTS = np.arange(-5, 7) / 6.0
 _LONGEST = 0.5  # m, of the zero of a prismatic joint
-_LEAST_ZERO = 0.02, 0.002  # rad and m: smaller ones are within the accuracy of a calibration
-_STEPS, _SMALL = 4, 1e-4  # Gauss-Newton steps, and the change (rad or m) of a difference quotient
+# rad and m: smaller ones are within the accuracy of a calibration
+_LEAST_ZERO = 0.02, 0.002
+# Gauss-Newton steps, and the change (rad or m) of a difference quotient
+_STEPS, _SMALL = 4, 1e-4
 _TINY = 1e-9
 _MAX_STEP = 1.5  # median steps between samples without a gap
 _SLOW = 0.01  # rad/s or m/s
-_ALIKE, _UNLIKE = 0.9, 0.8  # correlations of a velocity with the derivative of a position
+# correlations of a velocity with the derivative of a position
+_ALIKE, _UNLIKE = 0.9, 0.8
 _SAME = 1.25  # ratio of velocities that are equal but for filters
-_RATIOS = {-1.0: "one of both has the wrong sign", 1.0 / _DEGREE: "in degrees/s", _DEGREE: "the position is in degrees"}
+_RATIOS = {
+    -1.0: "one of both has the wrong sign",
+    1.0 / _DEGREE: "in degrees/s",
+    _DEGREE: "the position is in degrees",
+}
 _MARGIN = 0.1  # of the range within the limits, and of 1 rad or m
-_TOO_FAR, _TOO_FAST = 4.0 * np.pi, 5.0  # rad or m beyond the limits, which no swapped joints explain; velocity limits
+# rad or m beyond the limits, which no swapped joints explain; velocity limits
+_TOO_FAR, _TOO_FAST = 4.0 * np.pi, 5.0
 _BLOCKS = 12  # parts of a recording whose disagreement is the standard error
 
 
@@ -65,14 +84,24 @@ class Correction:
     @classmethod
     def none(cls, n: int) -> Correction:
         """Return the correction of ``n`` joints that changes nothing, with complexity 0."""
-        return cls("", list(range(n)), np.ones(n), np.zeros(n), list(range(n)), np.ones(n), 0.0)
+        return cls(
+            "", list(range(n)), np.ones(n), np.zeros(n), list(range(n)), np.ones(n), 0.0
+        )
 
     def apply(self, evidence: Evidence) -> Evidence:
         """Return ``evidence`` in the model's order of joints, with corrected motion, and effort times ``gains``."""
         motion = evidence.motion
-        q, qd, qdd = (values[:, self.joints] * self.scales for values in (motion.q, motion.qd, motion.qdd))
-        tau, rate = (values[:, self.efforts] * self.gains for values in (motion.tau, evidence.effort_rate))
-        return Evidence(replace(motion, q=q + self.offsets, qd=qd, qdd=qdd, tau=tau), rate)
+        q, qd, qdd = (
+            values[:, self.joints] * self.scales
+            for values in (motion.q, motion.qd, motion.qdd)
+        )
+        tau, rate = (
+            values[:, self.efforts] * self.gains
+            for values in (motion.tau, evidence.effort_rate)
+        )
+        return Evidence(
+            replace(motion, q=q + self.offsets, qd=qd, qdd=qdd, tau=tau), rate
+        )
 
 
 def impossible_motion(model: RobotModel, motion: RecordedMotion) -> list[str]:
@@ -86,19 +115,32 @@ def impossible_motion(model: RobotModel, motion: RecordedMotion) -> list[str]:
     steps = np.diff(motion.time)
     even = steps < _MAX_STEP * np.median(steps)
     inside = 1 + np.flatnonzero(even[:-1] & even[1:])
-    slope = (motion.q[inside + 1] - motion.q[inside - 1]) / (motion.time[inside + 1] - motion.time[inside - 1])[:, None]
-    speeds, rates = root_mean_square(motion.qd[inside]) + _TINY, root_mean_square(slope) + _TINY
-    likeness = (motion.qd[inside] / speeds).T @ (slope / rates) / len(inside)  # correlations, velocities by positions
+    slope = (motion.q[inside + 1] - motion.q[inside - 1]) / (
+        motion.time[inside + 1] - motion.time[inside - 1]
+    )[:, None]
+    speeds, rates = (
+        root_mean_square(motion.qd[inside]) + _TINY,
+        root_mean_square(slope) + _TINY,
+    )
+    # correlations, velocities by positions
+    likeness = (motion.qd[inside] / speeds).T @ (slope / rates) / len(inside)
     for j in np.flatnonzero((rates > _SLOW) & ~motion.still).tolist():
         name, ratio = motion.joint_names[j], likeness[j, j] * speeds[j] / rates[j]
         other = int(np.abs(likeness[j]).argmax())
         if abs(likeness[j, j]) > _ALIKE and not 1.0 / _SAME < ratio < _SAME:
             cause = next(
-                (text for value, text in _RATIOS.items() if 1.0 / _SAME < ratio / value < _SAME), "other units"
+                (
+                    text
+                    for value, text in _RATIOS.items()
+                    if 1.0 / _SAME < ratio / value < _SAME
+                ),
+                "other units",
             )
             velocities.setdefault(cause, []).append(f"{name} {ratio:.3g} times")
         elif abs(likeness[j, other]) > _ALIKE and abs(likeness[j, j]) < _UNLIKE:
-            velocities.setdefault("another order", []).append(f"{name} that of {motion.joint_names[other]}")
+            velocities.setdefault("another order", []).append(
+                f"{name} that of {motion.joint_names[other]}"
+            )
     contradictions = [
         f"the recorded velocity is not the derivative of the position, but {', '.join(joints)}: {cause}. Cure: correct "
         "positions or velocities in the driver"
@@ -112,24 +154,47 @@ def beyond_limits(model: RobotModel, motion: RecordedMotion) -> list[str]:
     return _out_of_limits(model, motion, impossible=False)
 
 
-def _out_of_limits(model: RobotModel, motion: RecordedMotion, impossible: bool) -> list[str]:
-    lower, upper, least, most = model.position_lower, model.position_upper, motion.q.min(axis=0), motion.q.max(axis=0)
-    beyond, margin = np.maximum(lower - least, most - upper), _MARGIN * (1.0 + upper - lower)
+def _out_of_limits(
+    model: RobotModel, motion: RecordedMotion, impossible: bool
+) -> list[str]:
+    lower, upper, least, most = (
+        model.position_lower,
+        model.position_upper,
+        motion.q.min(axis=0),
+        motion.q.max(axis=0),
+    )
+    beyond, margin = (
+        np.maximum(lower - least, most - upper),
+        _MARGIN * (1.0 + upper - lower),
+    )
     fast = np.abs(motion.qd).max(axis=0) / model.velocity_limits
     joints: dict[str, list[str]] = {}
     for j, name in enumerate(motion.joint_names):
-        unit, other, factor = ("m", "mm", 1e-3) if name in model.prismatic_joints else ("rad", "degrees", _DEGREE)
+        unit, other, factor = (
+            ("m", "mm", 1e-3)
+            if name in model.prismatic_joints
+            else ("rad", "degrees", _DEGREE)
+        )
         far = beyond[j] > _TOO_FAR
         if beyond[j] > margin[j] and far == impossible:
-            fits = max(lower[j] - factor * least[j], factor * most[j] - upper[j]) < margin[j]
-            cause = f"in {other}" if far and fits else "in counts" if far else "another zero, sign, order or unit"
-            joints.setdefault(f"positions are beyond the limits{{}}: {cause}?", []).append(
-                f"{name} by {beyond[j]:.3g} {unit}"
+            fits = (
+                max(lower[j] - factor * least[j], factor * most[j] - upper[j])
+                < margin[j]
             )
+            cause = (
+                f"in {other}"
+                if far and fits
+                else "in counts"
+                if far
+                else "another zero, sign, order or unit"
+            )
+            joints.setdefault(
+                f"positions are beyond the limits{{}}: {cause}?", []
+            ).append(f"{name} by {beyond[j]:.3g} {unit}")
         elif impossible and fast[j] > _TOO_FAST:
-            joints.setdefault(f"velocities exceed the limits{{}}: in {other}/s or counts/s?", []).append(
-                f"{name} {fast[j]:.3g} times"
-            )
+            joints.setdefault(
+                f"velocities exceed the limits{{}}: in {other}/s or counts/s?", []
+            ).append(f"{name} {fast[j]:.3g} times")
     return [
         f"{text.format(', ' + ', '.join(parts))} Cure: report SI units from the URDF's zero in the driver, or correct "
         "the limits in the URDF"
@@ -199,30 +264,46 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
         )
 
 
-def _unit_corrections(model: RobotModel, ratios: Array, errors: Array) -> Iterator[Correction]:
+def _unit_corrections(
+    model: RobotModel, ratios: Array, errors: Array
+) -> Iterator[Correction]:
     """Yield gains, one for all efforts and one for each, if the efforts are not in Nm or N by the model's torque."""
     names, plain = model.joint_names, replace(Correction.none(model.n), complexity=1.0)
     explained = np.abs(ratios) > _SIGNIFICANT * errors
     if not explained.any():
         return
     common = float(np.median(ratios[explained]))
-    scatter = float(np.hypot(ratios[explained].std(), np.median(errors[explained])) / np.sqrt(explained.sum()))
-    unit = next((unit for unit in _PREFIXES if 1.0 / _EQUAL < common / unit < _EQUAL), common)
+    scatter = float(
+        np.hypot(ratios[explained].std(), np.median(errors[explained]))
+        / np.sqrt(explained.sum())
+    )
+    unit = next(
+        (unit for unit in _PREFIXES if 1.0 / _EQUAL < common / unit < _EQUAL), common
+    )
     if max(abs(common), 1.0 / abs(common)) > _MIN_UNIT_RATIO:
-        where = f"as in {_PREFIXES[unit]}" if unit in _PREFIXES else "as currents, or torques before the gear"
+        where = (
+            f"as in {_PREFIXES[unit]}"
+            if unit in _PREFIXES
+            else "as currents, or torques before the gear"
+        )
         yield replace(
             plain,
             hint=f"every effort is {interval(common, scatter)} times the model's, {where}. Cure: record torque at the "
             f"joints in Nm, or --drive-gains {1.0 / unit:.4g}",
             gains=np.full(model.n, 1.0 / unit),
         )
-    ratios, errors = np.where(explained, ratios, common), np.where(explained, errors, np.inf)
+    ratios, errors = (
+        np.where(explained, ratios, common),
+        np.where(explained, errors, np.inf),
+    )
     spread = np.maximum(ratios / common, common / ratios)
     if unit in _PREFIXES and 0.0 < spread.min() and spread.max() < _EQUAL:
         return
     if (np.maximum(np.abs(ratios), 1.0 / np.abs(ratios)) > _MIN_UNIT_RATIO).any():
         pairs = zip(names, 1.0 / ratios, errors / ratios**2, strict=True)
-        gains = ", ".join(f"{name} {interval(gain, error)}" for name, gain, error in pairs)
+        gains = ", ".join(
+            f"{name} {interval(gain, error)}" for name, gain, error in pairs
+        )
         yield replace(
             plain,
             hint="joint efforts are in different units per joint, as currents or torques before the gear: gains "
@@ -232,10 +313,14 @@ def _unit_corrections(model: RobotModel, ratios: Array, errors: Array) -> Iterat
         )
 
 
-def _gain_corrections(model: RobotModel, ratios: Array, errors: Array) -> Iterator[Correction]:
+def _gain_corrections(
+    model: RobotModel, ratios: Array, errors: Array
+) -> Iterator[Correction]:
     """Yield the gain of each joint's effort that is determined to differ from 1."""
     plain = replace(Correction.none(model.n), complexity=_FITTED)
-    for j, (name, ratio, error) in enumerate(zip(model.joint_names, ratios.tolist(), errors.tolist(), strict=True)):
+    for j, (name, ratio, error) in enumerate(
+        zip(model.joint_names, ratios.tolist(), errors.tolist(), strict=True)
+    ):
         if ratio > _SIGNIFICANT * error and abs(ratio - 1.0) > _SIGNIFICANT * error:
             yield replace(
                 plain,
@@ -245,7 +330,9 @@ def _gain_corrections(model: RobotModel, ratios: Array, errors: Array) -> Iterat
             )
 
 
-def _torque_ratios(model: RobotModel, evidence: Evidence, columns: Sequence[Array]) -> tuple[Array, Array]:
+def _torque_ratios(
+    model: RobotModel, evidence: Evidence, columns: Sequence[Array]
+) -> tuple[Array, Array]:
     """Return the ratio (n,) of measured to model torque, and its standard error (n,).
 
     Unknown friction and rotor inertia, the ``columns`` of each joint, are fitted too, so that they do not count as a
@@ -254,12 +341,18 @@ def _torque_ratios(model: RobotModel, evidence: Evidence, columns: Sequence[Arra
     """
     motion = evidence.motion
     rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
-    whole = rigid + motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
+    whole = rigid + motion.filtered(
+        lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd)
+    )
     found = []
     for j, others in enumerate(columns):
         free = _ratio(motion.tau[:, j], np.column_stack([rigid[:, j], others]))
         same = _ratio(motion.tau[:, j], whole[:, j, np.newaxis])
-        found.append(same if same[1] < free[1] and abs(same[0] - free[0]) < _SIGNIFICANT * free[1] else free)
+        found.append(
+            same
+            if same[1] < free[1] and abs(same[0] - free[0]) < _SIGNIFICANT * free[1]
+            else free
+        )
     ratios, errors = np.array(found).T
     return ratios, errors
 
@@ -267,14 +360,22 @@ def _torque_ratios(model: RobotModel, evidence: Evidence, columns: Sequence[Arra
 def _ratio(measured: Array, columns: Array) -> tuple[float, float]:
     """Return the coefficient of the first of ``columns`` (m, k) in the fit to ``measured`` (m,), and its error."""
     parts = [np.arange(len(measured)), *_without_blocks(len(measured))]
-    whole, *others = (np.linalg.lstsq(columns[rows], measured[rows], rcond=None)[0][0] for rows in parts)
+    whole, *others = (
+        np.linalg.lstsq(columns[rows], measured[rows], rcond=None)[0][0]
+        for rows in parts
+    )
     return float(whole), float(jackknife(np.array(others)))
 
 
-def _degree_corrections(model: RobotModel, motion: RecordedMotion) -> Iterator[Correction]:
+def _degree_corrections(
+    model: RobotModel, motion: RecordedMotion
+) -> Iterator[Correction]:
     """Yield radians for degrees, of the revolute joints that would turn far if they were in radians."""
     far = np.ptp(motion.q, axis=0) > _TOO_FAR
-    joints = [bool(far[j]) and name not in model.prismatic_joints for j, name in enumerate(model.joint_names)]
+    joints = [
+        bool(far[j]) and name not in model.prismatic_joints
+        for j, name in enumerate(model.joint_names)
+    ]
     if any(joints):
         yield replace(
             Correction.none(model.n),
@@ -285,19 +386,31 @@ def _degree_corrections(model: RobotModel, motion: RecordedMotion) -> Iterator[C
         )
 
 
-def _zero_corrections(model: RobotModel, evidence: Evidence, columns: Sequence[Array]) -> Iterator[Correction]:
+def _zero_corrections(
+    model: RobotModel, evidence: Evidence, columns: Sequence[Array]
+) -> Iterator[Correction]:
     """Yield an offset for the position of each joint whose zero the model's torque determines to differ.
 
     Gauss-Newton starts at the best of several offsets. Unknown friction and rotor inertia, the ``columns`` of each
     joint, are fitted too.
     """
-    motion, plain = evidence.motion, replace(Correction.none(model.n), complexity=_FITTED)
+    motion, plain = (
+        evidence.motion,
+        replace(Correction.none(model.n), complexity=_FITTED),
+    )
     known = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
     bases = [np.linalg.svd(own, full_matrices=False)[0] for own in columns]
 
     def error(offsets: Array) -> Array:
-        left = motion.tau - known - model.inverse_dynamics(motion.q + offsets, motion.qd, motion.qdd)
-        return np.stack([x - basis @ (basis.T @ x) for x, basis in zip(left.T, bases, strict=True)], axis=1)
+        left = (
+            motion.tau
+            - known
+            - model.inverse_dynamics(motion.q + offsets, motion.qd, motion.qdd)
+        )
+        return np.stack(
+            [x - basis @ (basis.T @ x) for x, basis in zip(left.T, bases, strict=True)],
+            axis=1,
+        )
 
     def cost(offsets: Array) -> float:
         return float(np.log(root_mean_square(error(offsets)) + _TINY).sum())
@@ -305,14 +418,21 @@ def _zero_corrections(model: RobotModel, evidence: Evidence, columns: Sequence[A
     for j, name in enumerate(motion.joint_names):
         prismatic = name in model.prismatic_joints
         unit = np.where(np.arange(model.n) == j, 1.0, 0.0)
-        offset = min((_LONGEST if prismatic else np.pi) * _STARTS, key=lambda x: cost(x * unit))
+        offset = min(
+            (_LONGEST if prismatic else np.pi) * _STARTS, key=lambda x: cost(x * unit)
+        )
         for _ in range(_STEPS):
             here = error(offset * unit)
-            slope = (error((offset + _SMALL) * unit) - error((offset - _SMALL) * unit)) / (2.0 * _SMALL)
+            slope = (
+                error((offset + _SMALL) * unit) - error((offset - _SMALL) * unit)
+            ) / (2.0 * _SMALL)
             weights = 1.0 / (root_mean_square(here) + _TINY) ** 2
             moment, square = -(slope * here) @ weights, slope**2 @ weights
             offset += float(moment.sum() / (square.sum() + _TINY))
-        steps = [moment[k].sum() / (square[k].sum() + _TINY) for k in _without_blocks(len(moment))]
+        steps = [
+            moment[k].sum() / (square[k].sum() + _TINY)
+            for k in _without_blocks(len(moment))
+        ]
         deviation = float(jackknife(np.array(steps)))
         offset = offset if prismatic else float(np.angle(np.exp(1j * offset)))
         least = max(_SIGNIFICANT * deviation, _LEAST_ZERO[prismatic])
@@ -328,7 +448,10 @@ def _zero_corrections(model: RobotModel, evidence: Evidence, columns: Sequence[A
 
 def _gear_columns(model: RobotModel, evidence: Evidence) -> list[Array]:
     """Return for each joint the columns (m, 5) of friction, friction by load and rotor inertia."""
-    columns = np.concatenate([cause(model, evidence).columns for cause in (friction, load_friction, rotors)], axis=2)
+    columns = np.concatenate(
+        [cause(model, evidence).columns for cause in (friction, load_friction, rotors)],
+        axis=2,
+    )
     return [columns[:, j, j :: model.n] for j in range(model.n)]
 
 

@@ -47,10 +47,14 @@ _TINY = 1e-9  # Nm or N
 _BLOCKS = 24
 _FOLDS = 4
 _RIDGE = 1e-10  # added to the diagonal of normal equations of columns of unit length
-_SLIDING = 0.25  # of a joint's highest speed: faster, presliding after a reversal is over
-_BETTER = 0.95  # of the squared prediction error: less shows that the model's links or friction are wrong
-_UNIFORM = 3.0  # inverse variance of a uniform distribution over one prior deviation to each side
-_UNDETERMINED = 1e-6  # of a parameter's variance by the ridge alone: with more its standard error is infinite
+# of a joint's highest speed: faster, presliding after a reversal is over
+_SLIDING = 0.25
+# of the squared prediction error: less shows that the model's links or friction are wrong
+_BETTER = 0.95
+# inverse variance of a uniform distribution over one prior deviation to each side
+_UNIFORM = 3.0
+# of a parameter's variance by the ridge alone: with more its standard error is infinite
+_UNDETERMINED = 1e-6
 
 
 def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
@@ -72,27 +76,44 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     part = replace(motion.part(thin), every=motion.every * stride)
     evidence = Evidence(part, np.gradient(motion.tau, motion.time, axis=0)[thin])
     floor = _NOISE_FLOOR * root_mean_square(evidence.motion.tau) + _TINY
-    floor[np.ptp(evidence.motion.tau, axis=0) < _TINY] = np.inf  # no effort is measured there
+    # no effort is measured there
+    floor[np.ptp(evidence.motion.tau, axis=0) < _TINY] = np.inf
     plain = _CrossValidation(model, Correction.none(model.n), evidence)
     if (root_mean_square(plain.residual) <= floor).all():
         return beyond_limits(model, motion)
     noise = np.maximum(plain.noise(), floor)
     shortlist = _shortlist(model, evidence, 1.0 / noise)
-    fits = [plain, *(_CrossValidation(model, correction, evidence) for correction in shortlist)]
+    fits = [
+        plain,
+        *(_CrossValidation(model, correction, evidence) for correction in shortlist),
+    ]
     weights = 1.0 / np.maximum(np.min([fit.noise() for fit in fits], axis=0), floor)
     measured = np.isfinite(floor)
-    least = float(((floor[measured] * weights[measured]) ** 2).sum()) * len(evidence.motion.time)
+    least = float(((floor[measured] * weights[measured]) ** 2).sum()) * len(
+        evidence.motion.time
+    )
     for fit in fits:
         fit.weigh(weights)
     # All causes together leave about the least error, which bounds the scores of the subsets: most need no fit.
-    bounds = {fit: np.log((1.0 - _MIN_REDUCTION) * max(fit.cost(list(fit.hypotheses)), least)) for fit in fits}
+    bounds = {
+        fit: np.log((1.0 - _MIN_REDUCTION) * max(fit.cost(list(fit.hypotheses)), least))
+        for fit in fits
+    }
     best, best_hints = np.inf, beyond_limits(model, motion)
-    subsets = [itertools.combinations(plain.hypotheses, count) for count in range(_MAX_CAUSES + 1)]
-    for fit, names in sorted(itertools.product(fits, itertools.chain(*subsets)), key=_complexity):
+    subsets = [
+        itertools.combinations(plain.hypotheses, count)
+        for count in range(_MAX_CAUSES + 1)
+    ]
+    for fit, names in sorted(
+        itertools.product(fits, itertools.chain(*subsets)), key=_complexity
+    ):
         if bounds[fit] + _complexity((fit, names)) >= best:
             continue
         score = np.log(max(fit.cost(names), least)) + _complexity((fit, names))
-        if score < best and (described := fit.describe(names, plain.cost([]))) is not None:
+        if (
+            score < best
+            and (described := fit.describe(names, plain.cost([]))) is not None
+        ):
             corrected = fit.correction.apply(evidence).motion
             best, best_hints = score, [*beyond_limits(model, corrected), *described]
     return best_hints
@@ -101,19 +122,28 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
 def _complexity(hypothesis: tuple[_CrossValidation, Sequence[str]]) -> float:
     """Return the decrease of the log cost that the correction and the causes must achieve."""
     fit, names = hypothesis
-    count = fit.correction.complexity + sum(fit.hypotheses[name].complexity for name in names)
+    count = fit.correction.complexity + sum(
+        fit.hypotheses[name].complexity for name in names
+    )
     return float(-np.log(1.0 - _MIN_REDUCTION) * count)
 
 
-def _shortlist(model: RobotModel, evidence: Evidence, weights: Array) -> list[Correction]:
+def _shortlist(
+    model: RobotModel, evidence: Evidence, weights: Array
+) -> list[Correction]:
     """Return the corrections with the best score, alone or with friction."""
     costs = []
     candidates = list(corrections(model, evidence))
-    evidence = Evidence(evidence.motion.part(slice(None, None, 3)), evidence.effort_rate[::3])
+    evidence = Evidence(
+        evidence.motion.part(slice(None, None, 3)), evidence.effort_rate[::3]
+    )
     for correction in progress(candidates, "causes of the residual"):
         fit = _CrossValidation(model, correction, evidence, only_friction=True)
         fit.weigh(weights)
-        score = min(np.log(fit.cost(names)) + _complexity((fit, names)) for names in ([], [FRICTION]))
+        score = min(
+            np.log(fit.cost(names)) + _complexity((fit, names))
+            for names in ([], [FRICTION])
+        )
         costs.append((score, correction))
     costs.sort(key=lambda cost: cost[0])
     return [correction for _, correction in costs[:_SHORTLIST]]
@@ -126,19 +156,31 @@ class _CrossValidation:
     """
 
     def __init__(
-        self, model: RobotModel, correction: Correction, evidence: Evidence, only_friction: bool = False
+        self,
+        model: RobotModel,
+        correction: Correction,
+        evidence: Evidence,
+        only_friction: bool = False,
     ) -> None:
         self.correction = correction
         self._evidence = correction.apply(evidence)
         analysis = analyse_torque(model, self._evidence.motion)
         self.residual = analysis.residual * analysis.used
         selected = {FRICTION: friction} if only_friction else causes(model)
-        self.hypotheses = {name: cause(model, self._evidence) for name, cause in selected.items()}
+        self.hypotheses = {
+            name: cause(model, self._evidence) for name, cause in selected.items()
+        }
         parts = self.hypotheses.values()
         ends = np.cumsum([0, *(part.columns.shape[2] for part in parts)]).tolist()
-        self._columns = {name: np.arange(*pair) for name, pair in zip(selected, itertools.pairwise(ends), strict=True)}
+        self._columns = {
+            name: np.arange(*pair)
+            for name, pair in zip(selected, itertools.pairwise(ends), strict=True)
+        }
         self._precision = np.concatenate([part.precision for part in parts])
-        columns = np.concatenate([part.columns for part in parts], axis=2) * analysis.used[:, :, np.newaxis]
+        columns = (
+            np.concatenate([part.columns for part in parts], axis=2)
+            * analysis.used[:, :, np.newaxis]
+        )
         self._rows = np.concatenate([columns, self.residual[:, :, np.newaxis]], axis=2)
         self._squares = _squares_by_block(self._rows)
 
@@ -154,9 +196,18 @@ class _CrossValidation:
         everything = list(self.hypotheses)
         sizes = root_mean_square(self._evidence.motion.tau) + _TINY
         errors = []
-        for j, (size, before) in enumerate(zip(sizes, root_mean_square(self.residual), strict=True)):
+        for j, (size, before) in enumerate(
+            zip(sizes, root_mean_square(self.residual), strict=True)
+        ):
             self._normal = _by_fold(self._squares[:, j]) / (_ROUGH_NOISE * size) ** 2
-            errors.append(min(before, _ROUGH_NOISE * size * np.sqrt(self.cost(everything) / len(self.residual))))
+            errors.append(
+                min(
+                    before,
+                    _ROUGH_NOISE
+                    * size
+                    * np.sqrt(self.cost(everything) / len(self.residual)),
+                )
+            )
         recorded = np.empty(len(sizes))
         recorded[self.correction.efforts] = errors / np.abs(self.correction.gains)
         return recorded
@@ -165,8 +216,17 @@ class _CrossValidation:
         """Return the weighted sum of squared prediction errors over all folds, each predicted from the others."""
         columns = self._indices(names)
         used = np.append(columns, -1)
-        values = np.append(-self._fits_without_fold(columns), np.ones((_FOLDS, 1)), axis=1)
-        return float(np.einsum("kp,kpq,kq->", values, self._normal[:, used[:, np.newaxis], used], values))
+        values = np.append(
+            -self._fits_without_fold(columns), np.ones((_FOLDS, 1)), axis=1
+        )
+        return float(
+            np.einsum(
+                "kp,kpq,kq->",
+                values,
+                self._normal[:, used[:, np.newaxis], used],
+                values,
+            )
+        )
 
     def describe(self, names: Sequence[str], before: float) -> list[str] | None:
         """Return the hints for a set of causes, fitted together; None if one is implausible or none explains anything.
@@ -179,9 +239,14 @@ class _CrossValidation:
         described = {}
         sizes = root_mean_square(self._evidence.motion.tau)
         for name in names:
-            hypothesis, own = self.hypotheses[name], np.isin(columns, self._columns[name])
+            hypothesis, own = (
+                self.hypotheses[name],
+                np.isin(columns, self._columns[name]),
+            )
             torque = root_mean_square(hypothesis.columns @ values[own])
-            hint = hypothesis.describe(*(self._delay if name == DELAY else (values[own], errors[own])))
+            hint = hypothesis.describe(
+                *(self._delay if name == DELAY else (values[own], errors[own]))
+            )
             if hint is None or not (torque > hypothesis.effect * sizes).any():
                 return None
             described[name] = hint
@@ -193,11 +258,18 @@ class _CrossValidation:
             if self.correction.hint and not texts:
                 hint, cost = self.correction.hint, self.cost([])
             else:
-                order.append(min(set(names) - set(order), key=lambda name: self.cost([*order, name])))
+                order.append(
+                    min(
+                        set(names) - set(order),
+                        key=lambda name: self.cost([*order, name]),
+                    )
+                )
                 hint, cost = described[order[-1]], self.cost(order)
             if cost >= before:
                 return texts or None
-            texts.append(f"{hint} (it explains {100 * (1.0 - cost / before):.0f} % of the {error})")
+            texts.append(
+                f"{hint} (it explains {100 * (1.0 - cost / before):.0f} % of the {error})"
+            )
             before, error = cost, "remaining squared error"
         return texts
 
@@ -212,16 +284,26 @@ class _CrossValidation:
         motion, fit = self._evidence.motion, copy.copy(self)
         others = [name for name in self.hypotheses if name != DELAY]
         columns, own = self._indices(others), self._indices([DELAY])
-        unexplained = self.residual - self._rows[:, :, columns] @ self._solved(self._blocks.sum(axis=0), columns)
+        unexplained = self.residual - self._rows[:, :, columns] @ self._solved(
+            self._blocks.sum(axis=0), columns
+        )
         rows, speed = self._rows.copy(), np.abs(motion.qd)
-        rows[:, :, own] = -np.gradient(motion.tau - unexplained, motion.time, axis=0)[:, :, np.newaxis]
-        fit._squares = _squares_by_block(rows * (speed > _SLIDING * speed.max(axis=0))[:, :, np.newaxis])
+        rows[:, :, own] = -np.gradient(motion.tau - unexplained, motion.time, axis=0)[
+            :, :, np.newaxis
+        ]
+        fit._squares = _squares_by_block(
+            rows * (speed > _SLIDING * speed.max(axis=0))[:, :, np.newaxis]
+        )
         fit.weigh(self._weights)
         values, errors = fit._fit([DELAY, *others])
-        return values[:1], errors[:1] if fit.cost([DELAY, *others]) < fit.cost(others) else np.array([np.inf])
+        return values[:1], errors[:1] if fit.cost([DELAY, *others]) < fit.cost(
+            others
+        ) else np.array([np.inf])
 
     def _indices(self, names: Sequence[str]) -> NDArray[np.intp]:
-        return np.concatenate([np.empty(0, dtype=np.intp), *(self._columns[name] for name in names)])
+        return np.concatenate(
+            [np.empty(0, dtype=np.intp), *(self._columns[name] for name in names)]
+        )
 
     def _fits_without_fold(self, columns: NDArray[np.intp]) -> Array:
         """Return for each fold the parameters (folds, p) fitted to the other folds."""
@@ -229,7 +311,9 @@ class _CrossValidation:
 
     def _solved(self, normal: Array, columns: NDArray[np.intp]) -> Array:
         gram, moment, scale = _scaled(normal, columns, self._precision)
-        return np.asarray(np.linalg.solve(gram, moment[..., np.newaxis])[..., 0] / scale)
+        return np.asarray(
+            np.linalg.solve(gram, moment[..., np.newaxis])[..., 0] / scale
+        )
 
     def _fit(self, names: Sequence[str]) -> tuple[Array, Array]:
         """Return the parameters (p,) of the causes fitted to all samples, and their standard errors (p,).
@@ -239,25 +323,39 @@ class _CrossValidation:
         leave undetermined, each uniform over its prior deviation, by the ratio of what they explain to the rest.
         """
         columns, whole = self._indices(names), self._blocks.sum(axis=0)
-        values, others = self._solved(whole, columns), self._solved(whole - self._blocks, columns)
+        values, others = (
+            self._solved(whole, columns),
+            self._solved(whole - self._blocks, columns),
+        )
         variances = jackknife(others) ** 2
         cost, links = self.cost(names), [*names, *({LINKS} - set(names))]
         more = [*links, *({FRICTION} - set(names))]
         if self.cost(more) < _BETTER * cost:
-            variances += (self._solved(whole, self._indices(more))[: len(columns)] - values) ** 2
-        gram, _, scale = _scaled(whole, self._indices(links), _UNIFORM / PRIOR_SAMPLES * self._precision)
-        ratio = 1.0 if LINKS in names else np.clip(cost / self.cost(links) - 1.0, 0.0, 1.0)
+            variances += (
+                self._solved(whole, self._indices(more))[: len(columns)] - values
+            ) ** 2
+        gram, _, scale = _scaled(
+            whole, self._indices(links), _UNIFORM / PRIOR_SAMPLES * self._precision
+        )
+        ratio = (
+            1.0 if LINKS in names else np.clip(cost / self.cost(links) - 1.0, 0.0, 1.0)
+        )
         variances += ratio * (np.diag(np.linalg.inv(gram)) / scale**2)[: len(columns)]
         known = np.isin(columns, self._columns[LINKS], invert=True)
         gram, _, _ = _scaled(whole, columns[known], self._precision)
         errors = np.sqrt(variances)
-        errors[np.flatnonzero(known)[_RIDGE * np.diag(np.linalg.inv(gram)) > _UNDETERMINED]] = np.inf
+        errors[
+            np.flatnonzero(known)[_RIDGE * np.diag(np.linalg.inv(gram)) > _UNDETERMINED]
+        ] = np.inf
         return values, errors
 
 
 def _squares_by_block(rows: Array) -> Array:
     """Return the products (blocks, n, p, p) of columns (m, n, p), summed over each of the consecutive blocks."""
-    blocks = [np.ascontiguousarray(part.transpose(1, 2, 0)) for part in np.array_split(rows, _BLOCKS)]
+    blocks = [
+        np.ascontiguousarray(part.transpose(1, 2, 0))
+        for part in np.array_split(rows, _BLOCKS)
+    ]
     return np.array([part @ part.transpose(0, 2, 1) for part in blocks])
 
 
@@ -266,7 +364,9 @@ def _by_fold(blocks: Array) -> Array:
     return np.asarray(blocks.reshape(-1, _FOLDS, *blocks.shape[1:]).sum(axis=0))
 
 
-def _scaled(normal: Array, columns: NDArray[np.intp], precision: Array) -> tuple[Array, Array, Array]:
+def _scaled(
+    normal: Array, columns: NDArray[np.intp], precision: Array
+) -> tuple[Array, Array, Array]:
     """Return regular normal equations (..., p, p), (..., p) for columns of unit length, and the lengths (..., p)."""
     gram = normal[..., columns[:, np.newaxis], columns] + np.diag(precision[columns])
     scale = np.sqrt(np.diagonal(gram, axis1=-2, axis2=-1))

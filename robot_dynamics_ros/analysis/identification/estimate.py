@@ -28,8 +28,14 @@ from robot_dynamics_ros.analysis.identification.least_squares import (
     estimate_base,
 )
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
-from robot_dynamics_ros.analysis.identification.parameterization import KINDS, Parameterization
-from robot_dynamics_ros.analysis.identification.shape_choice import chosen_shapes, refined_shapes
+from robot_dynamics_ros.analysis.identification.parameterization import (
+    KINDS,
+    Parameterization,
+)
+from robot_dynamics_ros.analysis.identification.shape_choice import (
+    chosen_shapes,
+    refined_shapes,
+)
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -48,7 +54,12 @@ def pseudo_inertia(parameters: Array) -> Array:
     """Return the pseudo-inertia P (..., 4, 4) of the ten parameters (..., 10) of bodies."""
     inertia = parameters[..., [[4, 5, 6], [5, 7, 8], [6, 8, 9]]]
     pseudo = np.empty((*parameters.shape[:-1], 4, 4))
-    pseudo[..., :3, :3] = 0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - inertia
+    pseudo[..., :3, :3] = (
+        0.5
+        * np.trace(inertia, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis]
+        * np.eye(3)
+        - inertia
+    )
     pseudo[..., :3, 3] = pseudo[..., 3, :3] = parameters[..., 1:4]
     pseudo[..., 3, 3] = parameters[..., 0]
     return pseudo
@@ -57,9 +68,14 @@ def pseudo_inertia(parameters: Array) -> Array:
 def body_parameters(pseudo: Array) -> Array:
     """Return the ten parameters (..., 10) of bodies with the pseudo-inertia P (..., 4, 4): I = tr(S) 1 - S."""
     s = pseudo[..., :3, :3]
-    inertia = np.trace(s, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - s
+    inertia = (
+        np.trace(s, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - s
+    )
     upper = np.triu_indices(3)
-    return np.concatenate([pseudo[..., 3, 3:], pseudo[..., :3, 3], inertia[..., upper[0], upper[1]]], axis=-1)
+    return np.concatenate(
+        [pseudo[..., 3, 3:], pseudo[..., :3, 3], inertia[..., upper[0], upper[1]]],
+        axis=-1,
+    )
 
 
 _UNITS = pseudo_inertia(np.eye(PARAMETERS))
@@ -91,7 +107,12 @@ def physical_prior(parameters: Array) -> Array:
 
 
 def feasible_fit(
-    triangle: Array, prior: Array, bodies: int, weight: float, weights: Array, start: Array | None = None
+    triangle: Array,
+    prior: Array,
+    bodies: int,
+    weight: float,
+    weights: Array,
+    start: Array | None = None,
 ) -> Array:
     """Return the parameters x (p,) that minimize a convex cost: squared residual plus distance from the prior.
 
@@ -117,16 +138,24 @@ def feasible_fit(
         if (share <= 0.0).any():
             return np.inf
         logs = constant + 2.0 * np.log(np.diagonal(factors, axis1=1, axis2=2)).sum()
-        divergence = np.einsum("bij,bji->", inverse, _pseudo(x, first)) - logs - 4.0 * bodies
+        divergence = (
+            np.einsum("bij,bji->", inverse, _pseudo(x, first)) - logs - 4.0 * bodies
+        )
         residual = matrix @ x - target
-        return float(0.5 * residual @ residual + weight * divergence + weights @ (share - np.log(share) - 1.0))
+        return float(
+            0.5 * residual @ residual
+            + weight * divergence
+            + weights @ (share - np.log(share) - 1.0)
+        )
 
     x = (prior if start is None else start).copy()
     now = cost(x)
     for _ in range(_ROUNDS):
         rows, right = _newton(x, inverse, first, weight, weights, prior)
         above = np.column_stack([matrix, target - matrix @ x])
-        reduced = np.asarray(np.linalg.qr(np.vstack([above, np.column_stack([rows, right])]), mode="r"))[: len(x)]
+        reduced = np.asarray(
+            np.linalg.qr(np.vstack([above, np.column_stack([rows, right])]), mode="r")
+        )[: len(x)]
         step = solve_triangular(reduced[:, :-1], reduced[:, -1])
         decrement = float(reduced[:, -1] @ reduced[:, -1])
         if decrement < _CONVERGED:
@@ -148,27 +177,39 @@ def _pseudo(x: Array, first: int) -> Array:
     return pseudo_inertia(x[:first].reshape(-1, PARAMETERS))
 
 
-def _newton(x: Array, inverse: Array, first: int, weight: float, weights: Array, prior: Array) -> tuple[Array, Array]:
+def _newton(
+    x: Array, inverse: Array, first: int, weight: float, weights: Array, prior: Array
+) -> tuple[Array, Array]:
     """Return rows A and right side b whose least-squares solution s is the Newton step of the divergences."""
     # With P = L L^T, F_k = L^-1 E_k L^-T: Hessian tr(F_k F_l) = A^T A, gradient tr(F_k (L^T P0^-1 L - 1)) = -A^T b.
     factors = np.linalg.cholesky(_pseudo(x, first))
     bodies, scalars = len(factors), len(x) - first
-    half = np.linalg.solve(factors[:, np.newaxis], _UNITS[np.newaxis])  # NumPy 1 takes fewer axes for vectors
-    units = np.linalg.solve(factors[:, np.newaxis], np.swapaxes(half, -1, -2))  # (bodies, 10, 4, 4)
+    # NumPy 1 takes fewer axes for vectors
+    half = np.linalg.solve(factors[:, np.newaxis], _UNITS[np.newaxis])
+    # (bodies, 10, 4, 4)
+    units = np.linalg.solve(factors[:, np.newaxis], np.swapaxes(half, -1, -2))
     off = np.swapaxes(factors, 1, 2) @ inverse @ factors - np.eye(4)
     rows = np.zeros((16 * bodies + scalars, len(x)))
     for body in range(bodies):
         places = slice(PARAMETERS * body, PARAMETERS * (body + 1))
-        rows[16 * body : 16 * (body + 1), places] = np.sqrt(weight) * units[body].reshape(PARAMETERS, 16).T
-    rows[range(16 * bodies, len(rows)), range(first, len(x))] = np.sqrt(weights) / x[first:]
+        rows[16 * body : 16 * (body + 1), places] = (
+            np.sqrt(weight) * units[body].reshape(PARAMETERS, 16).T
+        )
+    rows[range(16 * bodies, len(rows)), range(first, len(x))] = (
+        np.sqrt(weights) / x[first:]
+    )
     right = np.sqrt(weights) * (x[first:] / prior[first:] - 1.0)
     return rows, -np.concatenate([np.sqrt(weight) * off.ravel(), right])
 
 
-_WEIGHTS = 10.0 ** np.arange(0.0, 5.0)  # of the prior; 100 counts as a measurement of 10 % standard deviation
-_BARRIER = 1e-3  # weight of the prior of friction and added rotors: it only keeps them positive
-_ADDED_ROTOR = 0.01  # of the inertia at the joint: prior of a rotor that the model does not have
-_MIN_FRICTION = 1e-3  # of the joints' mean noise: prior of a friction coefficient, in SI units
+# of the prior; 100 counts as a measurement of 10 % standard deviation
+_WEIGHTS = 10.0 ** np.arange(0.0, 5.0)
+# weight of the prior of friction and added rotors: it only keeps them positive
+_BARRIER = 1e-3
+# of the inertia at the joint: prior of a rotor that the model does not have
+_ADDED_ROTOR = 0.01
+# of the joints' mean noise: prior of a friction coefficient, in SI units
+_MIN_FRICTION = 1e-3
 
 FRICTION_KINDS = ("auto", *KINDS)
 """Friction to identify.
@@ -178,7 +219,14 @@ v |v| or v^3 if cross-validation favours it. ``viscous_coulomb``: viscous and Co
 ``keep``: the prior model's, unchanged.
 """
 
-_POSITIVE = (".mass", ".ixx", ".iyy", ".izz", "inertia", *(f".{name}" for name in COEFFICIENTS))
+_POSITIVE = (
+    ".mass",
+    ".ixx",
+    ".iyy",
+    ".izz",
+    "inertia",
+    *(f".{name}" for name in COEFFICIENTS),
+)
 _CHOICES = 2  # of friction shapes: the second one with the inertias of the first
 _ROUNDS_OF_FRICTION = 10
 
@@ -224,7 +272,11 @@ class Identification:
         return self.estimate.base.combination @ self.values
 
 
-def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str = FRICTION_KINDS[0]) -> Identification:
+def identify(
+    model: RobotModel,
+    motions: Sequence[RecordedMotion],
+    friction: str = FRICTION_KINDS[0],
+) -> Identification:
     """Identify inertial parameters, rotor inertias and friction of a robot from recorded motions.
 
     ``model`` is the prior. ``motions`` must have its joints, in its order. ``friction`` is "viscous_coulomb", "none",
@@ -232,7 +284,9 @@ def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str
     does not move, neither torque nor friction is used. Raises RobotDynamicsError for any other kind, and BagError if
     the motions are too short.
     """
-    parameterization = Parameterization.of(model, KINDS[0] if friction == FRICTION_KINDS[0] else friction)
+    parameterization = Parameterization.of(
+        model, KINDS[0] if friction == FRICTION_KINDS[0] else friction
+    )
     samples, factors, estimate, weight, values = _fitted(parameterization, motions)
     for _ in range(_CHOICES if friction == FRICTION_KINDS[0] else 0):
         shapes = chosen_shapes(parameterization, samples, values, estimate.noise)
@@ -241,17 +295,30 @@ def identify(model: RobotModel, motions: Sequence[RecordedMotion], friction: str
         known = dict(zip(parameterization.names, values.tolist(), strict=True))
         parameterization = Parameterization.of(model, KINDS[0], shapes)
         values = np.array([known.get(name, 0.0) for name in parameterization.names])
-        for _ in range(_ROUNDS_OF_FRICTION if any(shape.nonlinear for shape in shapes) else 1):
-            parameterization, before = replace(parameterization, at=values, shapes=shapes), estimate
-            samples, factors, estimate, weight, values = _fitted(parameterization, motions)
+        for _ in range(
+            _ROUNDS_OF_FRICTION if any(shape.nonlinear for shape in shapes) else 1
+        ):
+            parameterization, before = (
+                replace(parameterization, at=values, shapes=shapes),
+                estimate,
+            )
+            samples, factors, estimate, weight, values = _fitted(
+                parameterization, motions
+            )
             if estimate.agrees(before):
                 break
-            shapes = refined_shapes(replace(parameterization, at=values), samples, estimate)
+            shapes = refined_shapes(
+                replace(parameterization, at=values), samples, estimate
+            )
     x = np.zeros(len(values))
     x[estimate.base.independent] = estimate.values
-    least, constrained = (float((factors.squares(y) / estimate.noise**2).sum()) for y in (x, values))
+    least, constrained = (
+        float((factors.squares(y) / estimate.noise**2).sum()) for y in (x, values)
+    )
     loss = float(np.sqrt(constrained / least)) - 1.0
-    return Identification(parameterization, estimate, values, weight, loss, int(factors.counts.sum()))
+    return Identification(
+        parameterization, estimate, values, weight, loss, int(factors.counts.sum())
+    )
 
 
 def _fitted(
@@ -263,10 +330,18 @@ def _fitted(
     estimate = estimate_base(parameterization, samples, factors)
     prior = _prior(parameterization, estimate, samples)
     weight = _chosen_weight(parameterization, factors, estimate.noise, prior)
-    return samples, factors, estimate, weight, _fit(parameterization, factors.weighted(estimate.noise), prior, weight)
+    return (
+        samples,
+        factors,
+        estimate,
+        weight,
+        _fit(parameterization, factors.weighted(estimate.noise), prior, weight),
+    )
 
 
-def _prior(parameterization: Parameterization, estimate: BaseEstimate, samples: Samples) -> Array:
+def _prior(
+    parameterization: Parameterization, estimate: BaseEstimate, samples: Samples
+) -> Array:
     """Return consistent values (p,) near the model's own; friction from the estimate, if it has any."""
     prior = parameterization.own.copy()
     first = parameterization.scalars.start
@@ -274,7 +349,9 @@ def _prior(parameterization: Parameterization, estimate: BaseEstimate, samples: 
     prior[parameterization.new_rotors] = _ADDED_ROTOR * parameterization.joint_inertias(
         samples.q[:: max(1, len(samples) // 50)]
     )
-    estimates = dict(zip(estimate.base.independent.tolist(), estimate.values.tolist(), strict=True))
+    estimates = dict(
+        zip(estimate.base.independent.tolist(), estimate.values.tolist(), strict=True)
+    )
     floor = _MIN_FRICTION * float(estimate.noise.mean())
     for k in range(parameterization.new_rotors.stop, len(prior)):
         prior[k] = max(estimates.get(k, prior[k]), floor)
@@ -282,14 +359,24 @@ def _prior(parameterization: Parameterization, estimate: BaseEstimate, samples: 
 
 
 def _fit(
-    parameterization: Parameterization, triangle: Array, prior: Array, weight: float, start: Array | None = None
+    parameterization: Parameterization,
+    triangle: Array,
+    prior: Array,
+    weight: float,
+    start: Array | None = None,
 ) -> Array:
-    weights = np.full(parameterization.scalars.stop - parameterization.scalars.start, _BARRIER)
+    weights = np.full(
+        parameterization.scalars.stop - parameterization.scalars.start, _BARRIER
+    )
     weights[: len(parameterization.model.rotor_names)] = weight
-    return feasible_fit(triangle, prior, parameterization.bodies, weight, weights, start)
+    return feasible_fit(
+        triangle, prior, parameterization.bodies, weight, weights, start
+    )
 
 
-def _chosen_weight(parameterization: Parameterization, factors: Factors, noise: Array, prior: Array) -> float:
+def _chosen_weight(
+    parameterization: Parameterization, factors: Factors, noise: Array, prior: Array
+) -> float:
     """Return the weight of the prior by cross-validation over PARTS.
 
     It is the largest within a standard error of the best: Breiman et al. 1984, "Classification and regression trees".
@@ -298,10 +385,17 @@ def _chosen_weight(parameterization: Parameterization, factors: Factors, noise: 
     triangles = [factors.weighted(noise, np.arange(PARTS) != k) for k in there]
     squares = np.empty((len(_WEIGHTS), len(there)))
     fits = [prior] * len(there)
-    for row in progress(range(len(_WEIGHTS))[::-1], "cross-validation"):  # each fit starts from the last
+    # each fit starts from the last
+    for row in progress(range(len(_WEIGHTS))[::-1], "cross-validation"):
         for column, (k, triangle) in enumerate(zip(there, triangles, strict=True)):
-            fits[column] = _fit(parameterization, triangle, prior, float(_WEIGHTS[row]), fits[column])
-            squares[row, column] = (factors.squares(fits[column])[k] / noise**2).sum() / factors.counts[k].sum()
+            fits[column] = _fit(
+                parameterization, triangle, prior, float(_WEIGHTS[row]), fits[column]
+            )
+            squares[row, column] = (
+                factors.squares(fits[column])[k] / noise**2
+            ).sum() / factors.counts[k].sum()
     best = squares[int(np.argmin(squares.mean(axis=1)))]
     error = best.std(ddof=1) / np.sqrt(len(there)) if len(there) > 1 else 0.0
-    return float(_WEIGHTS[np.flatnonzero(squares.mean(axis=1) <= best.mean() + error)[-1]])
+    return float(
+        _WEIGHTS[np.flatnonzero(squares.mean(axis=1) <= best.mean() + error)[-1]]
+    )

@@ -24,11 +24,13 @@ from robot_dynamics_ros.runs.generators import fourier_wave
 
 _RANGE = np.pi  # rad or m, position limit of joints without one
 _SPEED = 1.0  # rad/s or m/s, velocity limit of joints without one
-_CONDITION_POINTS = 10  # samples of the regressor in each period of the highest harmonic
+# samples of the regressor in each period of the highest harmonic
+_CONDITION_POINTS = 10
 _LIMIT_POINTS = 80  # samples for the limits in each period of the highest harmonic
 _STEP = 1e-6  # of finite differences
 _PENALTY = 10.0  # of an effort of twice its bound, in decades of the condition number
-_POWER = 4  # of the eigenvalues; larger: closer to the condition number, and less smooth
+# of the eigenvalues; larger: closer to the condition number, and less smooth
+_POWER = 4
 _MIN_SHARE = 0.5  # of the effort limits; the search ends when the bound falls below it
 _ITERATIONS = 40
 _MAX_ENTRIES = 4_000_000  # of the regressor, computed at once
@@ -45,7 +47,9 @@ class ExcitationLimits:
     effort: Array
 
     @classmethod
-    def of(cls, model: RobotModel, margin: float = 0.1, acceleration: ArrayLike = np.inf) -> ExcitationLimits:
+    def of(
+        cls, model: RobotModel, margin: float = 0.1, acceleration: ArrayLike = np.inf
+    ) -> ExcitationLimits:
         """Return the model's limits, reduced by a margin.
 
         ``margin``, from 0 to less than 1, is the share of each limit that stays free; of a position range, half of it
@@ -54,10 +58,16 @@ class ExcitationLimits:
         RobotDynamicsError for a margin or an acceleration out of range, and for a joint whose position range is empty.
         """
         if not 0.0 <= margin < 1.0:
-            raise RobotDynamicsError(f"margin {margin} is out of range. Cure: give 0 or more, and less than 1")
+            raise RobotDynamicsError(
+                f"margin {margin} is out of range. Cure: give 0 or more, and less than 1"
+            )
         n = model.n
-        lower = np.where(np.isfinite(model.position_lower), model.position_lower, -_RANGE)
-        upper = np.where(np.isfinite(model.position_upper), model.position_upper, _RANGE)
+        lower = np.where(
+            np.isfinite(model.position_lower), model.position_lower, -_RANGE
+        )
+        upper = np.where(
+            np.isfinite(model.position_upper), model.position_upper, _RANGE
+        )
         inside = 0.5 * margin * (upper - lower)
         lower, upper = lower + inside, upper - inside
         if not (lower < upper).all():
@@ -65,7 +75,9 @@ class ExcitationLimits:
             raise RobotDynamicsError(
                 f'joint "{name}" has no range between its position limits. Cure: lock it, or widen them'
             )
-        velocity = np.where(np.isfinite(model.velocity_limits), model.velocity_limits, _SPEED) * (1.0 - margin)
+        velocity = np.where(
+            np.isfinite(model.velocity_limits), model.velocity_limits, _SPEED
+        ) * (1.0 - margin)
         largest = np.asarray(acceleration, dtype=np.float64)
         if largest.shape not in ((), (1,), (n,)) or np.isnan(largest).any():
             raise RobotDynamicsError(
@@ -73,17 +85,24 @@ class ExcitationLimits:
             )
         largest = np.broadcast_to(largest, (n,)).copy()
         if not (largest > 0.0).all():
-            raise RobotDynamicsError(f"acceleration {largest.min()} is out of range. Cure: give positive numbers")
+            raise RobotDynamicsError(
+                f"acceleration {largest.min()} is out of range. Cure: give positive numbers"
+            )
         slowest = np.minimum(model.acceleration_limits, model.deceleration_limits)
         largest = np.minimum(largest, slowest * (1.0 - margin))
-        return cls(lower, upper, velocity, largest, model.effort_limits * (1.0 - margin))
+        return cls(
+            lower, upper, velocity, largest, model.effort_limits * (1.0 - margin)
+        )
 
     def time_to(self, q: Array) -> float:
         """Return the duration (s) of a quintic from rest to rest at ``q`` (n,), from any position within the limits."""
         # For distance d and duration T: largest velocity 15/8 d / T, largest acceleration 10 / sqrt(3) d / T^2.
         far = np.maximum(q - self.lower, self.upper - q)
         return float(
-            np.maximum(1.875 * far / self.velocity, np.sqrt(10.0 / np.sqrt(3.0) * far / self.acceleration)).max()
+            np.maximum(
+                1.875 * far / self.velocity,
+                np.sqrt(10.0 / np.sqrt(3.0) * far / self.acceleration),
+            ).max()
         )
 
     def effort_ratio(self, model: RobotModel, q: Array, qd: Array, qdd: Array) -> float:
@@ -121,7 +140,9 @@ class Excitation:
     def samples(self, count: int) -> tuple[Array, Array, Array]:
         """Return q, qd, qdd (count, n) in SI units at the times k / (count base_frequency) s, k = 0 to count - 1."""
         times = np.arange(count) / (count * self.base_frequency)
-        wave = fourier_wave(times, self.sine, self.cosine, 2 * math.pi * self.base_frequency)
+        wave = fourier_wave(
+            times, self.sine, self.cosine, 2 * math.pi * self.base_frequency
+        )
         return self.center + wave[0], wave[1], wave[2]
 
 
@@ -145,7 +166,9 @@ def find_excitation(
     Raises RobotDynamicsError for arguments out of range, and if no motion within the effort limits is found.
     """
     if not (math.isfinite(period) and period > 0.0):
-        raise RobotDynamicsError(f"duration {period} s is out of range. Cure: give a positive number")
+        raise RobotDynamicsError(
+            f"duration {period} s is out of range. Cure: give a positive number"
+        )
     if harmonics < 2 or restarts < 1:
         raise RobotDynamicsError(
             f"{harmonics} harmonics and {restarts} restarts are too few. Cure: give at least 2 harmonics and 1 restart"
@@ -166,7 +189,9 @@ def find_excitation(
             f"no motion within the effort limits was found from {restarts} random motions. Cure: a smaller margin, a "
             "longer duration, or another seed"
         )
-    return min(excitations, key=lambda excitation: excitation.condition), first.condition
+    return min(
+        excitations, key=lambda excitation: excitation.condition
+    ), first.condition
 
 
 def _advance(bar: Iterator[int], _: Array) -> None:
@@ -176,7 +201,13 @@ def _advance(bar: Iterator[int], _: Array) -> None:
 class _Search:
     """Map of unbounded variables x (size,) to motions within the limits, and their cost."""
 
-    def __init__(self, model: RobotModel, limits: ExcitationLimits, base_frequency: float, harmonics: int) -> None:
+    def __init__(
+        self,
+        model: RobotModel,
+        limits: ExcitationLimits,
+        base_frequency: float,
+        harmonics: int,
+    ) -> None:
         self._model, self._limits, self._frequency = model, limits, base_frequency
         order = np.arange(1.0, harmonics + 1.0)
         # Series that start at rest: sum a_l = 0 and sum l b_l = 0.
@@ -193,11 +224,16 @@ class _Search:
 
     def _waves(self, count: int) -> Array:
         """Return q, qd, qdd (3, count, 2 L - 2) of the basis of all series that start at rest."""
-        zero_sine, zero_cosine = np.zeros_like(self._sine_basis.T), np.zeros_like(self._cosine_basis.T)
+        zero_sine, zero_cosine = (
+            np.zeros_like(self._sine_basis.T),
+            np.zeros_like(self._cosine_basis.T),
+        )
         sine = np.concatenate([self._sine_basis.T, zero_sine])
         cosine = np.concatenate([zero_cosine, self._cosine_basis.T])
         times = np.arange(count) / (count * self._frequency)
-        return np.array(fourier_wave(times, sine, cosine, 2 * math.pi * self._frequency))
+        return np.array(
+            fourier_wave(times, sine, cosine, 2 * math.pi * self._frequency)
+        )
 
     @cached_property
     def _base(self) -> NDArray[np.intp]:
@@ -211,7 +247,8 @@ class _Search:
         shape = table[..., : self._coefficients]
         q, qd, qdd = (shape @ wave.T for wave in self._shapes)
         low, high = q.min(axis=-1), q.max(axis=-1)
-        room = 0.5 * (high - low) * (self._between - 1.0)  # for extrema between the samples
+        # for extrema between the samples
+        room = 0.5 * (high - low) * (self._between - 1.0)
         low, high = low - room, high + room
         largest = np.minimum(
             (limits.upper - limits.lower) / (high - low),
@@ -233,7 +270,9 @@ class _Search:
         cosine = coefficients[:, half:] @ self._cosine_basis.T
         regressor = self._model.regressor(*self._motion(center, coefficients))
         condition = math.sqrt(self._spectrum(regressor).ratio)
-        return Excitation(self._model.joint_names, center, sine, cosine, self._frequency, condition)
+        return Excitation(
+            self._model.joint_names, center, sine, cosine, self._frequency, condition
+        )
 
     def _motion(self, center: Array, coefficients: Array) -> Array:
         """Return q, qd, qdd (3, m, n) at the m samples of the regressor."""
@@ -265,14 +304,26 @@ class _Search:
         by_tau = 2.0 * _PENALTY * over * np.sign(tau) / limit
         by_regressor = by_tau[..., np.newaxis] * model.inertial_parameters
         by_regressor[..., self._base] += spectrum.gradient().reshape(*by_tau.shape, -1)
-        by_motion = self._gradient_by_motion(motion, regressor, by_regressor, friction, by_tau)
-        by_center, by_coefficients = by_motion[0].sum(axis=0), np.einsum("kmj,kmc->jc", by_motion, self._samples)
+        by_motion = self._gradient_by_motion(
+            motion, regressor, by_regressor, friction, by_tau
+        )
+        by_center, by_coefficients = (
+            by_motion[0].sum(axis=0),
+            np.einsum("kmj,kmc->jc", by_motion, self._samples),
+        )
         centers, tables = self._parameters(x + _STEP * np.eye(self.size))
-        change = (centers - center) @ by_center + ((tables - coefficients) * by_coefficients).sum(axis=(1, 2))
+        change = (centers - center) @ by_center + (
+            (tables - coefficients) * by_coefficients
+        ).sum(axis=(1, 2))
         return cost, change / _STEP
 
     def _gradient_by_motion(
-        self, motion: Array, regressor: Array, by_regressor: Array, friction: Array, by_friction: Array
+        self,
+        motion: Array,
+        regressor: Array,
+        by_regressor: Array,
+        friction: Array,
+        by_friction: Array,
     ) -> Array:
         """Return the gradient of the cost with respect to q, qd, qdd (3, m, n).
 
@@ -282,26 +333,47 @@ class _Search:
         m, n = friction.shape
         gradient = np.empty((3 * n, m))
         weights = by_regressor.reshape(m, -1, 1)
-        before = (regressor.reshape(m, 1, -1) @ weights)[:, 0, 0] + (friction * by_friction).sum(axis=1)
+        before = (regressor.reshape(m, 1, -1) @ weights)[:, 0, 0] + (
+            friction * by_friction
+        ).sum(axis=1)
         steps = _STEP * np.eye(3 * n).reshape(3 * n, 3, 1, n)
-        for rows in np.array_split(np.arange(3 * n), math.ceil(3 * n * regressor.size / _MAX_ENTRIES)):
+        for rows in np.array_split(
+            np.arange(3 * n), math.ceil(3 * n * regressor.size / _MAX_ENTRIES)
+        ):
             states = np.moveaxis(motion + steps[rows], 1, 0)
-            after = (self._model.regressor(*states).reshape(len(rows), m, 1, -1) @ weights)[..., 0, 0]
-            after += (self._model.friction_torque(*states[:2], qdd=states[2]) * by_friction).sum(axis=2)
+            after = (
+                self._model.regressor(*states).reshape(len(rows), m, 1, -1) @ weights
+            )[..., 0, 0]
+            after += (
+                self._model.friction_torque(*states[:2], qdd=states[2]) * by_friction
+            ).sum(axis=2)
             gradient[rows] = (after - before) / _STEP
         return np.swapaxes(gradient.reshape(3, n, m), 1, 2)
 
-    def minimise(self, start: Array, step: Callable[[Array], object]) -> Excitation | None:
+    def minimise(
+        self, start: Array, step: Callable[[Array], object]
+    ) -> Excitation | None:
         """Return the best motion from ``start`` (size,); None if it exceeds the effort limits.
 
         ``step`` is called after each iteration.
         """
-        search: Any = scipy.optimize.minimize  # its type hints lack functions that return their gradient too
+        # its type hints lack functions that return their gradient too
+        search: Any = scipy.optimize.minimize
         x, share, options = start, 1.0, {"maxiter": _ITERATIONS}
         while share > _MIN_SHARE:
-            x = search(self.cost, x, (share,), jac=True, method="L-BFGS-B", options=options, callback=step).x
+            x = search(
+                self.cost,
+                x,
+                (share,),
+                jac=True,
+                method="L-BFGS-B",
+                options=options,
+                callback=step,
+            ).x
             excitation = self.excitation(x)
-            excess = self._limits.effort_ratio(self._model, *excitation.samples(self.limit_count))
+            excess = self._limits.effort_ratio(
+                self._model, *excitation.samples(self.limit_count)
+            )
             if excess <= 1.0:
                 return excitation
             share *= 0.99 / excess
@@ -328,19 +400,25 @@ class _Spectrum(NamedTuple):
         minimum. A search along kinks amplifies rounding errors.
         """
         values = self._positive()
-        return math.log10((values**_POWER).sum() * (values**-_POWER).sum()) / (2 * _POWER)
+        return math.log10((values**_POWER).sum() * (values**-_POWER).sum()) / (
+            2 * _POWER
+        )
 
     def gradient(self) -> Array:
         """Return the gradient of ``smooth_condition`` with respect to the unscaled columns Y (rows, k)."""
         values = self._positive()
         largest, smallest = values**_POWER, values**-_POWER
-        slopes = (largest / largest.sum() - smallest / smallest.sum()) / (math.log(10.0) * values)
+        slopes = (largest / largest.sum() - smallest / smallest.sum()) / (
+            math.log(10.0) * values
+        )
         slopes[self.values < values] = 0.0
         # For an eigenvalue l with unit eigenvector v: dl = 2 (C v)^T dC v, with C_k = Y_k / |Y_k|.
         gradient = self.columns @ (slopes * self.vectors @ self.vectors.T)
         gradient -= (gradient * self.columns).sum(axis=0) * self.columns
         moving = self.norms > np.finfo(np.float64).tiny
-        return np.asarray(np.divide(gradient, self.norms, out=np.zeros_like(gradient), where=moving))
+        return np.asarray(
+            np.divide(gradient, self.norms, out=np.zeros_like(gradient), where=moving)
+        )
 
     def _positive(self) -> Array:
         return np.maximum(self.values, np.finfo(np.float64).eps)

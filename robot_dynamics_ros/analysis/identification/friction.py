@@ -28,7 +28,8 @@ _SIGNLESS = 3e-4  # of a joint's highest speed: noise may reverse a lower one
 _STICKING = 1.5  # of the time that a reversal takes
 _DECAY = 0.05  # of a joint's highest speed, over which friction falls by a factor e
 _STRIBECK_VELOCITIES = (0.02, 0.04, 0.08, 0.16)  # of a joint's highest speed
-_SIGMOID_WIDTHS = (0.02, 0.04, 0.08, 0.16)  # of a joint's highest speed: inverse of the slope
+# of a joint's highest speed: inverse of the slope
+_SIGMOID_WIDTHS = (0.02, 0.04, 0.08, 0.16)
 _SIGMOID_SHIFTS = (-1.0, -0.5, 0.0, 0.5, 1.0)  # times the width
 
 
@@ -53,7 +54,12 @@ class FrictionShape:
     def scaled(self, factor: float) -> FrictionShape:
         """Return the shape whose velocities are larger by ``factor``."""
         velocity, shift = factor * self.stribeck_velocity, factor * self.sigmoid_shift
-        return replace(self, stribeck_velocity=velocity, sigmoid_slope=self.sigmoid_slope / factor, sigmoid_shift=shift)
+        return replace(
+            self,
+            stribeck_velocity=velocity,
+            sigmoid_slope=self.sigmoid_slope / factor,
+            sigmoid_shift=shift,
+        )
 
     @property
     def nonlinear(self) -> bool:
@@ -64,10 +70,21 @@ class FrictionShape:
     def used(self) -> tuple[bool, ...]:
         """True for each of COEFFICIENTS, in their order, that this shape has."""
         dry = self.sigmoid_slope == 0.0
-        return True, dry, dry, self.stribeck_velocity > 0.0, not dry, self.quadratic, self.cubic, self.load
+        return (
+            True,
+            dry,
+            dry,
+            self.stribeck_velocity > 0.0,
+            not dry,
+            self.quadratic,
+            self.cubic,
+            self.load,
+        )
 
 
-def friction_columns(rates: Array, shapes: Sequence[FrictionShape] | None = None) -> Array:
+def friction_columns(
+    rates: Array, shapes: Sequence[FrictionShape] | None = None
+) -> Array:
     """Return each joint's friction torque (m, joints, 8) in Nm or N for a unit of each of COEFFICIENTS and of the load.
 
     ``rates`` (m, joints) are in rad/s or m/s. ``shapes`` has one for each joint; the default is viscous and Coulomb
@@ -93,7 +110,9 @@ def friction_columns(rates: Array, shapes: Sequence[FrictionShape] | None = None
     return columns
 
 
-def velocity_shapes(chosen: Sequence[FrictionShape], fastest: Array) -> Iterator[tuple[FrictionShape, ...]]:
+def velocity_shapes(
+    chosen: Sequence[FrictionShape], fastest: Array
+) -> Iterator[tuple[FrictionShape, ...]]:
     """Yield tuples with another shape for each joint: those chosen with the Stribeck effect, then as sigmoids.
 
     Stribeck velocities and widths of the sigmoids are 2 to 16 % of the highest speed of each joint, ``fastest``
@@ -101,11 +120,19 @@ def velocity_shapes(chosen: Sequence[FrictionShape], fastest: Array) -> Iterator
     """
     speeds = [float(speed) if speed > 0.0 else 1.0 for speed in fastest]
     for share in _STRIBECK_VELOCITIES:
-        yield tuple(replace(own, stribeck_velocity=share * v) for own, v in zip(chosen, speeds, strict=True))
+        yield tuple(
+            replace(own, stribeck_velocity=share * v)
+            for own, v in zip(chosen, speeds, strict=True)
+        )
     for width in _SIGMOID_WIDTHS:
         for shift in _SIGMOID_SHIFTS:
             yield tuple(
-                replace(own, sigmoid_slope=1.0 / (width * v), sigmoid_shift=shift * width * v, load=False)
+                replace(
+                    own,
+                    sigmoid_slope=1.0 / (width * v),
+                    sigmoid_shift=shift * width * v,
+                    load=False,
+                )
                 for own, v in zip(chosen, speeds, strict=True)
             )
 
@@ -121,7 +148,9 @@ def nonlinear_friction(rates: Array, fastest: Array) -> Array:
     return np.asarray(np.sign(rates)[:, :, np.newaxis] * sizes)
 
 
-def at_rest(rates: Array, accelerations: Array, dt: float, reach: int) -> NDArray[np.bool_]:
+def at_rest(
+    rates: Array, accelerations: Array, dt: float, reach: int
+) -> NDArray[np.bool_]:
     """Return True (m, joints) where a joint is at rest up to ``reach`` samples before or after.
 
     Friction is undetermined there, since it balances the load. At rest means below 2 % of the joint's highest speed in
@@ -142,4 +171,7 @@ def at_rest(rates: Array, accelerations: Array, dt: float, reach: int) -> NDArra
 
 def near(marked: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
     """Return True (m, joints) up to ``reach`` samples before or after a True in ``marked`` (m, joints)."""
-    return np.asarray(maximum_filter1d(marked.astype(np.uint8), 2 * reach + 1, axis=0) > 0, dtype=np.bool_)
+    return np.asarray(
+        maximum_filter1d(marked.astype(np.uint8), 2 * reach + 1, axis=0) > 0,
+        dtype=np.bool_,
+    )

@@ -15,20 +15,33 @@ import numpy as np
 import yaml
 
 from robot_dynamics_ros.analysis.identification.estimate import Identification
-from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS, FrictionShape
+from robot_dynamics_ros.analysis.identification.friction import (
+    COEFFICIENTS,
+    FrictionShape,
+)
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.description.dynamics_file import JointDynamics
 from robot_dynamics_ros.dynamics.description.inertia import steiner, symmetric
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 
 _LARGEST_LOAD = 0.9  # coefficient, at rest
-_FRICTION_KEYS = {field.name for field in fields(JointDynamics)} - {"rotor_inertia", "gear_ratio", "rotor_carrier"}
+_FRICTION_KEYS = {field.name for field in fields(JointDynamics)} - {
+    "rotor_inertia",
+    "gear_ratio",
+    "rotor_carrier",
+}
 _TABLES = ("joints", "links", "couplings")
-_TABLE_HEAD = f"{'estimate':>11}{'std. dev.':>11}{'in the file':>13}  base parameter (SI units)"
-_TABLE_ROW = re.compile("^#" + 3 * r" +(-?\d+(?:\.\d*)?(?:e[+-]\d+)?)" + "  (.+)$", re.MULTILINE)
+_TABLE_HEAD = (
+    f"{'estimate':>11}{'std. dev.':>11}{'in the file':>13}  base parameter (SI units)"
+)
+_TABLE_ROW = re.compile(
+    "^#" + 3 * r" +(-?\d+(?:\.\d*)?(?:e[+-]\d+)?)" + "  (.+)$", re.MULTILINE
+)
 
 
-def dynamics_document(identification: Identification, prior: Mapping[str, Any]) -> dict[str, Any]:
+def dynamics_document(
+    identification: Identification, prior: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the content of a dynamics file that turns the prior model into the identified one.
 
     ``prior`` is the content of the prior model's dynamics file, empty if it has none. Entries that were not identified
@@ -40,49 +53,95 @@ def dynamics_document(identification: Identification, prior: Mapping[str, Any]) 
     model = parameterization.model
     document: dict[str, Any] = copy.deepcopy(dict(prior))
     document["gravity"] = model.gravity.tolist()
-    values = dict(zip(parameterization.names, identification.values.tolist(), strict=True))
-    seen = {parameterization.names[k] for k in np.flatnonzero(identification.estimate.base.combination.any(axis=0))}
+    values = dict(
+        zip(parameterization.names, identification.values.tolist(), strict=True)
+    )
+    seen = {
+        parameterization.names[k]
+        for k in np.flatnonzero(identification.estimate.base.combination.any(axis=0))
+    }
     joints = document["joints"] = dict(document.get("joints") or {})
     for name, shape in zip(model.moving_joints, parameterization.shapes, strict=True):
         entry = joints.get(name) or {}
         still = name in identification.estimate.still
         names = {c: f"{name}.{c}" for c in COEFFICIENTS if f"{name}.{c}" in values}
-        coefficients = {c: values[full] for c, full in names.items() if full in seen or not c.startswith("coulomb")}
+        coefficients = {
+            c: values[full]
+            for c, full in names.items()
+            if full in seen or not c.startswith("coulomb")
+        }
         friction = _friction_entry(coefficients, shape)
         if parameterization.friction == "keep" or still:
-            friction = {key: value for key, value in entry.items() if key in _FRICTION_KEYS}
-        joint = joints[name] = {**friction, **{key: value for key, value in entry.items() if key not in _FRICTION_KEYS}}
+            friction = {
+                key: value for key, value in entry.items() if key in _FRICTION_KEYS
+            }
+        joint = joints[name] = {
+            **friction,
+            **{key: value for key, value in entry.items() if key not in _FRICTION_KEYS},
+        }
         if f"{name} rotor.inertia" in values:
             joint["rotor_inertia"] = values[f"{name} rotor.inertia"]
         elif f"{name}.rotor_inertia" in values and not still:
-            joint |= {"rotor_inertia": values[f"{name}.rotor_inertia"], "gear_ratio": 1.0, "rotor_carrier": "none"}
+            joint |= {
+                "rotor_inertia": values[f"{name}.rotor_inertia"],
+                "gear_ratio": 1.0,
+                "rotor_carrier": "none",
+            }
     for k, rotor in enumerate(document.get("rotors") or []):
         rotor["inertia"] = values.get(f"rotors[{k}].inertia", rotor["inertia"])
-    bodies = identification.values[: PARAMETERS * parameterization.bodies].reshape(-1, PARAMETERS)
+    bodies = identification.values[: PARAMETERS * parameterization.bodies].reshape(
+        -1, PARAMETERS
+    )
     links = document["links"] = dict(document.get("links") or {})
     for link, frame in model.link_frames.items():
         if frame.body >= 0:
             links[link] = {"mass": 0.0, "com": [0.0] * 3, "inertia": [0.0] * 6}
             if link == model.moving_links[frame.body]:
-                mass, com = float(bodies[frame.body, 0]), bodies[frame.body, 1:4] / bodies[frame.body, 0]
+                mass, com = (
+                    float(bodies[frame.body, 0]),
+                    bodies[frame.body, 1:4] / bodies[frame.body, 0],
+                )
                 inertia = symmetric(*bodies[frame.body, 4:]) - steiner(mass, com)
-                links[link] = {"mass": mass, "com": com.tolist(), "inertia": inertia[np.triu_indices(3)].tolist()}
+                links[link] = {
+                    "mass": mass,
+                    "com": com.tolist(),
+                    "inertia": inertia[np.triu_indices(3)].tolist(),
+                }
     return document
 
 
-def _friction_entry(coefficients: Mapping[str, float], shape: FrictionShape) -> dict[str, Any]:
+def _friction_entry(
+    coefficients: Mapping[str, float], shape: FrictionShape
+) -> dict[str, Any]:
     """Return the friction entry of a joint in the dynamics file."""
-    forwards, backwards = (coefficients.get(key, 0.0) for key in ("coulomb", "coulomb_negative"))
-    entry: dict[str, Any] = {"viscous": 0.0, "coulomb": backwards, "coulomb_negative": forwards, **coefficients}
+    forwards, backwards = (
+        coefficients.get(key, 0.0) for key in ("coulomb", "coulomb_negative")
+    )
+    entry: dict[str, Any] = {
+        "viscous": 0.0,
+        "coulomb": backwards,
+        "coulomb_negative": forwards,
+        **coefficients,
+    }
     if "sigmoid" in entry:
         amplitude = coefficients["sigmoid"]
-        entry["sigmoid"] = {"amplitude": amplitude, "slope": shape.sigmoid_slope, "shift": shape.sigmoid_shift}
+        entry["sigmoid"] = {
+            "amplitude": amplitude,
+            "slope": shape.sigmoid_slope,
+            "shift": shape.sigmoid_shift,
+        }
     if "static" in entry:
-        entry["static"] = max(entry["static"], entry["coulomb"], entry["coulomb_negative"])
+        entry["static"] = max(
+            entry["static"], entry["coulomb"], entry["coulomb_negative"]
+        )
         entry["stribeck_velocity"] = shape.stribeck_velocity
     if "load_coefficient" in entry:  # a larger one locks the joint
-        ratio = entry.get("static", 0.0) / (min(entry["coulomb"], entry["coulomb_negative"]) or np.inf)
-        entry["load_coefficient"] = min(entry["load_coefficient"], _LARGEST_LOAD / max(1.0, ratio))
+        ratio = entry.get("static", 0.0) / (
+            min(entry["coulomb"], entry["coulomb_negative"]) or np.inf
+        )
+        entry["load_coefficient"] = min(
+            entry["load_coefficient"], _LARGEST_LOAD / max(1.0, ratio)
+        )
     return entry
 
 
@@ -108,7 +167,12 @@ class IdentifiedParameter(NamedTuple):
 def identified_parameters(identification: Identification) -> list[IdentifiedParameter]:
     """Return all base parameters of an identification."""
     estimate = identification.estimate
-    columns = estimate.base.names, estimate.values, estimate.deviations, identification.base_values
+    columns = (
+        estimate.base.names,
+        estimate.values,
+        estimate.deviations,
+        identification.base_values,
+    )
     return list(itertools.starmap(IdentifiedParameter, zip(*columns, strict=True)))
 
 
@@ -141,19 +205,27 @@ def write_dynamics_file(
     text = "".join(f"# {line}\n" for line in comments)
     for key, value in document.items():
         if key not in _TABLES or not value:
-            text += yaml.safe_dump({key: value}, sort_keys=False, default_flow_style=None, width=np.inf)
+            text += yaml.safe_dump(
+                {key: value}, sort_keys=False, default_flow_style=None, width=np.inf
+            )
             continue
         text += f"{key}:\n"
         for name, entry in value.items():
             note = joint_comments.get(name) if key == "joints" else None
-            text += f"  {_flow(name)}: {_flow(entry)}" + (f"  # {note}\n" if note else "\n")
+            text += f"  {_flow(name)}: {_flow(entry)}" + (
+                f"  # {note}\n" if note else "\n"
+            )
     try:
         with path.open("w" if overwrite else "x", encoding="utf-8") as file:
             file.write(text + "".join(f"# {line}\n" for line in footer))
     except OSError as error:
-        raise RobotDynamicsError(f"{path}: {error.strerror}. Cure: name another file with --output") from None
+        raise RobotDynamicsError(
+            f"{path}: {error.strerror}. Cure: name another file with --output"
+        ) from None
 
 
 def _flow(value: Any) -> str:
     """Return ``value`` as YAML on one line."""
-    return str(yaml.safe_dump([value], default_flow_style=True, sort_keys=False, width=np.inf))[1:-2]
+    return str(
+        yaml.safe_dump([value], default_flow_style=True, sort_keys=False, width=np.inf)
+    )[1:-2]

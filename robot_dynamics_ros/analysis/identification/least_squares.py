@@ -17,8 +17,13 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.friction import nonlinear_friction
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
-from robot_dynamics_ros.analysis.identification.parameterization import CHUNK, Parameterization
-from robot_dynamics_ros.analysis.identification.torque_analysis import torque_is_determined
+from robot_dynamics_ros.analysis.identification.parameterization import (
+    CHUNK,
+    Parameterization,
+)
+from robot_dynamics_ros.analysis.identification.torque_analysis import (
+    torque_is_determined,
+)
 from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -72,7 +77,9 @@ class Samples:
     part: NDArray[np.intp]
 
     @classmethod
-    def of(cls, parameterization: Parameterization, motions: Sequence[RecordedMotion]) -> Samples:
+    def of(
+        cls, parameterization: Parameterization, motions: Sequence[RecordedMotion]
+    ) -> Samples:
         """Return samples of recordings that are half a period of the filter's cutoff apart.
 
         The filtered noise is nearly white there: parallel decimation, Gautier 1997. Without a filter all are returned.
@@ -86,20 +93,30 @@ class Samples:
             part = np.arange(len(used)) * PARTS // max(len(used), 1)
             # Noise in the position of a joint that does not move would separate inertias that move together.
             q = np.where(moves, motion.q, motion.q.mean(axis=0))
-            qd, qdd = (np.where(moves, values, 0.0) for values in (motion.qd, motion.qdd))
+            qd, qdd = (
+                np.where(moves, values, 0.0) for values in (motion.qd, motion.qdd)
+            )
             moving = replace(motion, q=q, qd=qd, qdd=qdd)
             friction = moving.filtered(parameterization.joint_friction)
-            rates = (np.gradient(values, motion.time, axis=0) for values in (qdd, motion.tau, friction))
+            rates = (
+                np.gradient(values, motion.time, axis=0)
+                for values in (qdd, motion.tau, friction)
+            )
             qddd, taud, frictiond = rates
             tau = motion.tau - moving.filtered(parameterization.known)
             arrays = (q, qd, qdd, tau, qddd, taud, friction, frictiond)
             samples.append((*(values[::step] for values in arrays), used, part))
             recordings.append((moving, step))
-        return cls(tuple(recordings), *(np.concatenate(parts) for parts in zip(*samples, strict=True)))
+        return cls(
+            tuple(recordings),
+            *(np.concatenate(parts) for parts in zip(*samples, strict=True)),
+        )
 
     def filtered(self, law: Callable[[Array, Array, Array], Array]) -> Array:
         """Return ``law(q, qd, qdd)`` of the recorded motions (k, n), filtered as the torque is, at the samples."""
-        return np.concatenate([motion.filtered(law)[::step] for motion, step in self.recordings])
+        return np.concatenate(
+            [motion.filtered(law)[::step] for motion, step in self.recordings]
+        )
 
     def __len__(self) -> int:
         return len(self.q)
@@ -109,7 +126,9 @@ class Samples:
         """Number of chunks that ``columns`` yields."""
         return -(-len(self) // CHUNK)
 
-    def columns(self, parameterization: Parameterization, overlap: int = 0) -> Iterator[tuple[slice, Array, Array]]:
+    def columns(
+        self, parameterization: Parameterization, overlap: int = 0
+    ) -> Iterator[tuple[slice, Array, Array]]:
         """Yield slice, regressor columns (k, n, p) and torque (k, n) of chunks of the samples; unused rows are zero.
 
         Each chunk repeats the last ``overlap`` samples of the one before it. Friction that depends on the load is
@@ -121,8 +140,13 @@ class Samples:
             friction, torque = self.friction[chunk], self.tau[chunk]
             columns = parameterization.columns(*motion, friction)
             if parameterization.loaded:
-                derivatives = parameterization.load_derivatives(motion, columns, friction)
-                columns, torque = columns + derivatives, torque + derivatives @ parameterization.at
+                derivatives = parameterization.load_derivatives(
+                    motion, columns, friction
+                )
+                columns, torque = (
+                    columns + derivatives,
+                    torque + derivatives @ parameterization.at,
+                )
             used = self.used[chunk]
             yield chunk, columns * used[:, :, np.newaxis], torque * used
 
@@ -151,7 +175,9 @@ class Factors:
         """
         n = parameterization.model.n
         triangles = np.zeros((PARTS, n, 0, 0))
-        for chunk, columns, torque in progress(samples.columns(parameterization), "regressor", samples.chunks):
+        for chunk, columns, torque in progress(
+            samples.columns(parameterization), "regressor", samples.chunks
+        ):
             used = samples.used[chunk]
             rows = [columns, torque[:, :, np.newaxis]]
             if additional is not None:
@@ -163,17 +189,28 @@ class Factors:
             for k in np.unique(part):
                 for j in range(n):
                     chosen = stacked[(part == k) & used[:, j], j]
-                    triangles[k, j] = np.linalg.qr(np.vstack([triangles[k, j], chosen]), mode="r")
-        counts = np.array([np.count_nonzero(samples.used[samples.part == k], axis=0) for k in range(PARTS)])
+                    triangles[k, j] = np.linalg.qr(
+                        np.vstack([triangles[k, j], chosen]), mode="r"
+                    )
+        counts = np.array(
+            [
+                np.count_nonzero(samples.used[samples.part == k], axis=0)
+                for k in range(PARTS)
+            ]
+        )
         return cls(triangles, counts)
 
-    def weighted(self, deviations: Array, parts: NDArray[np.bool_] | None = None) -> Array:
+    def weighted(
+        self, deviations: Array, parts: NDArray[np.bool_] | None = None
+    ) -> Array:
         """Return [R z] (p + 1, p + 1) of the parts that are True in ``parts`` (PARTS,), by default all.
 
         Residuals of each joint are weighted by 1 / ``deviations`` (n,), in Nm or N.
         """
         chosen = self.triangles if parts is None else self.triangles[parts]
-        stacked = (chosen / deviations[:, np.newaxis, np.newaxis]).reshape(-1, chosen.shape[-1])
+        stacked = (chosen / deviations[:, np.newaxis, np.newaxis]).reshape(
+            -1, chosen.shape[-1]
+        )
         return np.asarray(np.linalg.qr(stacked, mode="r"))
 
     def orthogonal(self, columns: slice, to: slice) -> Factors:
@@ -181,7 +218,9 @@ class Factors:
         triangles = self.triangles.copy()
         for of_joint in triangles.swapaxes(0, 1):  # (PARTS, p + 1, p + 1)
             stacked = of_joint.reshape(-1, of_joint.shape[-1])
-            shares = np.linalg.lstsq(stacked[:, to], stacked[:, columns], rcond=_RANK_TOLERANCE)[0]
+            shares = np.linalg.lstsq(
+                stacked[:, to], stacked[:, columns], rcond=_RANK_TOLERANCE
+            )[0]
             of_joint[:, :, columns] -= of_joint[:, :, to] @ shares
         return replace(self, triangles=triangles)
 
@@ -226,17 +265,31 @@ class BaseEstimate:
     def agrees(self, other: BaseEstimate) -> bool:
         """Return True if the values of another estimate differ by less than a thousandth of the standard deviations."""
         same = np.array_equal(self.base.independent, other.base.independent)
-        return same and bool((np.abs(self.values - other.values) < _AGREES * self.deviations).all())
+        return same and bool(
+            (np.abs(self.values - other.values) < _AGREES * self.deviations).all()
+        )
 
 
-def estimate_base(parameterization: Parameterization, samples: Samples, factors: Factors) -> BaseEstimate:
+def estimate_base(
+    parameterization: Parameterization, samples: Samples, factors: Factors
+) -> BaseEstimate:
     """Estimate the base parameters by least squares, iteratively weighted by the inverse of each joint's RMS residual.
 
     ``factors`` are ``Factors.of(parameterization, samples)``. Raises BagError if a joint moves, but never for
     long enough, or if there are too few torques (two or less for each base parameter).
     """
-    base, counts, moves = parameterization.base, factors.counts.sum(axis=0), samples.qd.any(axis=0)
-    idle = [name for name, here in zip(parameterization.model.joint_names, moves & (counts == 0), strict=True) if here]
+    base, counts, moves = (
+        parameterization.base,
+        factors.counts.sum(axis=0),
+        samples.qd.any(axis=0),
+    )
+    idle = [
+        name
+        for name, here in zip(
+            parameterization.model.joint_names, moves & (counts == 0), strict=True
+        )
+        if here
+    ]
     if idle:
         raise BagError(
             f"the recording: {', '.join(idle)} never moves for longer than three periods of the filter's cutoff. "
@@ -249,19 +302,30 @@ def estimate_base(parameterization: Parameterization, samples: Samples, factors:
         )
     counts = np.maximum(counts, 1)
     noise = np.ones(len(counts))
-    recorded = BaseParameters.of(factors.weighted(noise)[:, :-1], parameterization.names, _RANK_TOLERANCE)
+    recorded = BaseParameters.of(
+        factors.weighted(noise)[:, :-1], parameterization.names, _RANK_TOLERANCE
+    )
     unexcited: list[int] = []
     if len(recorded.names) < len(base.names):
         unexcited = np.setdiff1d(base.independent, recorded.independent).tolist()
         base = recorded
     freedom = 1.0 - len(base.names) / factors.counts.sum()
-    floor = _MIN_NOISE * np.sqrt(factors.squares(np.zeros(len(parameterization.names))).sum(axis=0) / counts) + _TINY
+    floor = (
+        _MIN_NOISE
+        * np.sqrt(
+            factors.squares(np.zeros(len(parameterization.names))).sum(axis=0) / counts
+        )
+        + _TINY
+    )
     x = np.zeros(len(parameterization.names))
     for _ in range(_ITERATIONS):
         weighted = factors.weighted(noise)
         matrix, target = weighted[:, base.independent], weighted[:, -1]
         x[base.independent] = np.linalg.lstsq(matrix, target, rcond=None)[0]
-        before, noise = noise, np.sqrt(factors.squares(x).sum(axis=0) / (freedom * counts))
+        before, noise = (
+            noise,
+            np.sqrt(factors.squares(x).sum(axis=0) / (freedom * counts)),
+        )
         noise = np.maximum(noise, floor)
         if np.abs(noise / before - 1.0).max() < _CONVERGED:
             break
@@ -269,31 +333,55 @@ def estimate_base(parameterization: Parameterization, samples: Samples, factors:
     condition = float(np.linalg.cond(matrix / np.linalg.norm(matrix, axis=0)))
     inverse = np.linalg.pinv(matrix)
     inverse = inverse @ inverse.T
-    covariance = inverse @ _score_covariance(parameterization, samples, base, x, noise, freedom) @ inverse
-    variances = np.maximum(np.diag(covariance), 0.0) * _variance_factor(factors, base, noise, np.diag(covariance))
-    deviations = np.sqrt(variances + _modelling_error(parameterization, samples, base, x, noise) ** 2)
+    covariance = (
+        inverse
+        @ _score_covariance(parameterization, samples, base, x, noise, freedom)
+        @ inverse
+    )
+    variances = np.maximum(np.diag(covariance), 0.0) * _variance_factor(
+        factors, base, noise, np.diag(covariance)
+    )
+    deviations = np.sqrt(
+        variances + _modelling_error(parameterization, samples, base, x, noise) ** 2
+    )
     unseen = tuple(parameterization.names[k] for k in unexcited)
     turned = parameterization.moves[:, moves].any(axis=1)
     still = tuple(np.array(parameterization.model.moving_joints)[~turned].tolist())
-    return BaseEstimate(base, x[base.independent], deviations, noise, condition, unseen, still)
+    return BaseEstimate(
+        base, x[base.independent], deviations, noise, condition, unseen, still
+    )
 
 
-def _variance_factor(factors: Factors, base: BaseParameters, noise: Array, variances: Array) -> float:
+def _variance_factor(
+    factors: Factors, base: BaseParameters, noise: Array, variances: Array
+) -> float:
     """Return the median ratio of jackknife variances (Efron 1982) to ``variances`` (r,); 1 if insignificant."""
     present = [k for k in range(PARTS) if factors.counts[k].any()]
     freedom = len(present) - 1
     if freedom < 1:
         return 1.0
     without = [factors.weighted(noise, np.arange(PARTS) != k) for k in present]
-    left = np.array([np.linalg.lstsq(w[:, base.independent], w[:, -1], rcond=None)[0] for w in without])
+    left = np.array(
+        [
+            np.linalg.lstsq(w[:, base.independent], w[:, -1], rcond=None)[0]
+            for w in without
+        ]
+    )
     squares = freedom * left.var(axis=0)
-    usual = (1.0 - 2.0 / (9.0 * freedom)) ** 3  # median of chi-squared over its mean, by Wilson and Hilferty
-    ratio = float(np.median(squares / np.maximum(variances, np.finfo(float).tiny))) / usual
+    # median of chi-squared over its mean, by Wilson and Hilferty
+    usual = (1.0 - 2.0 / (9.0 * freedom)) ** 3
+    ratio = (
+        float(np.median(squares / np.maximum(variances, np.finfo(float).tiny))) / usual
+    )
     return ratio if ratio > _NOISE_RATIO else 1.0
 
 
 def _modelling_error(
-    parameterization: Parameterization, samples: Samples, base: BaseParameters, x: Array, noise: Array
+    parameterization: Parameterization,
+    samples: Samples,
+    base: BaseParameters,
+    x: Array,
+    noise: Array,
 ) -> Array:
     """Return the change of the base parameters (r,) if effects that the model neglects are estimated too.
 
@@ -302,12 +390,19 @@ def _modelling_error(
     friction parameters are those of the best fit, such as a line in the speed, to the robot's friction there.
     """
     fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
-    nonlinear = samples.filtered(lambda q, qd, qdd: nonlinear_friction(parameterization.joint_rates(qd), fastest))
+    nonlinear = samples.filtered(
+        lambda q, qd, qdd: nonlinear_friction(parameterization.joint_rates(qd), fastest)
+    )
 
     def neglected(chunk: slice, columns: Array) -> Array:
-        q, qd, qdd, qddd = (values[chunk] for values in (samples.q, samples.qd, samples.qdd, samples.qddd))
+        q, qd, qdd, qddd = (
+            values[chunk]
+            for values in (samples.q, samples.qd, samples.qdd, samples.qddd)
+        )
         friction, frictiond = samples.friction[chunk], samples.frictiond[chunk]
-        late = parameterization.columns(q, qd + _LAG * qdd, qdd + _LAG * qddd, friction + _LAG * frictiond)
+        late = parameterization.columns(
+            q, qd + _LAG * qdd, qdd + _LAG * qddd, friction + _LAG * frictiond
+        )
         lag = (late - parameterization.columns(q, qd, qdd, friction)) @ x / _LAG
         effects = [samples.taud[chunk][:, :, np.newaxis], lag[:, :, np.newaxis]]
         if parameterization.friction == "viscous_coulomb":
@@ -321,16 +416,27 @@ def _modelling_error(
     triangle = np.asarray(np.linalg.qr(triangles[:, kept], mode="r"))
     lengths = np.linalg.norm(triangle[:, :-1], axis=0)
     lengths[lengths == 0.0] = 1.0
-    values = np.linalg.lstsq(triangle[:, :-1] / lengths, triangle[:, -1], rcond=_RANK_TOLERANCE)[0] / lengths
+    values = (
+        np.linalg.lstsq(
+            triangle[:, :-1] / lengths, triangle[:, -1], rcond=_RANK_TOLERANCE
+        )[0]
+        / lengths
+    )
     r, count = len(base.names), len(lengths) - len(base.names)
-    explained = float(np.sum(triangle[r:-1, -1] ** 2))  # for pure noise: chi-squared with count degrees of freedom
+    # for pure noise: chi-squared with count degrees of freedom
+    explained = float(np.sum(triangle[r:-1, -1] ** 2))
     if explained < count + _SIGNIFICANT * math.sqrt(2.0 * count):
         return np.zeros(r)
     return np.asarray(values[:r] - x[base.independent])
 
 
 def _score_covariance(
-    parameterization: Parameterization, samples: Samples, base: BaseParameters, x: Array, noise: Array, freedom: float
+    parameterization: Parameterization,
+    samples: Samples,
+    base: BaseParameters,
+    x: Array,
+    noise: Array,
+    freedom: float,
 ) -> Array:
     """Return the covariance (r, r) of X^T e for residuals e that are correlated over time and between joints.
 
@@ -338,22 +444,30 @@ def _score_covariance(
     w_l: the estimator of Newey and West for stationary residuals, which needs fewer samples.
     """
     chunks = progress(samples.columns(parameterization), "residuals", samples.chunks)
-    error = np.concatenate([torque - columns @ x for _, columns, torque in chunks]) / noise
+    error = (
+        np.concatenate([torque - columns @ x for _, columns, torque in chunks]) / noise
+    )
     lags = _lags(error)
     counted = samples.used.astype(np.float64)
     covariances = []
     for lag in range(lags + 1):
         pairs = counted[: len(error) - lag].T @ counted[lag:]
         sums = error[: len(error) - lag].T @ error[lag:]
-        covariances.append((1.0 - lag / (lags + 1)) * sums / np.maximum(pairs, 1.0) / freedom)
+        covariances.append(
+            (1.0 - lag / (lags + 1)) * sums / np.maximum(pairs, 1.0) / freedom
+        )
     total = np.zeros((len(base.names), len(base.names)))
-    for chunk, columns, _ in progress(samples.columns(parameterization, overlap=lags), "deviations", samples.chunks):
+    for chunk, columns, _ in progress(
+        samples.columns(parameterization, overlap=lags), "deviations", samples.chunks
+    ):
         rows = columns[:, :, base.independent] / noise[:, np.newaxis]
         fresh = 0 if chunk.start == 0 else lags
         for lag, covariance in enumerate(covariances):
             late = rows[max(fresh, lag) :]
             early = rows[max(fresh, lag) - lag : len(rows) - lag]
-            product = early.reshape(-1, len(total)).T @ (covariance @ late).reshape(-1, len(total))
+            product = early.reshape(-1, len(total)).T @ (covariance @ late).reshape(
+                -1, len(total)
+            )
             total += product if lag == 0 else product + product.T
     return total
 

@@ -28,7 +28,9 @@ _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _GRAVITY = (0.0, 0.0, -9.81)  # of programs that load a URDF
 _FRICTION = {
     "static friction and the Stribeck effect": [layout.STATIC],
-    "sigmoids (they have Coulomb friction of half the amplitude)": [layout.SIGMOID_AMPLITUDE],
+    "sigmoids (they have Coulomb friction of half the amplitude)": [
+        layout.SIGMOID_AMPLITUDE
+    ],
     "friction ripple": [layout.RIPPLE_AMPLITUDE],
     "friction by load": [layout.LOAD_DRIVING, layout.LOAD_BACKDRIVING],
     "quadratic and cubic friction": [layout.QUADRATIC, layout.CUBIC],
@@ -55,23 +57,46 @@ class _Moved(NamedTuple):
 
 def _moved(model: RobotModel) -> dict[str, _Moved]:
     """Return the properties of the moving joints by name."""
-    bodies = model.inertial_parameters[: PARAMETERS * len(model.moving_links)].reshape(-1, PARAMETERS)
-    armature = dict(zip(model.joint_names, np.diag(_rotor_inertia(model)).tolist(), strict=True))
+    bodies = model.inertial_parameters[: PARAMETERS * len(model.moving_links)].reshape(
+        -1, PARAMETERS
+    )
+    armature = dict(
+        zip(model.joint_names, np.diag(_rotor_inertia(model)).tolist(), strict=True)
+    )
     moved = {}
     for joint, link, body, row in zip(
-        model.moving_joints, model.moving_links, bodies, model.friction_parameters, strict=True
+        model.moving_joints,
+        model.moving_links,
+        bodies,
+        model.friction_parameters,
+        strict=True,
     ):
         mass, com = float(body[0]), body[1:4] / (body[0] or 1.0)
         inertia = symmetric(*body[4:]) - steiner(mass, com)
-        coulomb = row[layout.COULOMB] + row[layout.COULOMB_NEGATIVE] + abs(row[layout.SIGMOID_AMPLITUDE])
-        moved[joint] = _Moved(link, mass, com, inertia, row[layout.VISCOUS], 0.5 * coulomb, armature.get(joint, 0.0))
+        coulomb = (
+            row[layout.COULOMB]
+            + row[layout.COULOMB_NEGATIVE]
+            + abs(row[layout.SIGMOID_AMPLITUDE])
+        )
+        moved[joint] = _Moved(
+            link,
+            mass,
+            com,
+            inertia,
+            row[layout.VISCOUS],
+            0.5 * coulomb,
+            armature.get(joint, 0.0),
+        )
     return moved
 
 
 def _rotor_inertia(model: RobotModel) -> Array:
     """Return the rotors' reflected inertia (n, n): the part of the mass matrix by their spin on their carriers."""
     spins = model.coupling_matrix[len(model.moving_joints) :]
-    return np.asarray((spins.T * model.inertial_parameters[PARAMETERS * len(model.moving_links) :]) @ spins)
+    return np.asarray(
+        (spins.T * model.inertial_parameters[PARAMETERS * len(model.moving_links) :])
+        @ spins
+    )
 
 
 def urdf_text(urdf: str | bytes, model: RobotModel) -> str:
@@ -91,7 +116,9 @@ def urdf_text(urdf: str | bytes, model: RobotModel) -> str:
                 SubElement(inertial, "origin", xyz=_text(body.com), rpy="0 0 0")
                 SubElement(inertial, "mass", value=_text(body.mass))
                 moments = map(_text, body.inertia[np.triu_indices(3)])
-                SubElement(inertial, "inertia", dict(zip(_INERTIA, moments, strict=True)))
+                SubElement(
+                    inertial, "inertia", dict(zip(_INERTIA, moments, strict=True))
+                )
                 link.insert(0, inertial)
                 indent(inertial, level=2)
                 inertial.tail = link.text = "\n    "
@@ -99,7 +126,12 @@ def urdf_text(urdf: str | bytes, model: RobotModel) -> str:
         if entry := moved.get(joint.get("name", "")):
             for old in joint.findall("dynamics"):
                 joint.remove(old)
-            SubElement(joint, "dynamics", damping=_text(entry.damping), friction=_text(entry.friction))
+            SubElement(
+                joint,
+                "dynamics",
+                damping=_text(entry.damping),
+                friction=_text(entry.friction),
+            )
     text = urdf if isinstance(urdf, str) else urdf.decode(errors="replace")
     header = re.match(r"(\s*<\?.*?\?>|\s*<!--.*?-->)*", text, re.DOTALL)
     comments = re.findall(r"<!--.*?-->", header[0], re.DOTALL) if header else []
@@ -113,33 +145,54 @@ def mjcf_text(urdf: str | bytes, model: RobotModel) -> str:
     ``urdf_text``, but that a largest moment of inertia is at most the sum of the others. Locked joints are fixed.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RobotModelWarning)  # issued when the model was loaded
+        # issued when the model was loaded
+        warnings.simplefilter("ignore", RobotModelWarning)
         description = parse_urdf(urdf, "URDF")
     moved, root = _moved(model), Element("mujoco", model=model.name)
     SubElement(root, "compiler", angle="radian")
     SubElement(root, "option", gravity=_text(model.gravity))
     bodies = {description.root: SubElement(root, "worldbody")}
     for joint in description.joints:
-        body = bodies[joint.child] = SubElement(bodies[joint.parent], "body", name=joint.child)
+        body = bodies[joint.child] = SubElement(
+            bodies[joint.parent], "body", name=joint.child
+        )
         entry = moved.get(joint.name)
         if entry is None:
-            parent, child = (model.link_frames[link] for link in (joint.parent, joint.child))
-            _place(body, parent.rotation.T @ child.rotation, parent.rotation.T @ (child.position - parent.position))
+            parent, child = (
+                model.link_frames[link] for link in (joint.parent, joint.child)
+            )
+            _place(
+                body,
+                parent.rotation.T @ child.rotation,
+                parent.rotation.T @ (child.position - parent.position),
+            )
             continue
         _place(body, joint.rotation, joint.position)
         moments, axes = np.linalg.eigh(entry.inertia)
         moments = np.maximum(moments, _LEAST)
-        moments[2] = min(moments[2], moments[0] + moments[1])  # MuJoCo allows no rounding error of flat bodies
+        # MuJoCo allows no rounding error of flat bodies
+        moments[2] = min(moments[2], moments[0] + moments[1])
         _place(
-            SubElement(body, "inertial", mass=_text(max(entry.mass, _LEAST)), diaginertia=_text(moments)),
+            SubElement(
+                body,
+                "inertial",
+                mass=_text(max(entry.mass, _LEAST)),
+                diaginertia=_text(moments),
+            ),
             axes,
             entry.com,
         )
         kind = "slide" if joint.kind == "prismatic" else "hinge"
-        element = SubElement(body, "joint", name=joint.name, type=kind, axis=_text(joint.axis))
+        element = SubElement(
+            body, "joint", name=joint.name, type=kind, axis=_text(joint.axis)
+        )
         if -np.inf < joint.lower < joint.upper < np.inf:
             element.set("range", _text([joint.lower, joint.upper]))
-        friction = {"damping": entry.damping, "frictionloss": entry.friction, "armature": entry.armature}
+        friction = {
+            "damping": entry.damping,
+            "frictionloss": entry.friction,
+            "armature": entry.armature,
+        }
         element.attrib.update({key: _text(value) for key, value in friction.items()})
     indent(root)
     return "\n".join([_DECLARATION, tostring(root, encoding="unicode"), ""])
@@ -160,19 +213,34 @@ def lost_properties(model: RobotModel) -> list[str]:
     carried = any(rotor.carrier != BASE for rotor in LinkTree.of(model).rotors)
     asymmetric = friction[:, layout.COULOMB] != friction[:, layout.COULOMB_NEGATIVE]
     kinds = {"the direction of Coulomb friction (they have the mean)": asymmetric}
-    kinds |= {kind: friction[:, columns].any(axis=1) for kind, columns in _FRICTION.items()}
+    kinds |= {
+        kind: friction[:, columns].any(axis=1) for kind, columns in _FRICTION.items()
+    }
     both, urdf = "URDF and MJCF lack", "the URDF lacks"
     names: dict[str, Iterable[str]] = {
-        f"{both} {kind}": itertools.compress(model.moving_joints, has) for kind, has in kinds.items()
+        f"{both} {kind}": itertools.compress(model.moving_joints, has)
+        for kind, has in kinds.items()
     }
     names |= {
-        f"{urdf} rotor inertia, the armature of Pinocchio and MuJoCo": [f"{n} {i:.6g}" for n, i in inertias if i > 0.0],
-        f"{both} torques between joints by the rotors": model.rotor_names if carried or _coupled(reflected) else (),
-        f"{urdf} gravity": [] if tuple(model.gravity) == _GRAVITY else [str(model.gravity.tolist())],
-        f"{both} couplings, but for <mimic> in the URDF": sorted({*model.moving_joints} - {*model.joint_names}),
-        f"{both} closed loops": [f"{loop.link_a} to {loop.link_b}" for loop in model.loops],
+        f"{urdf} rotor inertia, the armature of Pinocchio and MuJoCo": [
+            f"{n} {i:.6g}" for n, i in inertias if i > 0.0
+        ],
+        f"{both} torques between joints by the rotors": model.rotor_names
+        if carried or _coupled(reflected)
+        else (),
+        f"{urdf} gravity": []
+        if tuple(model.gravity) == _GRAVITY
+        else [str(model.gravity.tolist())],
+        f"{both} couplings, but for <mimic> in the URDF": sorted(
+            {*model.moving_joints} - {*model.joint_names}
+        ),
+        f"{both} closed loops": [
+            f"{loop.link_a} to {loop.link_b}" for loop in model.loops
+        ],
         "locked joints move in the URDF, and links behind them are merged": model.locked,
-        "both files have the payload in the moving link that carries": filter(None, [model.payload_link]),
+        "both files have the payload in the moving link that carries": filter(
+            None, [model.payload_link]
+        ),
     }
     lines = ((text, ", ".join(listed)) for text, listed in names.items())
     return [f"{text}: {listed}" for text, listed in lines if listed]
@@ -182,7 +250,9 @@ def _coupled(matrix: Array) -> bool:
     return bool(np.any(matrix != np.diag(np.diag(matrix))))
 
 
-def differences(model: RobotModel, urdf: str | None, mjcf: str | None) -> dict[str, Array]:
+def differences(
+    model: RobotModel, urdf: str | None, mjcf: str | None
+) -> dict[str, Array]:
     """Return the differences (3,) of gravity torque, mass matrix and bias torque between ``model`` and its documents.
 
     ``urdf`` and ``mjcf`` are results of ``urdf_text`` and ``mjcf_text``, or None; both need uncoupled joints, and
@@ -195,15 +265,30 @@ def differences(model: RobotModel, urdf: str | None, mjcf: str | None) -> dict[s
         loaded["URDF and armature in Pinocchio"] = _pinocchio(model, urdf)
     if mjcf is not None and find_spec("mujoco"):
         loaded["MJCF in MuJoCo"] = _mujoco(model, mjcf)
-    lower, upper = np.maximum(model.position_lower, -np.pi), np.minimum(model.position_upper, np.pi)
+    lower, upper = (
+        np.maximum(model.position_lower, -np.pi),
+        np.minimum(model.position_upper, np.pi),
+    )
     rng = np.random.default_rng(0)
-    states = [(rng.uniform(lower, upper), rng.uniform(-1.0, 1.0, model.n)) for _ in range(_STATES)]
-    expected = [(model.gravity_torque(q), model.mass_matrix(q), model.bias_torque(q, qd)) for q, qd in states]
+    states = [
+        (rng.uniform(lower, upper), rng.uniform(-1.0, 1.0, model.n))
+        for _ in range(_STATES)
+    ]
+    expected = [
+        (model.gravity_torque(q), model.mass_matrix(q), model.bias_torque(q, qd))
+        for q, qd in states
+    ]
     largest = [np.abs(values).max() or 1.0 for values in zip(*expected, strict=True)]
     results = {}
     for name, terms in loaded.items():
-        pairs = [zip(terms(*state), known, strict=True) for state, known in zip(states, expected, strict=True)]
-        results[name] = np.max([[np.abs(x - y).max() for x, y in pair] for pair in pairs], axis=0) / largest
+        pairs = [
+            zip(terms(*state), known, strict=True)
+            for state, known in zip(states, expected, strict=True)
+        ]
+        results[name] = (
+            np.max([[np.abs(x - y).max() for x, y in pair] for pair in pairs], axis=0)
+            / largest
+        )
     return results
 
 
@@ -232,7 +317,9 @@ def _mujoco(model: RobotModel, mjcf: str) -> _Terms:
     mujoco = import_module("mujoco")
     peer = mujoco.MjModel.from_xml_string(mjcf)
     data = mujoco.MjData(peer)
-    order = np.eye(peer.nv)[:, [peer.joint(name).dofadr[0] for name in model.joint_names]]
+    order = np.eye(peer.nv)[
+        :, [peer.joint(name).dofadr[0] for name in model.joint_names]
+    ]
 
     def terms(q: Array, qd: Array) -> tuple[Array, Array, Array]:
         bias = []

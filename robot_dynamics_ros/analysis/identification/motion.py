@@ -21,14 +21,18 @@ _MAX_DEFAULT_CUTOFF = 10.0  # Hz
 _MIN_RATE_PER_CUTOFF = 6.0  # sampling rate over default cutoff
 _KEPT_PER_CUTOFF = 20.0  # samples that are kept for each period of the cutoff
 _EDGE = 1.5  # periods of the cutoff that are dropped at each end of a stretch
-_UNRELATED = 0.5  # periods of the cutoff between samples that the filter does not relate
+# periods of the cutoff between samples that the filter does not relate
+_UNRELATED = 0.5
 _MAX_STEP = 1.5  # median steps between samples of a stretch without a gap
 _JITTER = 0.05  # sampling periods that a stamp may deviate from an even grid
 _MAX_HOLE = 5.0  # sampling periods without a message that are interpolated
-_STENCIL = (1.0 / 12.0, -8.0 / 12.0, 0.0, 8.0 / 12.0, -1.0 / 12.0)  # first derivative, error (w dt)^4 / 30
+# first derivative, error (w dt)^4 / 30
+_STENCIL = (1.0 / 12.0, -8.0 / 12.0, 0.0, 8.0 / 12.0, -1.0 / 12.0)
 _REACH = len(_STENCIL) // 2
-_LOCKED = 100_000_000  # ns without effort and motion, from which on brakes hold the robot
-_RESTART = 1_000_000_000  # ns; a larger step backwards is a clock that was reset, not messages out of order
+# ns without effort and motion, from which on brakes hold the robot
+_LOCKED = 100_000_000
+# ns; a larger step backwards is a clock that was reset, not messages out of order
+_RESTART = 1_000_000_000
 _PAUSE = 60_000_000_000  # ns that replace such a step
 _WRAPPED = 2.1 * np.pi  # rad, above the range of positions modulo 2 pi
 _REST_TRAVEL = 1e-3  # rad or m that a joint at rest may move
@@ -55,7 +59,9 @@ class Smoothing:
 
     def __post_init__(self) -> None:
         if self.cutoff is not None and not 0.0 <= self.cutoff < math.inf:
-            raise BagError(f"a filter with its cutoff at {self.cutoff} Hz. Cure: give a positive number, or 0 for none")
+            raise BagError(
+                f"a filter with its cutoff at {self.cutoff} Hz. Cure: give a positive number, or 0 for none"
+            )
         if self.order < 1:
             raise BagError(f"a filter of order {self.order}. Cure: give 1 or more")
 
@@ -64,7 +70,11 @@ class Smoothing:
 
         Raises BagError for a cutoff above 0.45 times the rate.
         """
-        cutoff = min(_MAX_DEFAULT_CUTOFF, rate / _MIN_RATE_PER_CUTOFF) if self.cutoff is None else self.cutoff
+        cutoff = (
+            min(_MAX_DEFAULT_CUTOFF, rate / _MIN_RATE_PER_CUTOFF)
+            if self.cutoff is None
+            else self.cutoff
+        )
         if cutoff > 0.45 * rate:
             raise BagError(
                 f"a filter with its cutoff at {cutoff:g} Hz needs more than the recording's {rate:.4g} samples a "
@@ -82,7 +92,11 @@ class Smoothing:
         slope = "acceleration: five-point central differences of the velocity"
         if self.cutoff == 0.0:
             return f"not filtered; {slope}"
-        where = "10 Hz or a sixth of the sampling rate" if self.cutoff is None else f"{self.cutoff:.4g} Hz"
+        where = (
+            "10 Hz or a sixth of the sampling rate"
+            if self.cutoff is None
+            else f"{self.cutoff:.4g} Hz"
+        )
         return (
             f"position, velocity and effort alike through a zero-phase Butterworth filter of order {self.order} "
             f"at {where}, run forward and back; {slope}"
@@ -122,7 +136,11 @@ class RecordedMotion:
     @property
     def step(self) -> float:
         """Median time between samples in periods of the filter's cutoff; 0 without a filter, or for one sample."""
-        return (self.smoothing.cutoff or 0.0) * float(np.median(np.diff(self.time))) if len(self.time) > 1 else 0.0
+        return (
+            (self.smoothing.cutoff or 0.0) * float(np.median(np.diff(self.time)))
+            if len(self.time) > 1
+            else 0.0
+        )
 
     @property
     def reach(self) -> int:
@@ -144,9 +162,12 @@ class RecordedMotion:
         motion = (self.q, self.qd, self.qdd)
         if not 0.0 < self.step < _UNRELATED:
             return law(*motion)
-        from scipy import interpolate, signal  # slow to import, which would delay --help
+        # slow to import, which would delay --help
+        from scipy import interpolate, signal
 
-        sections = signal.butter(self.smoothing.order, 2.0 * self.step / self.every, output="sos")
+        sections = signal.butter(
+            self.smoothing.order, 2.0 * self.step / self.every, output="sos"
+        )
         period = float(np.median(np.diff(self.time)))
         late = self.effort_delay / period  # samples
         length = math.ceil(self.every * (_EDGE / self.step + abs(late)))
@@ -158,20 +179,30 @@ class RecordedMotion:
             places = np.arange(-length, count + length) / self.every - late
             inside = np.clip(places, 0.0, len(rows) - 1.0)
             fine = [
-                np.stack([np.interp(inside + rows[0], rows, x) for x in values[rows].T], axis=1) for values in motion
+                np.stack(
+                    [np.interp(inside + rows[0], rows, x) for x in values[rows].T],
+                    axis=1,
+                )
+                for values in motion
             ]
             q, qd, qdd = fine
             beyond = ((places - inside) * period)[:, np.newaxis]
-            values = signal.sosfiltfilt(sections, law(q + beyond * qd, qd + beyond * qdd, qdd), axis=0, padlen=0)
+            values = signal.sosfiltfilt(
+                sections, law(q + beyond * qd, qd + beyond * qdd, qdd), axis=0, padlen=0
+            )
             if late:
                 shifted = np.arange(len(values)) + late * self.every
-                values = interpolate.CubicSpline(np.arange(len(values)), values)(shifted)
+                values = interpolate.CubicSpline(np.arange(len(values)), values)(
+                    shifted
+                )
             stretches.append(values[length : length + count : self.every])
         return np.concatenate(stretches)
 
     def part(self, samples: slice | NDArray[Any]) -> RecordedMotion:
         """Return the samples selected by a slice, a mask (m,) or an array of indices."""
-        time, q, qd, qdd, tau = (field[samples] for field in (self.time, self.q, self.qd, self.qdd, self.tau))
+        time, q, qd, qdd, tau = (
+            field[samples] for field in (self.time, self.q, self.qd, self.qdd, self.tau)
+        )
         return replace(self, time=time, q=q, qd=qd, qdd=qdd, tau=tau)
 
 
@@ -198,7 +229,9 @@ def recorded_motion(
     """
     _require_motion_and_effort(series)
     if not abs(effort_delay) < 1.0:
-        raise BagError(f"an effort delay of {effort_delay:g} s. Cure: give seconds, less than 1")
+        raise BagError(
+            f"an effort delay of {effort_delay:g} s. Cure: give seconds, less than 1"
+        )
     series = with_gains(series, drive_gains)
     velocity = _recorded_velocities(series)
     stamps, rows = _usable_messages(series, velocity)
@@ -209,12 +242,18 @@ def recorded_motion(
     steps = np.diff(stamps)
     period = float(np.median(steps)) * 1e-9
     smoothing = smoothing.at(1.0 / period)
-    ends = [0, *(np.flatnonzero(steps > _MAX_HOLE * period * 1e9) + 1).tolist(), len(stamps)]
+    ends = [
+        0,
+        *(np.flatnonzero(steps > _MAX_HOLE * period * 1e9) + 1).tolist(),
+        len(stamps),
+    ]
     stretches = []
     short = 0
     for first, last in zip(ends[:-1], ends[1:], strict=True):
         time = stamps[first:last].astype(np.float64) * 1e-9
-        stretch = _filtered(series, velocity, time, rows[first:last], period, smoothing, effort_delay)
+        stretch = _filtered(
+            series, velocity, time, rows[first:last], period, smoothing, effort_delay
+        )
         if stretch is None:
             short += last - first
         else:
@@ -226,12 +265,20 @@ def recorded_motion(
             "longer, or give a higher cutoff"
         )
     if short:
-        _warn(f"{short} messages are in stretches between gaps that are too short for the filter; they are left out")
+        _warn(
+            f"{short} messages are in stretches between gaps that are too short for the filter; they are left out"
+        )
     if len(stretches) > 1:
-        _warn(f"it has {len(stretches) - 1} gaps longer than {_MAX_HOLE:g} periods; each stretch is filtered by itself")
-    time, q, qd, qdd, tau = (np.concatenate(parts) for parts in zip(*stretches, strict=True))
+        _warn(
+            f"it has {len(stretches) - 1} gaps longer than {_MAX_HOLE:g} periods; each stretch is filtered by itself"
+        )
+    time, q, qd, qdd, tau = (
+        np.concatenate(parts) for parts in zip(*stretches, strict=True)
+    )
     every = max(1, round(float(np.median(np.diff(time))) / period))
-    return RecordedMotion(series.joint_names, time, q, qd, qdd, tau, smoothing, every, effort_delay)
+    return RecordedMotion(
+        series.joint_names, time, q, qd, qdd, tau, smoothing, every, effort_delay
+    )
 
 
 def _filtered(
@@ -258,14 +305,22 @@ def _filtered(
 
     kept = slice(edge, len(times) - edge)
     if smoothing.cutoff:
-        kept = slice(edge, len(times) - edge, max(1, int(1.0 / (_KEPT_PER_CUTOFF * smoothing.cutoff * even) + 1e-6)))
-        sections = signal.butter(smoothing.order, smoothing.cutoff, fs=1.0 / even, output="sos")
+        kept = slice(
+            edge,
+            len(times) - edge,
+            max(1, int(1.0 / (_KEPT_PER_CUTOFF * smoothing.cutoff * even) + 1e-6)),
+        )
+        sections = signal.butter(
+            smoothing.order, smoothing.cutoff, fs=1.0 / even, output="sos"
+        )
 
     def smooth(values: Array) -> Array:
         values = values if grid is None else np.interp(grid, time, values)
         if not smoothing.cutoff:
             return values
-        return np.asarray(signal.sosfiltfilt(sections, values, padlen=min(edge, len(values) - 1)))
+        return np.asarray(
+            signal.sosfiltfilt(sections, values, padlen=min(edge, len(values) - 1))
+        )
 
     def slope(values: Array) -> Array:
         result = np.gradient(values, even)  # for the ends, which are dropped
@@ -281,7 +336,9 @@ def _filtered(
         qd = slope(q) if recorded is None else smooth(recorded[rows])
         tau = smooth(series.effort[rows, j])
         if effort_delay:
-            tau = interpolate.CubicSpline(times, tau)(np.clip(times + effort_delay, times[0], times[-1]))
+            tau = interpolate.CubicSpline(times, tau)(
+                np.clip(times + effort_delay, times[0], times[-1])
+            )
         result[:, :, j] = [values[kept] for values in (q, qd, slope(qd), tau)]
     q, qd, qdd, tau = result
     return times[kept], q, qd, qdd, tau
@@ -312,7 +369,9 @@ def with_gains(series: JointSeries, drive_gains: Mapping[str, float]) -> JointSe
                 f"Cure: name one of its joints{did_you_mean(name, series.joint_names)}"
             )
         if gain == 0.0 or not math.isfinite(gain):
-            raise BagError(f"the drive gain {gain:g} of {name}. Cure: give Nm or N per recorded unit, not 0")
+            raise BagError(
+                f"the drive gain {gain:g} of {name}. Cure: give Nm or N per recorded unit, not 0"
+            )
         gains[series.joint_names.index(name)] = gain
     return replace(series, effort=series.effort * gains) if drive_gains else series
 
@@ -321,18 +380,24 @@ def _recorded_velocities(series: JointSeries) -> list[Array | None]:
     """Return each joint's velocity; None if all are NaN, or all zero although the joint moves."""
     velocities: list[Array | None] = []
     absent = []
-    for name, velocity, position in zip(series.joint_names, series.velocity.T, series.position.T, strict=True):
+    for name, velocity, position in zip(
+        series.joint_names, series.velocity.T, series.position.T, strict=True
+    ):
         moves = np.nanmax(position) > np.nanmin(position)
         recorded = not np.isnan(velocity).all() and (velocity.any() or not moves)
         velocities.append(velocity if recorded else None)
         if not recorded:
             absent.append(name)
     if absent:
-        _warn(f"no velocity of {', '.join(absent)} was recorded; it is differentiated from the position")
+        _warn(
+            f"no velocity of {', '.join(absent)} was recorded; it is differentiated from the position"
+        )
     return velocities
 
 
-def _usable_messages(series: JointSeries, velocity: list[Array | None]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+def _usable_messages(
+    series: JointSeries, velocity: list[Array | None]
+) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
     """Return increasing stamps in ns from 0, and the rows of the messages that have them."""
     keep = np.ones(len(series.stamps), dtype=bool)
     for j, name in enumerate(series.joint_names):
@@ -341,14 +406,18 @@ def _usable_messages(series: JointSeries, velocity: list[Array | None]) -> tuple
         if recorded is not None:
             finite &= np.isfinite(recorded)
         if not finite.all():
-            _warn(f"{np.count_nonzero(~finite)} messages have no finite number for {name}; they are left out")
+            _warn(
+                f"{np.count_nonzero(~finite)} messages have no finite number for {name}; they are left out"
+            )
         keep &= finite
     stamps = series.stamps
     if len(stamps) > 1 and (stamps == stamps[0]).all():
         _warn("no message has a stamp of its own; the times of arrival are used")
         stamps = series.received
     elif not (stamps[1:] > 0).all():  # a simulated clock may start at 0
-        _warn(f"{np.count_nonzero(stamps[1:] <= 0)} messages have no stamp; they are left out")
+        _warn(
+            f"{np.count_nonzero(stamps[1:] <= 0)} messages have no stamp; they are left out"
+        )
         keep[1:] &= stamps[1:] > 0
     locked = _locked(series, stamps)
     if locked.any():
@@ -363,7 +432,9 @@ def _usable_messages(series: JointSeries, velocity: list[Array | None]) -> tuple
     stamps = _without_restarts(stamps[rows] - stamps[rows[0]])
     later = np.concatenate([[True], stamps[1:] > np.maximum.accumulate(stamps)[:-1]])
     if not later.all():
-        _warn(f"{np.count_nonzero(~later)} messages are not stamped after the one before; they are left out")
+        _warn(
+            f"{np.count_nonzero(~later)} messages are not stamped after the one before; they are left out"
+        )
     return stamps[later] - stamps[0], rows[later]
 
 
@@ -374,7 +445,9 @@ def _locked(series: JointSeries, stamps: NDArray[np.int64]) -> NDArray[np.bool_]
     ends = np.flatnonzero(np.diff(zero, prepend=False, append=False)).reshape(-1, 2)
     for first, last in ends.tolist():
         lasts = stamps[last - 1] - stamps[first] >= _LOCKED
-        locked[first:last] = lasts and (np.ptp(series.position[first:last], axis=0) < _REST_TRAVEL).all()
+        locked[first:last] = (
+            lasts and (np.ptp(series.position[first:last], axis=0) < _REST_TRAVEL).all()
+        )
     return locked
 
 
@@ -384,8 +457,12 @@ def _without_restarts(stamps: NDArray[np.int64]) -> NDArray[np.int64]:
     back = steps < -_RESTART
     if not back.any():
         return stamps
-    _warn(f"its clock is set back {np.count_nonzero(back)} times; each stretch is taken by itself")
-    return np.asarray(stamps + np.cumsum(np.where(back, _PAUSE - steps, 0)), dtype=np.int64)
+    _warn(
+        f"its clock is set back {np.count_nonzero(back)} times; each stretch is taken by itself"
+    )
+    return np.asarray(
+        stamps + np.cumsum(np.where(back, _PAUSE - steps, 0)), dtype=np.int64
+    )
 
 
 def _warn(text: str) -> None:

@@ -22,7 +22,10 @@ from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.base_parameters import BaseParameters, position_ranges
+from robot_dynamics_ros.dynamics.model.base_parameters import (
+    BaseParameters,
+    position_ranges,
+)
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 
 KINDS = ("viscous_coulomb", "none", "keep")
@@ -32,7 +35,13 @@ CHUNK = 1024
 """Number of states whose regressor is in memory at a time."""
 
 # Columns of COEFFICIENTS in the friction table.
-_COLUMNS = [layout.VISCOUS, layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC, layout.SIGMOID_AMPLITUDE]
+_COLUMNS = [
+    layout.VISCOUS,
+    layout.COULOMB,
+    layout.COULOMB_NEGATIVE,
+    layout.STATIC,
+    layout.SIGMOID_AMPLITUDE,
+]
 _COLUMNS += [layout.QUADRATIC, layout.CUBIC, layout.LOAD_DRIVING]
 _LARGEST_RATIO = 10.0  # of static to Coulomb level
 _STEP = 1e-3  # relative, of difference quotients
@@ -73,12 +82,17 @@ class Parameterization:
     own: Array
     at: Array
     _bare: RobotModel
-    _factors: Array  # (joints, n): G, from the rates of the coordinates to those of the moving joints
-    _tail: Array  # (all columns after the model's own, used ones): selects and merges columns
+    # (joints, n): G, from the rates of the coordinates to those of the moving joints
+    _factors: Array
+    # (all columns after the model's own, used ones): selects and merges columns
+    _tail: Array
 
     @classmethod
     def of(
-        cls, model: RobotModel, friction: str = KINDS[0], shapes: tuple[FrictionShape, ...] | None = None
+        cls,
+        model: RobotModel,
+        friction: str = KINDS[0],
+        shapes: tuple[FrictionShape, ...] | None = None,
     ) -> Parameterization:
         """Return the parameterization of a model.
 
@@ -93,7 +107,10 @@ class Parameterization:
             bare = model.with_payload(model.payload_link, 0.0, np.zeros(3), np.zeros(6))
         tree = LinkTree.of(model)
         joints = model.moving_joints
-        kinds = ("rotor_inertia", *(COEFFICIENTS if friction == "viscous_coulomb" else ()))
+        kinds = (
+            "rotor_inertia",
+            *(COEFFICIENTS if friction == "viscous_coulomb" else ()),
+        )
         tail = [f"{joint}.{kind}" for kind in kinds for joint in joints]
         names = (*model.parameter_names, *tail)
         values = np.zeros((len(kinds), len(joints)))
@@ -102,7 +119,17 @@ class Parameterization:
         own = np.concatenate([bare.inertial_parameters, values.ravel()])
         if shapes is None or friction != KINDS[0]:
             shapes = (FrictionShape(),) * len(joints)
-        full = cls(model, friction, shapes, names, own, own, bare, tree.couplings, np.eye(len(tail)))
+        full = cls(
+            model,
+            friction,
+            shapes,
+            names,
+            own,
+            own,
+            bare,
+            tree.couplings,
+            np.eye(len(tail)),
+        )
         driven = np.any(tree.rotor_couplings != 0.0, axis=0)
         return full._reduced(np.any(tree.couplings[:, driven], axis=1))
 
@@ -115,14 +142,18 @@ class Parameterization:
         if self.friction == "viscous_coulomb":
             used = np.array([shape.used for shape in self.shapes])  # (joints, kinds)
             kept[joints:] = used.T.ravel()
-            backwards = range(joints * (1 + COEFFICIENTS.index("coulomb_negative")), len(tail))[:joints]
+            backwards = range(
+                joints * (1 + COEFFICIENTS.index("coulomb_negative")), len(tail)
+            )[:joints]
             for k in backwards:
                 if kept[k] and first + k not in self.base.independent:
                     kept[k] = False
                     tail[k, k - joints] = 1.0
         keep = np.concatenate([np.ones(first, dtype=bool), kept])
         names = tuple(name for name, used in zip(self.names, keep, strict=True) if used)
-        return replace(self, names=names, own=self.own[keep], at=self.at[keep], _tail=tail[:, kept])
+        return replace(
+            self, names=names, own=self.own[keep], at=self.at[keep], _tail=tail[:, kept]
+        )
 
     @cached_property
     def base(self) -> BaseParameters:
@@ -130,11 +161,15 @@ class Parameterization:
         rng = np.random.default_rng(0)
         model = self.model
         count = _STATES * max(PARAMETERS, len(self.names) // model.n)
-        speed = np.where(np.isfinite(model.velocity_limits), model.velocity_limits, _SPEED)
+        speed = np.where(
+            np.isfinite(model.velocity_limits), model.velocity_limits, _SPEED
+        )
         q = rng.uniform(*position_ranges(model), (count, model.n))
         qd = rng.uniform(-1.0, 1.0, (count, model.n)) * speed
         qdd = rng.uniform(-_ACCELERATION, _ACCELERATION, (count, model.n))
-        return BaseParameters.of(self.columns(q, qd, qdd).reshape(-1, len(self.names)), self.names)
+        return BaseParameters.of(
+            self.columns(q, qd, qdd).reshape(-1, len(self.names)), self.names
+        )
 
     @property
     def bodies(self) -> int:
@@ -145,22 +180,35 @@ class Parameterization:
     def new_rotors(self) -> slice:
         """Slice of ``names`` with the rotor inertias of joints without a rotor in the model."""
         first = len(self.model.parameter_names)
-        return slice(first, first + sum(name.endswith(".rotor_inertia") for name in self.names[first:]))
+        return slice(
+            first,
+            first + sum(name.endswith(".rotor_inertia") for name in self.names[first:]),
+        )
 
     @property
     def scalars(self) -> slice:
         """Slice of ``names`` after the bodies' parameters: rotor inertias and friction coefficients."""
         return slice(PARAMETERS * self.bodies, len(self.names))
 
-    def columns(self, q: Array, qd: Array, qdd: Array, friction: Array | None = None) -> Array:
+    def columns(
+        self, q: Array, qd: Array, qdd: Array, friction: Array | None = None
+    ) -> Array:
         """Return the torque (m, n, p) for a unit of each parameter: Spong (9.121) with rotors and friction.
 
         ``q``, ``qd`` and ``qdd`` (m, n) are m states in SI units, in the order of the model's joints. ``friction`` is
         the result of ``joint_friction``, or that filtered.
         """
         friction = self.joint_friction(q, qd, qdd) if friction is None else friction
-        torques = np.concatenate([(qdd @ self._factors.T)[:, :, np.newaxis], friction], axis=2)
-        return np.concatenate([self.model.regressor(q, qd, qdd), self.at_coordinates(torques) @ self._tail], axis=2)
+        torques = np.concatenate(
+            [(qdd @ self._factors.T)[:, :, np.newaxis], friction], axis=2
+        )
+        return np.concatenate(
+            [
+                self.model.regressor(q, qd, qdd),
+                self.at_coordinates(torques) @ self._tail,
+            ],
+            axis=2,
+        )
 
     def joint_friction(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return the friction (m, joints, c) of the moving joints for a unit of each of the c coefficients.
@@ -170,7 +218,9 @@ class Parameterization:
         friction = friction_columns(self.joint_rates(qd), self.shapes)
         if self.loaded:
             _, ratio, _ = self._load_terms(qd)
-            friction[:, :, LOAD] = self._by_load(friction, ratio) * self.joint_loads(self.gear_load(q, qd, qdd))
+            friction[:, :, LOAD] = self._by_load(friction, ratio) * self.joint_loads(
+                self.gear_load(q, qd, qdd)
+            )
         return friction if self.friction == KINDS[0] else friction[:, :, :0]
 
     @property
@@ -186,14 +236,23 @@ class Parameterization:
         """Return the friction (m, joints) for a unit of load_coefficient and of the load: 1 + (ratio - 1) e."""
         loaded = np.array([shape.load for shape in self.shapes])
         return np.asarray(
-            (friction[:, :, FORWARDS] + friction[:, :, BACKWARDS] + ratio * friction[:, :, STATIC]) * loaded
+            (
+                friction[:, :, FORWARDS]
+                + friction[:, :, BACKWARDS]
+                + ratio * friction[:, :, STATIC]
+            )
+            * loaded
         )
 
     def _load_terms(self, qd: Array) -> tuple[Array, Array, Array]:
         """Return load coefficients (joints,), static over Coulomb level, at least 1, and Coulomb level (m, joints)."""
         values = self._coefficients
-        level = np.where(self.joint_rates(qd) > 0.0, values[FORWARDS], values[BACKWARDS])
-        ratio = np.divide(values[STATIC], level, out=np.ones_like(level), where=level > 0.0)
+        level = np.where(
+            self.joint_rates(qd) > 0.0, values[FORWARDS], values[BACKWARDS]
+        )
+        ratio = np.divide(
+            values[STATIC], level, out=np.ones_like(level), where=level > 0.0
+        )
         return values[LOAD], np.clip(ratio, 1.0, _LARGEST_RATIO), level
 
     @property
@@ -204,14 +263,23 @@ class Parameterization:
 
     def scale_derivatives(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return the derivative (m, joints) of friction by the logarithm of the velocities of its shape, at ``at``."""
-        ends = (tuple(shape.scaled(1.0 + step) for shape in self.shapes) for step in (_STEP, -_STEP))
-        faster, slower = (replace(self, shapes=shapes).joint_friction(q, qd, qdd) for shapes in ends)
-        return np.asarray(np.einsum("mjc,cj->mj", faster - slower, self._coefficients) / (2.0 * _STEP))
+        ends = (
+            tuple(shape.scaled(1.0 + step) for shape in self.shapes)
+            for step in (_STEP, -_STEP)
+        )
+        faster, slower = (
+            replace(self, shapes=shapes).joint_friction(q, qd, qdd) for shapes in ends
+        )
+        return np.asarray(
+            np.einsum("mjc,cj->mj", faster - slower, self._coefficients) / (2.0 * _STEP)
+        )
 
     def gear_load(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return the torque (m, n) that the gears transmit to the links for the parameters ``at``."""
         chunks = (slice(first, first + CHUNK) for first in range(0, len(q), CHUNK))
-        load = [self._load_of(self.model.regressor(q[c], qd[c], qdd[c])) for c in chunks]
+        load = [
+            self._load_of(self.model.regressor(q[c], qd[c], qdd[c])) for c in chunks
+        ]
         return np.concatenate(load) + self.known(q, qd, qdd)
 
     def _load_of(self, regressor: Array) -> Array:
@@ -219,7 +287,9 @@ class Parameterization:
         links = slice(PARAMETERS * self.bodies)
         return np.asarray(regressor[:, :, links] @ self.at[links])
 
-    def load_derivatives(self, motion: tuple[Array, Array, Array], columns: Array, friction: Array) -> Array:
+    def load_derivatives(
+        self, motion: tuple[Array, Array, Array], columns: Array, friction: Array
+    ) -> Array:
         """Return the derivatives (m, n, p) of load-dependent friction by all parameters but its coefficient, at ``at``.
 
         ``motion`` is q, qd and qdd, with their ``columns``, and ``friction`` that of ``joint_friction``, or filtered.
@@ -227,19 +297,34 @@ class Parameterization:
         """
         load = self._load_of(columns) + self.known(*motion)
         coefficient, ratio, level = self._load_terms(motion[1])
-        slope = (self._by_load(friction, ratio) * coefficient) @ self._factors * np.sign(load)
+        slope = (
+            (self._by_load(friction, ratio) * coefficient)
+            @ self._factors
+            * np.sign(load)
+        )
         chosen = self.base.independent < PARAMETERS * self.bodies
         by_base = slope[:, :, np.newaxis] * columns[:, :, self.base.independent[chosen]]
         result = np.asarray(by_base @ self.base.combination[chosen])
         # Torque: coefficient |load| (sign(v) + (static / coulomb - 1) e).
         falls = (ratio > 1.0) & (ratio < _LARGEST_RATIO)
-        by_static = np.divide(coefficient * self.joint_loads(load), level, out=np.zeros_like(level), where=falls)
+        by_static = np.divide(
+            coefficient * self.joint_loads(load),
+            level,
+            out=np.zeros_like(level),
+            where=falls,
+        )
         by_static *= friction[:, :, STATIC]
         by_level, forward = -ratio * by_static, self.joint_rates(motion[1]) > 0.0
-        by_kind = np.zeros((*by_static.shape, 1 + len(COEFFICIENTS)))  # the first one is the rotor
+        # the first one is the rotor
+        by_kind = np.zeros((*by_static.shape, 1 + len(COEFFICIENTS)))
         by_kind[:, :, 1 + STATIC] = by_static
-        by_kind[:, :, 1 + FORWARDS], by_kind[:, :, 1 + BACKWARDS] = by_level * forward, by_level * ~forward
-        result[:, :, len(self.model.parameter_names) :] += self.at_coordinates(by_kind) @ self._tail
+        by_kind[:, :, 1 + FORWARDS], by_kind[:, :, 1 + BACKWARDS] = (
+            by_level * forward,
+            by_level * ~forward,
+        )
+        result[:, :, len(self.model.parameter_names) :] += (
+            self.at_coordinates(by_kind) @ self._tail
+        )
         return result
 
     def at_coordinates(self, by_kind: Array) -> Array:
@@ -252,7 +337,9 @@ class Parameterization:
         """Return the torque (m, n) that is assumed known: that of the payload, and of friction of kind ``keep``."""
         torque = np.zeros_like(q)
         if self._bare is not self.model:
-            torque += self.model.inverse_dynamics(q, qd, qdd) - self._bare.inverse_dynamics(q, qd, qdd)
+            torque += self.model.inverse_dynamics(
+                q, qd, qdd
+            ) - self._bare.inverse_dynamics(q, qd, qdd)
         if self.friction == "keep":
             torque += self.model.friction_torque(q, qd, qdd=qdd)
         return torque
@@ -266,7 +353,9 @@ class Parameterization:
 
         It is the diagonal of the mass matrix; for a coupled joint the sum of those of its coordinates times abs(G).
         """
-        diagonal = np.diagonal(self.model.mass_matrix(q), axis1=-2, axis2=-1).mean(axis=0)
+        diagonal = np.diagonal(self.model.mass_matrix(q), axis1=-2, axis2=-1).mean(
+            axis=0
+        )
         at_joints = np.abs(self._factors) @ diagonal
         count = self.new_rotors.stop - self.new_rotors.start
         return np.asarray(self._tail[: self.bodies, :count].T @ at_joints)

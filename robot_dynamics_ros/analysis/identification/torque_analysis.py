@@ -20,7 +20,11 @@ from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 ROUNDING = 1e-9
 """Effort (Nm or N) below which a measured effort or its variation counts as zero."""
 
-LOADS = {"axial_force": "axial force, N", "radial_force": "radial force, N", "tilting_moment": "tilting moment, Nm"}
+LOADS = {
+    "axial_force": "axial force, N",
+    "radial_force": "radial force, N",
+    "tilting_moment": "tilting moment, Nm",
+}
 """Keys of the loads on a bearing, with their titles."""
 
 
@@ -82,9 +86,17 @@ class TorqueAnalysis:
 
         NaN if the measured torque of a joint is constant within rounding.
         """
-        measured, left = (values.var(axis=0, where=self.used) for values in (self.motion.tau, self.residual))
+        measured, left = (
+            values.var(axis=0, where=self.used)
+            for values in (self.motion.tau, self.residual)
+        )
         varies = np.sqrt(measured) > ROUNDING * (1.0 + self.size(self.motion.tau))
-        return np.asarray(1.0 - np.divide(left, measured, out=np.full_like(measured, np.nan), where=varies))
+        return np.asarray(
+            1.0
+            - np.divide(
+                left, measured, out=np.full_like(measured, np.nan), where=varies
+            )
+        )
 
     @cached_property
     def reversing(self) -> NDArray[np.bool_]:
@@ -96,7 +108,11 @@ class TorqueAnalysis:
     def explained_in_words(self) -> list[str]:
         """Texts (n,) for ``explained``: "-" for NaN, "not explained" below 0, else a percentage."""
         return [
-            "-" if math.isnan(share) else "not explained" if share < 0.0 else f"{100 * share:.2f} %"
+            "-"
+            if math.isnan(share)
+            else "not explained"
+            if share < 0.0
+            else f"{100 * share:.2f} %"
             for share in self.explained.tolist()
         ]
 
@@ -118,10 +134,14 @@ def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
     inertia -= bias
     bias -= gravity
     friction = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
-    return TorqueAnalysis(motion, inertia, bias, gravity, friction, torque_is_determined(model, motion))
+    return TorqueAnalysis(
+        motion, inertia, bias, gravity, friction, torque_is_determined(model, motion)
+    )
 
 
-def torque_is_determined(model: RobotModel, motion: RecordedMotion) -> NDArray[np.bool_]:
+def torque_is_determined(
+    model: RobotModel, motion: RecordedMotion
+) -> NDArray[np.bool_]:
     """Return True (m, n) unless the coordinate does not move, or a joint that it moves is at rest nearby.
 
     Friction balances the load there. ``at_rest`` defines rest; nearby is within 1.5 periods of the filter's cutoff.
@@ -131,17 +151,25 @@ def torque_is_determined(model: RobotModel, motion: RecordedMotion) -> NDArray[n
     factors = LinkTree.of(model).couplings
     dt = float(np.median(np.diff(motion.time)))
     rest = at_rest(motion.qd @ factors.T, motion.qdd @ factors.T, dt, motion.reach)
-    return np.asarray(~motion.still & (rest.astype(np.float64) @ np.abs(factors) == 0.0), dtype=np.bool_)
+    return np.asarray(
+        ~motion.still & (rest.astype(np.float64) @ np.abs(factors) == 0.0),
+        dtype=np.bool_,
+    )
 
 
-def largest_bearing_loads(model: RobotModel, motion: RecordedMotion) -> list[dict[str, Any]]:
+def largest_bearing_loads(
+    model: RobotModel, motion: RecordedMotion
+) -> list[dict[str, Any]]:
     """Return for each moving ``joint`` the largest load on its bearing along the motion, by the names in ``LOADS``.
 
     It is without the forces within the joint's gear.
     """
     loads = model.bearing_loads(motion.q, motion.qd, motion.qdd).max(axis=0).tolist()
     rows = zip(model.moving_joints, loads, strict=True)
-    return [{"joint": name, **dict(zip(LOADS, numbers, strict=True))} for name, numbers in rows]
+    return [
+        {"joint": name, **dict(zip(LOADS, numbers, strict=True))}
+        for name, numbers in rows
+    ]
 
 
 def jackknife(estimates: Array) -> Array:

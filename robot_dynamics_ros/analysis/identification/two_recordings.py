@@ -17,11 +17,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, stats
 
-from robot_dynamics_ros.analysis.identification.estimate import body_parameters, pseudo_inertia
+from robot_dynamics_ros.analysis.identification.estimate import (
+    body_parameters,
+    pseudo_inertia,
+)
 from robot_dynamics_ros.analysis.identification.least_squares import Samples
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
-from robot_dynamics_ros.analysis.identification.torque_analysis import jackknife, root_mean_square
+from robot_dynamics_ros.analysis.identification.torque_analysis import (
+    jackknife,
+    root_mean_square,
+)
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -36,13 +42,15 @@ _UNEXCITED = 1e-3  # share of a parameter's unit vector in the null space
 _ROUNDS = 30
 _CONVERGED = 1e-5  # relative
 _TINY = 1e-12  # Nm or N
-_OTHER_MOTION = 0.5  # distance of the positions, as a share of the joint's standard deviation
+# distance of the positions, as a share of the joint's standard deviation
+_OTHER_MOTION = 0.5
 _MIN_SPREAD = 1e-3  # rad or m
 _HOLE = 1.5  # median steps
 _SEARCH_STEP = 0.05  # s, of the search for the same place
 _COMPARED = 200  # samples, in that search
 _UNCHANGED = 0.1  # last change of a gain, as a share of the half-width of its interval
-_WIDE = 0.5  # half-width of an interval, as a share of mass, largest moment of inertia or gain
+# half-width of an interval, as a share of mass, largest moment of inertia or gain
+_WIDE = 0.5
 _WIDE_CENTRE = 0.05  # m
 
 
@@ -53,7 +61,9 @@ class Intervals(NamedTuple):
     half_widths: Array
 
 
-def estimate_payload(model: RobotModel, unloaded: RecordedMotion, loaded: RecordedMotion, link: str) -> Intervals:
+def estimate_payload(
+    model: RobotModel, unloaded: RecordedMotion, loaded: RecordedMotion, link: str
+) -> Intervals:
     """Estimate the payload on a link that the second of two recordings of the same motion has in addition.
 
     Returns mass (kg), centre of mass (3, m) and inertia about it (ixx ixy ixz iyy iyz izz, kg m^2) in the axes of the
@@ -69,10 +79,14 @@ def estimate_payload(model: RobotModel, unloaded: RecordedMotion, loaded: Record
     own = columns[k:, :, PARAMETERS * body : PARAMETERS * (body + 1)] @ transform
     change = (columns[k:] - columns[:k])[:, :, parameterization.base.independent]
     stacked = np.concatenate([own, change], axis=2) * used[:, :, np.newaxis]
-    result = _Fit.of(stacked, (torque[k:] - torque[:k]) * used, used, BLOCKS).intervals(_central)
+    result = _Fit.of(stacked, (torque[k:] - torque[:k]) * used, used, BLOCKS).intervals(
+        _central
+    )
     mass = result.values[0]
     if mass < -result.half_widths[0]:
-        raise BagError(f"the payload has a mass of {mass:.3g} kg. Cure: give the recording without payload first")
+        raise BagError(
+            f"the payload has a mass of {mass:.3g} kg. Cure: give the recording without payload first"
+        )
     wide = np.full(PARAMETERS, _WIDE_CENTRE)
     wide[0] = _WIDE * mass
     wide[4:] = _WIDE * np.abs(result.values[[4, 7, 9]]).max()
@@ -99,7 +113,9 @@ def estimate_drive_gains(
     columns, effort = _stacked(parameterization, samples)
     columns = columns[:, :, parameterization.base.independent]
     motion = samples.q, samples.qd, samples.qdd
-    known = bare.with_payload(link, *payload).inverse_dynamics(*motion) - bare.inverse_dynamics(*motion)
+    known = bare.with_payload(link, *payload).inverse_dynamics(
+        *motion
+    ) - bare.inverse_dynamics(*motion)
     known *= samples.used
     before, step = samples.recordings[0]
     known[: len(before.time[::step])] = 0.0
@@ -107,12 +123,18 @@ def estimate_drive_gains(
     # gain * effort is linearized about that.
     n, gains, expected = model.n, np.zeros(model.n), effort
     for _ in range(_ROUNDS):
-        regressor = np.concatenate([expected[:, :, np.newaxis] * np.eye(n), -columns], axis=2)
-        fit = _Fit.of(regressor, known - gains * (effort - expected), samples.used, 2 * BLOCKS)
+        regressor = np.concatenate(
+            [expected[:, :, np.newaxis] * np.eye(n), -columns], axis=2
+        )
+        fit = _Fit.of(
+            regressor, known - gains * (effort - expected), samples.used, 2 * BLOCKS
+        )
         last, gains = gains, fit.values[:n]
         if (np.abs(gains - last) <= _CONVERGED * np.abs(gains)).all():
             break
-        expected = (columns @ fit.values[n:] + known) / np.where(gains == 0.0, np.inf, gains)
+        expected = (columns @ fit.values[n:] + known) / np.where(
+            gains == 0.0, np.inf, gains
+        )
     result = fit.intervals(lambda x: x[:n])
     converged = np.abs(gains - last) < _UNCHANGED * result.half_widths
     return _determined(result, np.where(converged, _WIDE * np.abs(gains), 0.0))
@@ -130,27 +152,40 @@ class _Fit(NamedTuple):
     blocks: Array
 
     @classmethod
-    def of(cls, columns: Array, target: Array, used: NDArray[np.bool_], blocks: int) -> _Fit:
+    def of(
+        cls, columns: Array, target: Array, used: NDArray[np.bool_], blocks: int
+    ) -> _Fit:
         """Fit columns (m, n, p) to the target (m, n), iteratively weighted by the RMS residual of each joint."""
         stacked = np.concatenate([columns, target[:, :, np.newaxis]], axis=2)
         parts = np.array_split(stacked, blocks)
-        by_joint = np.array([part.transpose(1, 2, 0) @ part.transpose(1, 0, 2) for part in parts])
+        by_joint = np.array(
+            [part.transpose(1, 2, 0) @ part.transpose(1, 0, 2) for part in parts]
+        )
         counts, noise = np.maximum(used.sum(axis=0), 1), np.ones(target.shape[1])
         for _ in range(_ROUNDS):
             products = np.einsum("bjkl,j->bkl", by_joint, noise**-2.0)
             x, excited = _solution(products.sum(axis=0))
-            last, noise = noise, np.sqrt(((target - columns @ x) ** 2).sum(axis=0) / counts) + _TINY
+            last, noise = (
+                noise,
+                np.sqrt(((target - columns @ x) ** 2).sum(axis=0) / counts) + _TINY,
+            )
             if np.abs(noise / last - 1.0).max() < _CONVERGED:
                 break
         return cls(x, excited, products)
 
     def intervals(self, derived: Callable[[Array], Array]) -> Intervals:
         """Return quantities ``derived`` from the parameters, the first of which determine them one by one."""
-        values, count, total = derived(self.values), len(self.blocks), self.blocks.sum(axis=0)
+        values, count, total = (
+            derived(self.values),
+            len(self.blocks),
+            self.blocks.sum(axis=0),
+        )
         left = np.array([derived(_solution(total - block)[0]) for block in self.blocks])
         deviations = jackknife(left)
         half_widths = stats.t.ppf(0.975, count - 1) * deviations
-        return Intervals(values, np.where(self.excited[: len(values)], half_widths, np.inf))
+        return Intervals(
+            values, np.where(self.excited[: len(values)], half_widths, np.inf)
+        )
 
 
 def _solution(products: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -184,7 +219,9 @@ def _placement(model: RobotModel, link: str) -> tuple[int, Array]:
     pose = model.link_pose(zero, link)
     body = model.link_frames[link].body
     if body < 0:
-        raise RobotDynamicsError(f'no joint moves the link "{link}". Cure: name a link that a joint moves')
+        raise RobotDynamicsError(
+            f'no joint moves the link "{link}". Cure: name a link that a joint moves'
+        )
     pose = np.linalg.inv(model.link_pose(zero, model.moving_links[body])) @ pose
     return body, body_parameters(pose @ pseudo_inertia(np.eye(PARAMETERS)) @ pose.T).T
 
@@ -192,10 +229,16 @@ def _placement(model: RobotModel, link: str) -> tuple[int, Array]:
 def _bare(model: RobotModel) -> RobotModel:
     """Return the model without its payload."""
     link = model.payload_link
-    return model if link is None else model.with_payload(link, 0.0, np.zeros(3), np.zeros(6))
+    return (
+        model
+        if link is None
+        else model.with_payload(link, 0.0, np.zeros(3), np.zeros(6))
+    )
 
 
-def _stacked(parameterization: Parameterization, samples: Samples) -> tuple[Array, Array]:
+def _stacked(
+    parameterization: Parameterization, samples: Samples
+) -> tuple[Array, Array]:
     """Return regressor (m, n, p) and torque (m, n) of the samples; rows that are not used are zero."""
     _, columns, torque = zip(*samples.columns(parameterization), strict=True)
     return np.concatenate(columns), np.concatenate(torque)
@@ -210,10 +253,14 @@ def _aligned(unloaded: RecordedMotion, loaded: RecordedMotion) -> list[RecordedM
     within[within] = steps[index[within] - 1] < _HOLE * np.median(steps)
     fields = (unloaded.q, unloaded.qd, unloaded.qdd, unloaded.tau)
     q, qd, qdd, tau = (_interpolated(place, unloaded.time, values) for values in fields)
-    motions = [m.part(within) for m in (replace(loaded, q=q, qd=qd, qdd=qdd, tau=tau), loaded)]
+    motions = [
+        m.part(within) for m in (replace(loaded, q=q, qd=qd, qdd=qdd, tau=tau), loaded)
+    ]
     far = np.ones(len(loaded.joint_names), dtype=bool)
     if np.count_nonzero(within) >= len(within) // 2:
-        far = root_mean_square(motions[1].q - motions[0].q) > _OTHER_MOTION * _spread(loaded)
+        far = root_mean_square(motions[1].q - motions[0].q) > _OTHER_MOTION * _spread(
+            loaded
+        )
     if far.any():
         joints = ", ".join(np.array(loaded.joint_names)[far])
         raise BagError(
@@ -225,7 +272,10 @@ def _aligned(unloaded: RecordedMotion, loaded: RecordedMotion) -> list[RecordedM
 
 def _shift(unloaded: RecordedMotion, loaded: RecordedMotion) -> float:
     """Return the time (s) to add to that of the second motion, so that the positions agree best over half or more."""
-    thinned, spread = slice(None, None, max(1, len(loaded.time) // _COMPARED)), _spread(loaded)
+    thinned, spread = (
+        slice(None, None, max(1, len(loaded.time) // _COMPARED)),
+        _spread(loaded),
+    )
     first, second, positions = unloaded.time, loaded.time[thinned], loaded.q[thinned]
     half = 0.5 * len(second) * min(1.0, np.ptp(first) / np.ptp(second))
 
@@ -234,11 +284,22 @@ def _shift(unloaded: RecordedMotion, loaded: RecordedMotion) -> float:
         within = (place >= first[0]) & (place <= first[-1])
         if np.count_nonzero(within) < half:
             return np.inf
-        return float(np.square((positions - _interpolated(place, first, unloaded.q))[within] / spread).mean())
+        return float(
+            np.square(
+                (positions - _interpolated(place, first, unloaded.q))[within] / spread
+            ).mean()
+        )
 
-    start = min(np.arange(first[0] - second[-1], first[-1] - second[0], _SEARCH_STEP), key=distance)
+    start = min(
+        np.arange(first[0] - second[-1], first[-1] - second[0], _SEARCH_STEP),
+        key=distance,
+    )
     bounds = (start - _SEARCH_STEP, start + _SEARCH_STEP)
-    return float(optimize.minimize_scalar(distance, bounds=bounds, method="bounded", options={"xatol": 1e-6}).x)
+    return float(
+        optimize.minimize_scalar(
+            distance, bounds=bounds, method="bounded", options={"xatol": 1e-6}
+        ).x
+    )
 
 
 def _spread(motion: RecordedMotion) -> Array:

@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis
-from robot_dynamics_ros.analysis.report.recording import Recording, TrackingErrors, column, largest
+from robot_dynamics_ros.analysis.report.recording import (
+    Recording,
+    TrackingErrors,
+    column,
+    largest,
+)
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.bags.diagnostics import Event
@@ -19,21 +24,37 @@ from robot_dynamics_ros.recordings.bags.diagnostics import Event
 Figure = dict[str, Any]
 _Row = tuple[str, list[Figure]]  # title, traces
 
-DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = "#1f2933", "#1b7f9c", "#c8553d", "#6a5d9e", "#9aa5b1"
+DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = (
+    "#1f2933",
+    "#1b7f9c",
+    "#c8553d",
+    "#6a5d9e",
+    "#9aa5b1",
+)
 _MOTION, _TORQUE = ("actual", "desired"), ("measured torque", "commanded torque")
 _COLOURS = {"actual": ACTUAL, "desired": DESIRED, "model torque": "#d9822b"}
 _COLOURS |= {"measured torque": "#3f9142", "commanded torque": "#8a5a2b"}
 _FAULT, _GRID, _OTHER = "#d64545", "#e4e7eb", "#b83280"
 _REST, _REVERSAL = "#d9dee4", "#f3efe2"
 _LEVEL_COLOURS = {"OK": "#3f9142", "WARN": "#f0b429"}
-_JOINT_COLOURS = (ACTUAL, ERROR, RESIDUAL, "#3f9142", "#d69e2e", "#b83280", "#1f2933", "#8ca0b3")
+_JOINT_COLOURS = (
+    ACTUAL,
+    ERROR,
+    RESIDUAL,
+    "#3f9142",
+    "#d69e2e",
+    "#b83280",
+    "#1f2933",
+    "#8ca0b3",
+)
 _DASHES = ("solid", "dash", "dot")
 _SENDER_COLOURS = (ACTUAL, RESIDUAL, ERROR, DESIRED)
 _POINTS = 2000  # per trace over time
 _DOTS = 1000  # per scatter plot
 _BINS = 80
 _MAX_FAULT_LINES = 100
-_MAX_LIMIT_RATIO = 2.5  # effort limits above this multiple of the largest effort are not drawn
+# effort limits above this multiple of the largest effort are not drawn
+_MAX_LIMIT_RATIO = 2.5
 
 
 def extremes(values: Array, points: int) -> NDArray[np.intp]:
@@ -64,25 +85,42 @@ def _array(values: NDArray[Any], kind: str = "f4") -> dict[str, str]:
     return {"dtype": kind, "bdata": base64.b64encode(data).decode()}
 
 
-def _line(name: str, time: Array, values: Array, color: str, dash: str = "solid") -> Figure:
+def _line(
+    name: str, time: Array, values: Array, color: str, dash: str = "solid"
+) -> Figure:
     """Return the trace of a signal (m,) over time (m,), s."""
     kept = extremes(values, _POINTS)
     line = {"color": color, "width": 1.3, "dash": dash}
     x, y = _array(time[kept], "f8"), _array(values[kept])
-    return {"type": "scatter", "mode": "lines", "name": name, "x": x, "y": y, "line": line}
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": x,
+        "y": y,
+        "line": line,
+    }
 
 
-def _measured_and_commanded(recording: Recording, joint: str, field: str, names: tuple[str, str]) -> list[Figure]:
+def _measured_and_commanded(
+    recording: Recording, joint: str, field: str, names: tuple[str, str]
+) -> list[Figure]:
     """Return the traces of a field of joint states and commands, if they have it; ``names`` are the traces' names."""
     traces = []
-    for name, series, dash in zip(names, (recording.state, recording.command), ("solid", "4px,3px"), strict=True):
+    for name, series, dash in zip(
+        names, (recording.state, recording.command), ("solid", "4px,3px"), strict=True
+    ):
         values = column(series, joint, field)
         if series is not None and len(values):
-            traces.append(_line(name, recording.seconds(series), values, _COLOURS[name], dash))
+            traces.append(
+                _line(name, recording.seconds(series), values, _COLOURS[name], dash)
+            )
     return traces
 
 
-def joint_figure(recording: Recording, joint: str, tracking: TrackingErrors | None) -> Figure | None:
+def joint_figure(
+    recording: Recording, joint: str, tracking: TrackingErrors | None
+) -> Figure | None:
     """Return the plots of the joint with this name over time; None if the recording has none of their values.
 
     They are torque, measured minus model torque, position, velocity, and tracking error (none if ``tracking`` is None).
@@ -96,15 +134,41 @@ def joint_figure(recording: Recording, joint: str, tracking: TrackingErrors | No
     if tracking is not None and joint in tracking.joint_names:
         error = 1e3 * tracking.error[:, tracking.joint_names.index(joint)]
         if np.isfinite(error).any():
-            rows.append((f"error, m{unit}", [_line("tracking error", tracking.time, error, ERROR)]))
+            rows.append(
+                (
+                    f"error, m{unit}",
+                    [_line("tracking error", tracking.time, error, ERROR)],
+                )
+            )
     figure = _stacked(recording, rows)
     analysis = recording.analysis
-    if figure is not None and analysis is not None and joint in analysis.motion.joint_names:
-        j, time = analysis.motion.joint_names.index(joint), recording.analysis_seconds(analysis)
-        for mask, color in ((analysis.reversing, _REVERSAL), (~analysis.determined, _REST)):
-            ends = np.flatnonzero(np.diff(mask[:, j], prepend=False, append=False)).reshape(-1, 2)
-            path = "".join(f"M{first:.4f},0V1H{last:.4f}V0Z" for first, last in time[ends - [0, 1]].tolist())
-            shape = {"type": "path", "yref": "paper", "path": path, "fillcolor": color, "line": {"width": 0}}
+    if (
+        figure is not None
+        and analysis is not None
+        and joint in analysis.motion.joint_names
+    ):
+        j, time = (
+            analysis.motion.joint_names.index(joint),
+            recording.analysis_seconds(analysis),
+        )
+        for mask, color in (
+            (analysis.reversing, _REVERSAL),
+            (~analysis.determined, _REST),
+        ):
+            ends = np.flatnonzero(
+                np.diff(mask[:, j], prepend=False, append=False)
+            ).reshape(-1, 2)
+            path = "".join(
+                f"M{first:.4f},0V1H{last:.4f}V0Z"
+                for first, last in time[ends - [0, 1]].tolist()
+            )
+            shape = {
+                "type": "path",
+                "yref": "paper",
+                "path": path,
+                "fillcolor": color,
+                "line": {"width": 0},
+            }
             figure["layout"]["shapes"] += [{**shape, "layer": "below"}] if path else []
     return figure
 
@@ -121,12 +185,25 @@ def scatter_figure(recording: Recording, joint: str) -> Figure | None:
     moving = np.flatnonzero(analysis.used[:, j])
     kept = moving[:: -(-len(moving) // _DOTS) or 1]
     length, unit = ("m", "N") if recording.sliding(joint) else ("rad", "Nm")
-    speed, load = motion.qd[kept, j], model.gear_load(motion.q, motion.qd, motion.qdd)[kept, j]
-    residuals = [(name, one.residual, color) for name, one, color in _residuals(recording, analysis)]
+    speed, load = (
+        motion.qd[kept, j],
+        model.gear_load(motion.q, motion.qd, motion.qdd)[kept, j],
+    )
+    residuals = [
+        (name, one.residual, color)
+        for name, one, color in _residuals(recording, analysis)
+    ]
     measured = analysis.residual + analysis.friction
-    friction = [("measured minus rigid-body torque", measured, _COLOURS["measured torque"])]
-    friction.append(("friction of the model", analysis.friction, _COLOURS["model torque"]))
-    layout = _layout(300) | {"hovermode": "closest", "grid": {"rows": 1, "columns": 3, "pattern": "independent"}}
+    friction = [
+        ("measured minus rigid-body torque", measured, _COLOURS["measured torque"])
+    ]
+    friction.append(
+        ("friction of the model", analysis.friction, _COLOURS["model torque"])
+    )
+    layout = _layout(300) | {
+        "hovermode": "closest",
+        "grid": {"rows": 1, "columns": 3, "pattern": "independent"},
+    }
     layout["margin"]["b"], data = 56, list[Figure]()
     layout["legend"]["itemsizing"] = "constant"  # dots of 3 pixels are too small there
     for k, (title, x, name, traces) in enumerate(
@@ -140,7 +217,13 @@ def scatter_figure(recording: Recording, joint: str) -> Figure | None:
         layout |= {f"xaxis{k}": _axis(title), f"yaxis{k}": _axis(f"{name}, {unit}")}
         for label, values, color in traces:
             marks = {"color": color, "size": 3, "opacity": 0.6}
-            style = {"type": "scatter", "mode": "markers", "name": escape(label), "marker": marks, "showlegend": k < 3}
+            style = {
+                "type": "scatter",
+                "mode": "markers",
+                "name": escape(label),
+                "marker": marks,
+                "showlegend": k < 3,
+            }
             axes = {"xaxis": f"x{k}", "yaxis": f"y{k}", "legendgroup": label}
             data.append({**style, **axes, "x": _array(x), "y": _array(values[kept, j])})
     return {"data": data, "layout": layout}
@@ -149,10 +232,15 @@ def scatter_figure(recording: Recording, joint: str) -> Figure | None:
 def error_figure(recording: Recording, tracking: TrackingErrors) -> Figure | None:
     """Return the tracking errors of all joints over time, mrad or mm; None if all are NaN."""
     units: dict[str, list[Figure]] = {}
-    for k, (joint, error) in enumerate(zip(tracking.joint_names, 1e3 * tracking.error.T, strict=True)):
+    for k, (joint, error) in enumerate(
+        zip(tracking.joint_names, 1e3 * tracking.error.T, strict=True)
+    ):
         if np.isfinite(error).any():
             traces = units.setdefault("mm" if recording.sliding(joint) else "mrad", [])
-            color, dash = _JOINT_COLOURS[k % len(_JOINT_COLOURS)], _DASHES[k // len(_JOINT_COLOURS) % len(_DASHES)]
+            color, dash = (
+                _JOINT_COLOURS[k % len(_JOINT_COLOURS)],
+                _DASHES[k // len(_JOINT_COLOURS) % len(_DASHES)],
+            )
             traces.append(_line(escape(joint), tracking.time, error, color, dash))
     rows = [(f"error, {unit}", traces) for unit, traces in units.items()]
     figure = _stacked(recording, rows, 220)
@@ -166,50 +254,96 @@ def error_figure(recording: Recording, tracking: TrackingErrors) -> Figure | Non
 def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
     unit = "N" if recording.sliding(joint) else "Nm"
     torque = _measured_and_commanded(recording, joint, "effort", _TORQUE)
-    efforts = (column(series, joint, "effort") for series in (recording.state, recording.command))
+    efforts = (
+        column(series, joint, "effort")
+        for series in (recording.state, recording.command)
+    )
     peak = float(np.nanmax([0.0, *map(largest, efforts)]))
     limit = recording.effort_limit(joint)
     # A limit far above the signal would compress it to a line.
     if torque and limit < _MAX_LIMIT_RATIO * peak:
         span = np.array(recording.time_span())
-        torque += [_line("effort limit", span, np.full(2, level), LIMIT, "dot") for level in (limit, -limit)]
+        torque += [
+            _line("effort limit", span, np.full(2, level), LIMIT, "dot")
+            for level in (limit, -limit)
+        ]
     rows = [(f"torque, {unit}", torque)] if torque else []
     analysis = recording.analysis
-    if recording.state is not None and analysis is not None and joint in analysis.motion.joint_names:
-        time, j = recording.analysis_seconds(analysis), analysis.motion.joint_names.index(joint)
-        torque.append(_line("model torque", time, analysis.model[:, j], _COLOURS["model torque"]))
+    if (
+        recording.state is not None
+        and analysis is not None
+        and joint in analysis.motion.joint_names
+    ):
+        time, j = (
+            recording.analysis_seconds(analysis),
+            analysis.motion.joint_names.index(joint),
+        )
+        torque.append(
+            _line("model torque", time, analysis.model[:, j], _COLOURS["model torque"])
+        )
         residuals = _residuals(recording, analysis)
         rows.append(
-            (f"residual, {unit}", [_line(name, time, one.residual[:, j], color) for name, one, color in residuals])
+            (
+                f"residual, {unit}",
+                [
+                    _line(name, time, one.residual[:, j], color)
+                    for name, one, color in residuals
+                ],
+            )
         )
     return rows
 
 
-def _residuals(recording: Recording, analysis: TorqueAnalysis) -> list[tuple[str, TorqueAnalysis, str]]:
+def _residuals(
+    recording: Recording, analysis: TorqueAnalysis
+) -> list[tuple[str, TorqueAnalysis, str]]:
     """Return name, comparison and colour of the model and, if there is one, of the other model."""
     found = [("torque residual", analysis, RESIDUAL)]
     if recording.other is not None:
-        found.append((f"torque residual, {recording.other[0]}", recording.other[1], _OTHER))
+        found.append(
+            (f"torque residual, {recording.other[0]}", recording.other[1], _OTHER)
+        )
     return found
 
 
-def _stacked(recording: Recording, rows: Sequence[_Row], height: int = 130) -> Figure | None:
+def _stacked(
+    recording: Recording, rows: Sequence[_Row], height: int = 130
+) -> Figure | None:
     """Return plots of ``height`` pixels one below the other, with faults as vertical lines; None for no rows.
 
     The time axis is common. The legend has one entry for each name.
     """
     if not rows:
         return None
-    line = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "line": {"color": _FAULT, "width": 1, "dash": "dot"}}
+    line = {
+        "type": "line",
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": _FAULT, "width": 1, "dash": "dot"},
+    }
     layout = _layout(98 + height * len(rows))
-    layout |= {"xaxis": _time_axis(recording), "grid": {"rows": len(rows), "columns": 1, "ygap": 0.2}}
-    layout["shapes"] = [{**line, "x0": time, "x1": time} for time in recording.fault_times[:_MAX_FAULT_LINES].tolist()]
+    layout |= {
+        "xaxis": _time_axis(recording),
+        "grid": {"rows": len(rows), "columns": 1, "ygap": 0.2},
+    }
+    layout["shapes"] = [
+        {**line, "x0": time, "x1": time}
+        for time in recording.fault_times[:_MAX_FAULT_LINES].tolist()
+    ]
     data: list[Figure] = []
     for k, (title, traces) in enumerate(rows, 1):
         layout[f"yaxis{k}"] = _axis(title)
         for trace in traces:
             new = trace["name"] not in (other["name"] for other in data)
-            data.append({**trace, "legendgroup": trace["name"], "showlegend": new, "yaxis": f"y{k}"})
+            data.append(
+                {
+                    **trace,
+                    "legendgroup": trace["name"],
+                    "showlegend": new,
+                    "yaxis": f"y{k}",
+                }
+            )
     return {"data": data, "layout": layout}
 
 
@@ -226,19 +360,36 @@ def histogram_figure(name: str, values: Array) -> Figure | None:
     margin = 0.1 * abs(high + low) / 2.0 + 1e-3
     if high - low < margin:
         low, high = low - margin, high + margin
-    counts, edges = np.histogram(np.clip(values, low, high), bins=_BINS, range=(low, high))
+    counts, edges = np.histogram(
+        np.clip(values, low, high), bins=_BINS, range=(low, high)
+    )
     beyond = int((values > high).sum())
-    title = f"{name}, ms" + (f"<br>(last bar includes larger durations: {beyond})" if beyond else "")
+    title = f"{name}, ms" + (
+        f"<br>(last bar includes larger durations: {beyond})" if beyond else ""
+    )
     layout = _layout(280)
     layout["margin"]["b"] = 62
     layout |= {"showlegend": False, "bargap": 0.05, "xaxis": _axis(title)}
-    layout["yaxis"] = _axis("count", type="log", dtick=1, range=[-0.3, float(np.log10(counts.max())) + 0.3])
-    style = {"type": "bar", "marker": {"color": ACTUAL}, "hovertemplate": "%{x:.4g} ms: %{y}<extra></extra>"}
+    layout["yaxis"] = _axis(
+        "count", type="log", dtick=1, range=[-0.3, float(np.log10(counts.max())) + 0.3]
+    )
+    style = {
+        "type": "bar",
+        "marker": {"color": ACTUAL},
+        "hovertemplate": "%{x:.4g} ms: %{y}<extra></extra>",
+    }
     x, y = _array((edges[1:] + edges[:-1]) / 2.0, "f8"), _array(counts.astype(float))
-    return {"data": [{**style, "name": name, "x": x, "y": y, "width": float(edges[1] - edges[0])}], "layout": layout}
+    return {
+        "data": [
+            {**style, "name": name, "x": x, "y": y, "width": float(edges[1] - edges[0])}
+        ],
+        "layout": layout,
+    }
 
 
-def fault_figure(recording: Recording, events: Sequence[Event], times: Array) -> Figure | None:
+def fault_figure(
+    recording: Recording, events: Sequence[Event], times: Array
+) -> Figure | None:
     """Return the mode of each sender over the whole recording, and a marker for each event.
 
     ``times`` (k,), s, belong to the k ``events``. None if there are neither modes nor events.
@@ -253,10 +404,23 @@ def fault_figure(recording: Recording, events: Sequence[Event], times: Array) ->
         color = _SENDER_COLOURS[k % len(_SENDER_COLOURS)]
         line = {"shape": "hv", "width": 2, "color": color}
         x, y = _array(since, "f8"), [escape(mode) for mode in modes]
-        data.append({"type": "scatter", "mode": "lines", "name": escape(sender), "x": x, "y": y, "line": line})
+        data.append(
+            {
+                "type": "scatter",
+                "mode": "lines",
+                "name": escape(sender),
+                "x": x,
+                "y": y,
+                "line": line,
+            }
+        )
     if events:
         colors = [_LEVEL_COLOURS.get(event.level, _FAULT) for event in events]
-        style = {"type": "scatter", "mode": "markers", "marker": {"color": colors, "size": 9, "symbol": "diamond"}}
+        style = {
+            "type": "scatter",
+            "mode": "markers",
+            "marker": {"color": colors, "size": 9, "symbol": "diamond"},
+        }
         text = {
             "text": [escape(event.message) for event in events],
             "hovertemplate": "%{x:.3f} s<br>%{text}<extra></extra>",
@@ -264,12 +428,25 @@ def fault_figure(recording: Recording, events: Sequence[Event], times: Array) ->
         x, y = _array(times, "f8"), [escape(mark) for mark in marks]
         data.append({**style, **text, "name": "event", "x": x, "y": y})
     known = [mode.value for mode in reversed(Mode)]
-    levels = dict.fromkeys([*marks, *(mode for _, modes in histories for mode in modes)])
-    order = sorted(levels, key=lambda level: known.index(level) if level in known else -1)
+    levels = dict.fromkeys(
+        [*marks, *(mode for _, modes in histories for mode in modes)]
+    )
+    order = sorted(
+        levels, key=lambda level: known.index(level) if level in known else -1
+    )
     layout = _layout(120 + 30 * len(order))
     layout["xaxis"] = _time_axis(recording)
-    categories = {"categoryorder": "array", "categoryarray": [escape(level) for level in order]}
-    layout["yaxis"] = _axis("", type="category", automargin=True, range=[-0.5, len(order) - 0.5], **categories)
+    categories = {
+        "categoryorder": "array",
+        "categoryarray": [escape(level) for level in order],
+    }
+    layout["yaxis"] = _axis(
+        "",
+        type="category",
+        automargin=True,
+        range=[-0.5, len(order) - 0.5],
+        **categories,
+    )
     return {"data": data, "layout": layout}
 
 
@@ -287,9 +464,19 @@ def _layout(height: float) -> Figure:
     return {
         "height": round(height),
         "margin": {"l": 78, "r": 12, "t": 52, "b": 46},
-        "font": {"family": "system-ui, -apple-system, 'Segoe UI', sans-serif", "size": 12, "color": "#323f4b"},
+        "font": {
+            "family": "system-ui, -apple-system, 'Segoe UI', sans-serif",
+            "size": 12,
+            "color": "#323f4b",
+        },
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
         "hovermode": "x unified",
-        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "maxheight": 0.9},
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "y": 1.0,
+            "yanchor": "bottom",
+            "maxheight": 0.9,
+        },
     }

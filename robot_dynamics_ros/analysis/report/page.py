@@ -18,8 +18,13 @@ import numpy as np
 from robot_dynamics_ros import __version__
 from robot_dynamics_ros.analysis.diagnosis.causes import interval
 from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
-from robot_dynamics_ros.analysis.identification.identified_file import IdentifiedParameter
-from robot_dynamics_ros.analysis.identification.torque_analysis import LOADS, largest_bearing_loads
+from robot_dynamics_ros.analysis.identification.identified_file import (
+    IdentifiedParameter,
+)
+from robot_dynamics_ros.analysis.identification.torque_analysis import (
+    LOADS,
+    largest_bearing_loads,
+)
 from robot_dynamics_ros.analysis.report import figures
 from robot_dynamics_ros.analysis.report.figures import Figure
 from robot_dynamics_ros.analysis.report.recording import (
@@ -32,7 +37,11 @@ from robot_dynamics_ros.analysis.report.recording import (
     rms,
     tracking,
 )
-from robot_dynamics_ros.analysis.report.verdict import Statement, allowed_residuals, verdict
+from robot_dynamics_ros.analysis.report.verdict import (
+    Statement,
+    allowed_residuals,
+    verdict,
+)
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.bags.diagnostics import Event
@@ -42,7 +51,10 @@ from robot_dynamics_ros.recordings.bags.storage import DIAGNOSTIC_ARRAY
 _MAX_EVENTS = 500
 _NONE = "–"
 _QUANTILES = (0.0, 0.5, 0.95, 0.99, 0.999, 1.0)
-_STYLE, _SCRIPT = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+_STYLE, _SCRIPT = (
+    Path(__file__).with_name(name).read_text(encoding="utf-8")
+    for name in ("page.css", "page.js")
+)
 
 
 def write_report(
@@ -66,11 +78,15 @@ def write_report(
     return statements
 
 
-def _html(recording: Recording, identified: Mapping[str, Sequence[IdentifiedParameter]]) -> tuple[str, list[Statement]]:
+def _html(
+    recording: Recording, identified: Mapping[str, Sequence[IdentifiedParameter]]
+) -> tuple[str, list[Statement]]:
     try:
         from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]  # slow to load
     except ImportError:
-        raise RobotDynamicsError("plotly is not installed, which draws the report. Cure: pip install plotly") from None
+        raise RobotDynamicsError(
+            "plotly is not installed, which draws the report. Cure: pip install plotly"
+        ) from None
     page = _Page()
     answered = answers(recording)
     errors = tracking(recording, answered)
@@ -90,7 +106,9 @@ def _html(recording: Recording, identified: Mapping[str, Sequence[IdentifiedPara
     title = escape("/".join(recording.path.resolve().parts[-2:]))
     # "</script>" in a name must not end the script.
     data = json.dumps(page.figures, allow_nan=False).replace("<", "\\u003c")
-    nav = "".join(f'<a href="#{name}">{escape(text)}</a>' for name, text in page.sections.items())
+    nav = "".join(
+        f'<a href="#{name}">{escape(text)}</a>' for name, text in page.sections.items()
+    )
     html = (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}: report</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
@@ -121,10 +139,18 @@ class _Page:
         """Add a paragraph."""
         self.html.append(f"<p>{escape(text)}</p>\n")
 
-    def statement(self, kind: str, title: str, text: str, items: Sequence[str] = ()) -> None:
+    def statement(
+        self, kind: str, title: str, text: str, items: Sequence[str] = ()
+    ) -> None:
         """Add a paragraph that begins with a bold title; ``kind`` is its CSS class, ``items`` a list after it."""
-        points = f"<ol>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ol>" if items else ""
-        self.html.append(f'<div class="{kind}"><p><b>{escape(title)}</b> {escape(text)}</p>{points}</div>\n')
+        points = (
+            f"<ol>{''.join(f'<li>{escape(item)}</li>' for item in items)}</ol>"
+            if items
+            else ""
+        )
+        self.html.append(
+            f'<div class="{kind}"><p><b>{escape(title)}</b> {escape(text)}</p>{points}</div>\n'
+        )
 
     def figure(self, figure: Figure | None, kind: str = "") -> None:
         """Add a figure, unless it is None; ``kind`` is an additional CSS class."""
@@ -133,18 +159,27 @@ class _Page:
         name = f"figure-{len(self.figures)}"
         self.figures[name] = figure
         height = figure["layout"]["height"]
-        self.html.append(f'<div class="figure {kind}" id="{name}" style="height:{height}px"></div>\n')
+        self.html.append(
+            f'<div class="figure {kind}" id="{name}" style="height:{height}px"></div>\n'
+        )
 
-    def table(self, heads: Sequence[str], rows: Sequence[Sequence[str]], words: int) -> None:
+    def table(
+        self, heads: Sequence[str], rows: Sequence[Sequence[str]], words: int
+    ) -> None:
         """Add a table; the first ``words`` columns have text, the others numbers."""
 
         def row(cells: Sequence[str], tag: str) -> str:
             kinds = [' class="word"'] * words + [""] * (len(cells) - words)
-            html = "".join(f"<{tag}{kind}>{escape(cell)}</{tag}>" for kind, cell in zip(kinds, cells, strict=True))
+            html = "".join(
+                f"<{tag}{kind}>{escape(cell)}</{tag}>"
+                for kind, cell in zip(kinds, cells, strict=True)
+            )
             return f"<tr>{html}</tr>"
 
         head, body = row(heads, "th"), "\n".join(row(cells, "td") for cells in rows)
-        self.html.append(f'<div class="wide"><table><thead>{head}</thead>\n<tbody>{body}</tbody></table></div>\n')
+        self.html.append(
+            f'<div class="wide"><table><thead>{head}</thead>\n<tbody>{body}</tbody></table></div>\n'
+        )
 
 
 def _number(value: float, digits: int = 4) -> str:
@@ -154,16 +189,25 @@ def _number(value: float, digits: int = 4) -> str:
 def _add_recording(page: _Page, recording: Recording) -> None:
     page.section("recording", "Recording")
     filled = [fact for fact in recording.topics if fact.count]
-    first, last = min(fact.first for fact in filled) * 1e-9, max(fact.last for fact in filled) * 1e-9
+    first, last = (
+        min(fact.first for fact in filled) * 1e-9,
+        max(fact.last for fact in filled) * 1e-9,
+    )
     if recording.counts_from_zero:
         began = f"{first:.3f} s on a clock that counts from zero"
     else:
-        began = f"{datetime.fromtimestamp(first, tz=timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+        began = (
+            f"{datetime.fromtimestamp(first, tz=timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+        )
     page.text(
         f"{recording.path}: {last - first:.3f} s of arrivals from {began}, "
         f"{sum(fact.count for fact in filled)} messages, {len(recording.series.joint_names)} joints."
     )
-    zero = "message" if recording.state is None or recording.command is None else "message with a command"
+    zero = (
+        "message"
+        if recording.state is None or recording.command is None
+        else "message with a command"
+    )
     page.text(
         f"Time is that of the stamps on {recording.series_topic}, and is 0 at the first {zero} there (stamp "
         f"{recording.start * 1e-9:.3f} s). Faults have the time of the last stamp before their arrival, plus the time "
@@ -172,8 +216,13 @@ def _add_recording(page: _Page, recording: Recording) -> None:
         else f"Time is that of arrival, as {recording.series_topic} has no stamps, and is 0 at the first message."
     )
     if recording.model is None:
-        page.text("Without a robot model units are assumed to be rad and Nm, and limits are unknown.")
-    rows = [(fact.topic, fact.kind, str(fact.count), _number(fact.rate)) for fact in recording.topics]
+        page.text(
+            "Without a robot model units are assumed to be rad and Nm, and limits are unknown."
+        )
+    rows = [
+        (fact.topic, fact.kind, str(fact.count), _number(fact.rate))
+        for fact in recording.topics
+    ]
     page.table(("topic", "type", "messages", "rate, Hz"), rows, words=2)
 
 
@@ -194,11 +243,24 @@ def _add_faults(page: _Page, recording: Recording) -> None:
             f"No fault and no change of mode in {readable} messages on {', '.join(diagnostics.topics)}. "
             "(A simulation and a replay write only changes of mode there.)"
         )
-    times = recording.at_arrival(np.array([event.received for event in events], dtype=np.int64))
+    times = recording.at_arrival(
+        np.array([event.received for event in events], dtype=np.int64)
+    )
     page.figure(figures.fault_figure(recording, events, times), "timed")
     if events:
-        heads = ("time,\u00a0s", "sender", "level", "mode", "cause", "joint", "value", "message")
-        page.table(heads, event_rows(events[:_MAX_EVENTS], times[:_MAX_EVENTS]), words=8)
+        heads = (
+            "time,\u00a0s",
+            "sender",
+            "level",
+            "mode",
+            "cause",
+            "joint",
+            "value",
+            "message",
+        )
+        page.table(
+            heads, event_rows(events[:_MAX_EVENTS], times[:_MAX_EVENTS]), words=8
+        )
     if len(events) > _MAX_EVENTS:
         page.text(f"{len(events) - _MAX_EVENTS} more events are not listed.")
 
@@ -211,11 +273,27 @@ def event_rows(events: Sequence[Event], times: Array) -> list[Sequence[str]]:
     rows: list[Sequence[str]] = []
     for time, e in zip(times, events, strict=True):
         mode = f"{e.before} → {e.mode}" if e.before else e.mode
-        rows.append((f"{time:.3f}", e.sender, e.level, mode, e.cause, e.joint, e.value, e.message))
+        rows.append(
+            (
+                f"{time:.3f}",
+                e.sender,
+                e.level,
+                mode,
+                e.cause,
+                e.joint,
+                e.value,
+                e.message,
+            )
+        )
     return rows
 
 
-def _add_tracking(page: _Page, recording: Recording, answered: Answers | None, errors: TrackingErrors | None) -> None:
+def _add_tracking(
+    page: _Page,
+    recording: Recording,
+    answered: Answers | None,
+    errors: TrackingErrors | None,
+) -> None:
     if answered is None or errors is None:
         return
     page.section("tracking", "Tracking error")
@@ -230,21 +308,51 @@ def _add_tracking(page: _Page, recording: Recording, answered: Answers | None, e
 def tracking_rows(recording: Recording, errors: TrackingErrors) -> list[Sequence[str]]:
     """Return a row of texts for each joint: name, unit mrad or mm, RMS error, allowed RMS, largest, its time (s)."""
     rows: list[Sequence[str]] = []
-    for joint, error, allowed in zip(errors.joint_names, errors.error.T, errors.allowed_rms, strict=True):
+    for joint, error, allowed in zip(
+        errors.joint_names, errors.error.T, errors.allowed_rms, strict=True
+    ):
         worst = np.abs(np.where(np.isfinite(error), error, 0.0))
         at = f"{errors.time[int(np.argmax(worst))]:.3f}" if worst.any() else _NONE
         unit = "mm" if recording.sliding(joint) else "mrad"
-        rows.append((joint, unit, *(_number(1e3 * value) for value in (rms(error), allowed, largest(error))), at))
+        rows.append(
+            (
+                joint,
+                unit,
+                *(
+                    _number(1e3 * value)
+                    for value in (rms(error), allowed, largest(error))
+                ),
+                at,
+            )
+        )
     return rows
 
 
 def _add_torque(page: _Page, recording: Recording) -> None:
     analysis = recording.analysis
-    heads = ["joint", "unit", "commanded, RMS", "commanded, largest", "measured, RMS", "measured, largest"]
-    heads += ["limit", "largest / limit", "residual, RMS", "RMS allowed", "bias", "explained"]
-    heads.append("" if recording.other is None else f"residual, RMS, {recording.other[0]}")
+    heads = [
+        "joint",
+        "unit",
+        "commanded, RMS",
+        "commanded, largest",
+        "measured, RMS",
+        "measured, largest",
+    ]
+    heads += [
+        "limit",
+        "largest / limit",
+        "residual, RMS",
+        "RMS allowed",
+        "bias",
+        "explained",
+    ]
+    heads.append(
+        "" if recording.other is None else f"residual, RMS, {recording.other[0]}"
+    )
     columns = zip(heads, *torque_rows(recording), strict=True)
-    kept_heads, *rows = zip(*(column for column in columns if set(column[1:]) != {_NONE}), strict=True)
+    kept_heads, *rows = zip(
+        *(column for column in columns if set(column[1:]) != {_NONE}), strict=True
+    )
     if len(kept_heads) == 2:
         return
     page.section("torque", "Torque")
@@ -256,14 +364,20 @@ def _add_torque(page: _Page, recording: Recording) -> None:
         )
     page.table(kept_heads, rows, words=2)
     if analysis is not None and recording.model is not None:
-        page.text("Largest loads on the joints' bearings along the motion, without the forces within their gears.")
+        page.text(
+            "Largest loads on the joints' bearings along the motion, without the forces within their gears."
+        )
         loads = largest_bearing_loads(recording.model, analysis.motion)
         page.table(
-            ("joint", *LOADS.values()), [(row["joint"], *(_number(row[key]) for key in LOADS)) for row in loads], 1
+            ("joint", *LOADS.values()),
+            [(row["joint"], *(_number(row[key]) for key in LOADS)) for row in loads],
+            1,
         )
 
 
-def _add_identified(page: _Page, identified: Mapping[str, Sequence[IdentifiedParameter]]) -> None:
+def _add_identified(
+    page: _Page, identified: Mapping[str, Sequence[IdentifiedParameter]]
+) -> None:
     if identified:
         page.section("identified", "Identified parameters")
     for file, parameters in identified.items():
@@ -271,8 +385,13 @@ def _add_identified(page: _Page, identified: Mapping[str, Sequence[IdentifiedPar
             f"{file}: friction, then the other base parameters, in SI units. Estimates of unconstrained least squares "
             "with 95 % intervals; values in the file, whose inertias are physically consistent."
         )
-        ordered = sorted(parameters, key=lambda one: one.name.rpartition(".")[2] not in COEFFICIENTS)
-        rows = [(one.name, interval(one.estimate, one.deviation), _number(one.in_file)) for one in ordered]
+        ordered = sorted(
+            parameters, key=lambda one: one.name.rpartition(".")[2] not in COEFFICIENTS
+        )
+        rows = [
+            (one.name, interval(one.estimate, one.deviation), _number(one.in_file))
+            for one in ordered
+        ]
         page.table(("parameter", "estimate", "in the file"), rows, words=1)
 
 
@@ -287,20 +406,42 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
     rows: list[Sequence[str]] = []
     for joint in recording.joint_names:
         cells = [joint, "N" if recording.sliding(joint) else "Nm"]
-        efforts = [column(series, joint, "effort") for series in (recording.command, recording.state)]
+        efforts = [
+            column(series, joint, "effort")
+            for series in (recording.command, recording.state)
+        ]
         for values in efforts:
             cells += [_number(rms(values)), _number(largest(values))]
         limit = recording.effort_limit(joint)
-        share = np.nanmax([0.0, *map(largest, efforts)]) / limit if limit > 0.0 else math.nan
-        cells += [_number(limit), f"{_number(100 * share, 3)} %" if math.isfinite(limit) else _NONE]
+        share = (
+            np.nanmax([0.0, *map(largest, efforts)]) / limit
+            if limit > 0.0
+            else math.nan
+        )
+        cells += [
+            _number(limit),
+            f"{_number(100 * share, 3)} %" if math.isfinite(limit) else _NONE,
+        ]
         if analysis is not None and joint in analysis.motion.joint_names:
             j = analysis.motion.joint_names.index(joint)
-            measured = analysis.size(analysis.motion.tau)  # filtered, and without rest, as the residual is
+            # filtered, and without rest, as the residual is
+            measured = analysis.size(analysis.motion.tau)
             cells[4] = _number(float(measured[j]))
-            allowed, explained = float(allowed_residuals(recording, analysis)[j]), analysis.explained_in_words[j]
-            cells += [_number(float(analysis.rms[j])), _number(allowed), _number(float(analysis.bias[j]), 3)]
+            allowed, explained = (
+                float(allowed_residuals(recording, analysis)[j]),
+                analysis.explained_in_words[j],
+            )
+            cells += [
+                _number(float(analysis.rms[j])),
+                _number(allowed),
+                _number(float(analysis.bias[j]), 3),
+            ]
             cells.append(_NONE if explained == "-" else explained)
-            cells.append(_NONE if recording.other is None else _number(float(recording.other[1].rms[j])))
+            cells.append(
+                _NONE
+                if recording.other is None
+                else _number(float(recording.other[1].rms[j]))
+            )
         else:
             cells += [_NONE] * 5
         rows.append(cells)
@@ -309,7 +450,9 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
 
 def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> None:
     page.section("timing", "Timing")
-    page.text(f"Intervals between messages on {recording.series_topic}, by their stamps and by their arrival.")
+    page.text(
+        f"Intervals between messages on {recording.series_topic}, by their stamps and by their arrival."
+    )
     if answered is not None:
         page.text(
             f"Latency: arrival of a command minus arrival of the joint states with the same stamp. Of "
@@ -336,23 +479,41 @@ def durations(recording: Recording, answered: Answers | None) -> dict[str, Array
     Without stamps there are only those by arrival. The latency of commands is included unless ``answered`` is None.
     """
     stamps: Array = np.diff(recording.series.stamps) * 1e-9
-    arrivals = np.asarray(np.diff(np.sort(recording.series.received)) * 1e-9, dtype=np.float64)
+    arrivals = np.asarray(
+        np.diff(np.sort(recording.series.received)) * 1e-9, dtype=np.float64
+    )
     latency = {} if answered is None else {"latency of commands": answered.latency}
     if recording.stamped and np.array_equal(stamps, arrivals):
         return {"interval of stamps and of arrival": stamps, **latency}
-    return {**({"interval of stamps": stamps} if recording.stamped else {}), "interval of arrival": arrivals, **latency}
+    return {
+        **({"interval of stamps": stamps} if recording.stamped else {}),
+        "interval of arrival": arrivals,
+        **latency,
+    }
 
 
 def timing_rows(measured: Mapping[str, Array]) -> list[Sequence[str]]:
     """Return a row of texts for each item of ``measured`` (s): name, count; 0, 50, 95, 99, 99.9, 100 % quantile, ms."""
     rows: list[Sequence[str]] = []
     for name, values in measured.items():
-        quantiles = np.quantile(values, _QUANTILES) if len(values) else [math.nan] * len(_QUANTILES)
-        rows.append((name, str(len(values)), *(_number(1e3 * float(value)) for value in quantiles)))
+        quantiles = (
+            np.quantile(values, _QUANTILES)
+            if len(values)
+            else [math.nan] * len(_QUANTILES)
+        )
+        rows.append(
+            (
+                name,
+                str(len(values)),
+                *(_number(1e3 * float(value)) for value in quantiles),
+            )
+        )
     return rows
 
 
-def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None) -> None:
+def _add_joints(
+    page: _Page, recording: Recording, errors: TrackingErrors | None
+) -> None:
     page.section("joints", "Joints")
     buttons = '<button data-open="1">open all</button> <button data-open="">close all</button>'
     page.html.append(f'<p class="choice">A joint opens by a click. {buttons}</p>\n')
@@ -361,18 +522,33 @@ def _add_joints(page: _Page, recording: Recording, errors: TrackingErrors | None
             "Shaded: rest (grey), where friction is unknown, and reversals (yellow), where it jumps. The plots over "
             "velocity and load are without rest. Load: torque that the gear transmits to the link, by the model."
         )
-    rows = {} if errors is None else {row[0]: row for row in tracking_rows(recording, errors)}
+    rows = (
+        {}
+        if errors is None
+        else {row[0]: row for row in tracking_rows(recording, errors)}
+    )
     for j, name in enumerate(recording.joint_names):
-        limit, unit = recording.effort_limit(name), "N" if recording.sliding(name) else "Nm"
-        facts = ["effort limit unknown" if math.isinf(limit) else f"effort limit ±{limit:g} {unit}"]
+        limit, unit = (
+            recording.effort_limit(name),
+            "N" if recording.sliding(name) else "Nm",
+        )
+        facts = [
+            "effort limit unknown"
+            if math.isinf(limit)
+            else f"effort limit ±{limit:g} {unit}"
+        ]
         if name in rows:
             _, unit, error, _, most, _ = rows[name]
             facts.insert(0, f"tracking error RMS {error} {unit}, largest {most} {unit}")
         head = f"<b>{escape(name)}</b> <span>{escape('; '.join(facts))}</span>"
-        page.html.append(f'<details class="joint" id="joint-{j}"><summary>{head}</summary>\n')
+        page.html.append(
+            f'<details class="joint" id="joint-{j}"><summary>{head}</summary>\n'
+        )
         figure = figures.joint_figure(recording, name, errors)
         if figure is None:
-            page.text(f"No plot: {recording.series_topic} has neither position nor effort of this joint.")
+            page.text(
+                f"No plot: {recording.series_topic} has neither position nor effort of this joint."
+            )
         page.figure(figure, "timed")
         page.figure(figures.scatter_figure(recording, name))
         page.html.append("</details>\n")

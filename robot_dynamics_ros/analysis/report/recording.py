@@ -12,23 +12,37 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion, with_gains
-from robot_dynamics_ros.analysis.identification.torque_analysis import TorqueAnalysis, analyse_torque
+from robot_dynamics_ros.analysis.identification.motion import (
+    Smoothing,
+    recorded_motion,
+    with_gains,
+)
+from robot_dynamics_ros.analysis.identification.torque_analysis import (
+    TorqueAnalysis,
+    analyse_torque,
+)
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.recordings.bags import JointSeries, joint_series, read_joint_states
+from robot_dynamics_ros.recordings.bags import (
+    JointSeries,
+    joint_series,
+    read_joint_states,
+)
 from robot_dynamics_ros.recordings.bags.diagnostics import Event, read_statuses
 from robot_dynamics_ros.recordings.bags.joint_series import Answers
 from robot_dynamics_ros.recordings.bags.reader import BagReader
-from robot_dynamics_ros.recordings.bags.reader import command_topic as find_command_topic
+from robot_dynamics_ros.recordings.bags.reader import (
+    command_topic as find_command_topic,
+)
 from robot_dynamics_ros.recordings.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE
 
 _COMMANDS = "command_states"
 CRITERION = "RMS error at most 1 % of the range of the joint's desired position, or 1 mrad (1 mm) if that is larger"
-_COUNTED_TIME = 1e15  # ns: clocks below 11 days since 1970 count from a start, as simulated ones do
+# ns: clocks below 11 days since 1970 count from a start, as simulated ones do
+_COUNTED_TIME = 1e15
 
 
 @dataclass(frozen=True)
@@ -118,7 +132,10 @@ class Recording:
     def joint_names(self) -> list[str]:
         """The joints of ``series``, those of the model first, in its order."""
         order = () if self.model is None else self.model.joint_names
-        return sorted(self.series.joint_names, key=lambda name: order.index(name) if name in order else len(order))
+        return sorted(
+            self.series.joint_names,
+            key=lambda name: order.index(name) if name in order else len(order),
+        )
 
     @property
     def series(self) -> JointSeries:
@@ -175,16 +192,26 @@ class Recording:
         last = np.maximum(np.searchsorted(arrivals, received, side="right") - 1, 0)
         following = np.append(seconds[1:], np.inf)[last]
         since = (received - arrivals[last]) * 1e-9
-        return np.asarray(np.minimum(seconds[last] + since, np.maximum(following, seconds[last])), dtype=np.float64)
+        return np.asarray(
+            np.minimum(seconds[last] + since, np.maximum(following, seconds[last])),
+            dtype=np.float64,
+        )
 
     @cached_property
     def fault_times(self) -> Array:
         """Times (k,), s after ``start``, of the k events of ``diagnostics`` that are faults, in their order."""
-        return self.at_arrival(np.array([one.received for one in self.diagnostics.events if one.fault], dtype=np.int64))
+        return self.at_arrival(
+            np.array(
+                [one.received for one in self.diagnostics.events if one.fault],
+                dtype=np.int64,
+            )
+        )
 
     def time_span(self) -> tuple[float, float]:
         """Return the earliest and the latest time of joint states and commands, s after ``start``."""
-        times = np.concatenate([self.seconds(one) for one in (self.state, self.command) if one is not None])
+        times = np.concatenate(
+            [self.seconds(one) for one in (self.state, self.command) if one is not None]
+        )
         return float(np.nanmin(times)), float(np.nanmax(times))
 
     def analysis_seconds(self, analysis: TorqueAnalysis) -> Array:
@@ -192,7 +219,9 @@ class Recording:
         # The time of a RecordedMotion begins with its first usable sample.
         series = self.series.in_order(analysis.motion.joint_names)
         seconds = self.seconds(series)
-        usable = np.isfinite(np.column_stack([seconds, series.position, series.effort])).all(axis=1)
+        usable = np.isfinite(
+            np.column_stack([seconds, series.position, series.effort])
+        ).all(axis=1)
         return np.asarray(analysis.motion.time + seconds[int(np.argmax(usable))])
 
     def mode_history(self, sender: str) -> tuple[Array, list[str]]:
@@ -202,11 +231,15 @@ class Recording:
         with the last mode again. Raises KeyError for a sender that is not in ``diagnostics.modes``.
         """
         statuses = self.diagnostics.modes[sender]
-        times = self.at_arrival(np.array([status.received for status in statuses], dtype=np.int64))
+        times = self.at_arrival(
+            np.array([status.received for status in statuses], dtype=np.int64)
+        )
         first, last = self.time_span()
         modes = [status.mode for status in statuses]
         modes = [statuses[0].before or modes[0], *modes, modes[-1]]
-        return np.concatenate([[min(first, times.min())], times, [max(last, times.max())]]), modes
+        return np.concatenate(
+            [[min(first, times.min())], times, [max(last, times.max())]]
+        ), modes
 
     def sliding(self, joint: str) -> bool:
         """True if the joint with this name is a prismatic joint of the model; False without a model."""
@@ -259,14 +292,18 @@ def read_recording(
         )
         if model is None:
             why["model"] = no_model
-        return Recording(path, topics, None, None, topic, series, model, None, why, diagnostics)
+        return Recording(
+            path, topics, None, None, topic, series, model, None, why, diagnostics
+        )
     series, smoothing = with_gains(series, drive_gains), Smoothing(cutoff)
     command_topic, command = None, None
     try:
         with BagReader(path) as reader:
             command_topic = find_command_topic(reader, topic)
         if command_topic is None:
-            raise BagError(f"the bag has no topic {_COMMANDS} of type {JOINT_STATE}. Cure: record ~/{_COMMANDS}")
+            raise BagError(
+                f"the bag has no topic {_COMMANDS} of type {JOINT_STATE}. Cure: record ~/{_COMMANDS}"
+            )
         command = read_joint_states(path, [command_topic], rename)[command_topic]
     except BagError as error:
         why["command"] = str(error)
@@ -275,12 +312,30 @@ def read_recording(
         why["model"] = why["analysis"] = no_model
     else:
         try:
-            motion = recorded_motion(series.in_order(model.joint_names), smoothing, effort_delay)
+            motion = recorded_motion(
+                series.in_order(model.joint_names), smoothing, effort_delay
+            )
             analysis = analyse_torque(model, motion)
         except RobotDynamicsError as error:
             why["analysis"] = str(error)
-    second = None if analysis is None or other is None else (other[0], analyse_torque(other[1], analysis.motion))
-    return Recording(path, topics, topic, series, command_topic, command, model, analysis, why, diagnostics, second)
+    second = (
+        None
+        if analysis is None or other is None
+        else (other[0], analyse_torque(other[1], analysis.motion))
+    )
+    return Recording(
+        path,
+        topics,
+        topic,
+        series,
+        command_topic,
+        command,
+        model,
+        analysis,
+        why,
+        diagnostics,
+        second,
+    )
 
 
 def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
@@ -290,7 +345,9 @@ def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
     last: dict[str, tuple[str, str]] = {}
     unreadable = 0
     with BagReader(path) as reader:
-        for message in progress(reader.messages(), f"reading {path.name}", reader.count()):
+        for message in progress(
+            reader.messages(), f"reading {path.name}", reader.count()
+        ):
             count, first, _ = counts.get(message.topic, (0, message.received, 0))
             counts[message.topic] = count + 1, first, message.received
             if message.kind != DIAGNOSTIC_ARRAY:
@@ -304,10 +361,15 @@ def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
                 known = last.get(event.sender, ("OK", status[1]))
                 last[event.sender] = status
                 if event.before or (status != known and event.level != "OK"):
-                    new = event.level == "ERROR" != known[0] and event.cause != Cause.DEACTIVATED
+                    new = (
+                        event.level == "ERROR" != known[0]
+                        and event.cause != Cause.DEACTIVATED
+                    )
                     events.append(replace(event, fault=new))
         kinds = sorted(reader.topics.items())
-    topics = tuple(TopicFacts(name, kind, *counts.get(name, (0, 0, 0))) for name, kind in kinds)
+    topics = tuple(
+        TopicFacts(name, kind, *counts.get(name, (0, 0, 0))) for name, kind in kinds
+    )
     sources = [fact for fact in topics if fact.kind == DIAGNOSTIC_ARRAY]
     diagnostics = Diagnostics(
         tuple(events),
@@ -364,9 +426,14 @@ def tracking(recording: Recording, answered: Answers | None) -> TrackingErrors |
         return None
     desired = command.in_order(names).position[answered.commands]
     actual = state.in_order(names).position[answered.states]
-    ranges = [np.ptp(values[finite]) if (finite := np.isfinite(values)).any() else 0.0 for values in desired.T]
+    ranges = [
+        np.ptp(values[finite]) if (finite := np.isfinite(values)).any() else 0.0
+        for values in desired.T
+    ]
     allowed = np.maximum(0.01 * np.array(ranges), 1e-3)
-    return TrackingErrors(names, recording.seconds(state)[answered.states], desired - actual, allowed)
+    return TrackingErrors(
+        names, recording.seconds(state)[answered.states], desired - actual, allowed
+    )
 
 
 def column(series: JointSeries | None, joint: str, field: str) -> Array:

@@ -36,18 +36,31 @@ class Statement(NamedTuple):
     items: tuple[str, ...] = ()
 
 
-def verdict(recording: Recording, answered: Answers | None, errors: TrackingErrors | None) -> list[Statement]:
+def verdict(
+    recording: Recording, answered: Answers | None, errors: TrackingErrors | None
+) -> list[Statement]:
     """Return the statements on tracking, faults, timing and torque.
 
     ``answered`` and ``errors`` are the results of ``answers`` and ``tracking`` of ``report.recording`` for it. Parts
     without a statement come last, as kind unknown with the reason and a cure, one statement for each reason.
     """
-    found = [_tracking(recording, errors), _faults(recording), _timing(recording, answered), _torque(recording)]
+    found = [
+        _tracking(recording, errors),
+        _faults(recording),
+        _timing(recording, answered),
+        _torque(recording),
+    ]
     unknown = [statement for statement in found if statement.kind == "unknown"]
-    parts = {why: ", ".join(one.title for one in unknown if one.text == why) for _, _, why, _ in unknown}
+    parts = {
+        why: ", ".join(one.title for one in unknown if one.text == why)
+        for _, _, why, _ in unknown
+    }
     return [
         *(statement for statement in found if statement.kind != "unknown"),
-        *(Statement("unknown", f"No statement on {part} is possible:", why) for why, part in parts.items()),
+        *(
+            Statement("unknown", f"No statement on {part} is possible:", why)
+            for why, part in parts.items()
+        ),
     ]
 
 
@@ -58,17 +71,31 @@ def _unknown(part: str, why: str) -> Statement:
 def _tracking(recording: Recording, errors: TrackingErrors | None) -> Statement:
     if errors is None:
         return _unknown("tracking", why_unpaired(recording))
-    sizes, peaks = (np.array([kind(error) for error in errors.error.T]) for kind in (rms, largest))
+    sizes, peaks = (
+        np.array([kind(error) for error in errors.error.T]) for kind in (rms, largest)
+    )
     if np.isnan(sizes).all():
-        return _unknown("tracking", "no positions were recorded. Cure: record a topic whose driver fills position")
+        return _unknown(
+            "tracking",
+            "no positions were recorded. Cure: record a topic whose driver fills position",
+        )
     units = ["mm" if recording.sliding(name) else "mrad" for name in errors.joint_names]
     allowed, count = errors.allowed_rms, int(np.isfinite(sizes).sum())
     j = int(np.nanargmax(sizes / allowed))
-    of_unit = [np.where([unit == one for one in units], peaks, np.nan) for unit in dict.fromkeys(units)]
-    peak = [int(np.nanargmax(values)) for values in of_unit if np.isfinite(values).any()]
+    of_unit = [
+        np.where([unit == one for one in units], peaks, np.nan)
+        for unit in dict.fromkeys(units)
+    ]
+    peak = [
+        int(np.nanargmax(values)) for values in of_unit if np.isfinite(values).any()
+    ]
     met = earlier = int((sizes <= allowed).sum())
     until = ""
-    if len(before := errors.error[errors.time < min(recording.fault_times, default=-np.inf)]):
+    if len(
+        before := errors.error[
+            errors.time < min(recording.fault_times, default=-np.inf)
+        ]
+    ):
         earlier = int((np.array([rms(error) for error in before.T]) <= allowed).sum())
         until = f", {earlier} until the first fault"
     text = (
@@ -78,30 +105,47 @@ def _tracking(recording: Recording, errors: TrackingErrors | None) -> Statement:
         f"Criterion: {CRITERION}."
     )
     limits = {name: 0.999 * recording.effort_limit(name) for name in errors.joint_names}
-    efforts = {name: largest(column(recording.command, name, "effort")) for name in limits}
-    if clamped := [name for name, limit in limits.items() if 0.0 < limit <= efforts[name]]:
+    efforts = {
+        name: largest(column(recording.command, name, "effort")) for name in limits
+    }
+    if clamped := [
+        name for name, limit in limits.items() if 0.0 < limit <= efforts[name]
+    ]:
         text += f" At the effort limit: {', '.join(clamped)}."
     if earlier < count:
         return Statement("bad", "Does not track well.", text)
-    return Statement("good", "Tracks well." if met == count else "Tracks well until the first fault.", text)
+    return Statement(
+        "good",
+        "Tracks well." if met == count else "Tracks well until the first fault.",
+        text,
+    )
 
 
 def _faults(recording: Recording) -> Statement:
     diagnostics = recording.diagnostics
     readable = diagnostics.count - diagnostics.unreadable
     if not diagnostics.topics or (diagnostics.count and not readable):
-        return _unknown("faults", f"the bag has no messages of type {DIAGNOSTIC_ARRAY}. Cure: record /diagnostics")
+        return _unknown(
+            "faults",
+            f"the bag has no messages of type {DIAGNOSTIC_ARRAY}. Cure: record /diagnostics",
+        )
     faults = [event for event in diagnostics.events if event.fault]
     if not faults:
         warnings = sum(event.level == "WARN" for event in diagnostics.events)
         return Statement("good", "No fault.", f"Warnings: {warnings or 'none'}.")
     first = faults[0]
-    named = [f"{key} {value}" for key, value in (("joint", first.joint), ("value", first.value)) if value]
+    named = [
+        f"{key} {value}"
+        for key, value in (("joint", first.joint), ("value", first.value))
+        if value
+    ]
     cause = ", ".join([first.cause or first.sender, *named])
     text = f"First at {recording.fault_times[0]:.3f} s: {cause}. {first.message.rstrip('.')}."
     if first.sender in diagnostics.modes:
         text += f" Mode at the end: {diagnostics.modes[first.sender][-1].mode}."
-    return Statement("bad", f"{len(faults)} fault{'s' if len(faults) > 1 else ''}.", text)
+    return Statement(
+        "bad", f"{len(faults)} fault{'s' if len(faults) > 1 else ''}.", text
+    )
 
 
 def _timing(recording: Recording, answered: Answers | None) -> Statement:
@@ -112,8 +156,14 @@ def _timing(recording: Recording, answered: Answers | None) -> Statement:
         text += " Arrivals are on a clock that counts from zero: if simulated, they do not show delays of a computer."
     if answered.lost or answered.late:
         count = len(answered.states) + answered.lost
-        return Statement("bad", f"Of {count} cycles {answered.lost} are lost and {answered.late} late.", text)
-    return Statement("good", f"None of {len(answered.states)} cycles is lost or late.", text)
+        return Statement(
+            "bad",
+            f"Of {count} cycles {answered.lost} are lost and {answered.late} late.",
+            text,
+        )
+    return Statement(
+        "good", f"None of {len(answered.states)} cycles is lost or late.", text
+    )
 
 
 def allowed_residuals(recording: Recording, analysis: TorqueAnalysis) -> Array:
@@ -121,9 +171,15 @@ def allowed_residuals(recording: Recording, analysis: TorqueAnalysis) -> Array:
 
     It is 1 % of the joint's effort limit, but within 10 to 50 % of its RMS measured torque; 10 % without a limit.
     """
-    limits = np.array([recording.effort_limit(name) for name in analysis.motion.joint_names])
+    limits = np.array(
+        [recording.effort_limit(name) for name in analysis.motion.joint_names]
+    )
     measured = analysis.size(analysis.motion.tau)
-    return np.clip(np.where(np.isfinite(limits), 0.01 * limits, 0.0), 0.1 * measured, 0.5 * measured)
+    return np.clip(
+        np.where(np.isfinite(limits), 0.01 * limits, 0.0),
+        0.1 * measured,
+        0.5 * measured,
+    )
 
 
 def _torque(recording: Recording) -> Statement:
@@ -135,17 +191,26 @@ def _torque(recording: Recording) -> Statement:
             why += ". The joint states have no effort. Cure: record a topic whose driver fills effort"
         return _unknown("the torque residual", why)
     names, allowed = analysis.motion.joint_names, allowed_residuals(recording, analysis)
-    shares = np.divide(analysis.rms, allowed, out=np.zeros_like(allowed), where=allowed > 0.0)
+    shares = np.divide(
+        analysis.rms, allowed, out=np.zeros_like(allowed), where=allowed > 0.0
+    )
     j, causes = int(np.argmax(shares)), tuple(hints(model, analysis))
     met, measured = int((shares <= 1.0).sum()), analysis.size(analysis.motion.tau)[j]
-    unit, left = "N" if recording.sliding(names[j]) else "Nm", int((~analysis.used[:, j]).sum())
+    unit, left = (
+        "N" if recording.sliding(names[j]) else "Nm",
+        int((~analysis.used[:, j]).sum()),
+    )
     text = (
         f"Worst is {names[j]}: RMS residual (measured minus model torque) {analysis.rms[j]:.3g} {unit}, "
         f"{allowed[j]:.3g} {unit} allowed; RMS measured torque {measured:.3g} {unit}, {left} of {len(analysis.used)} "
         f"samples left out at rest, where friction is undetermined. Criterion: {_TORQUE_CRITERION}."
     )
     if causes:
-        text += " Likely cause:" if len(causes) == 1 else " Likely causes, the likeliest first:"
+        text += (
+            " Likely cause:"
+            if len(causes) == 1
+            else " Likely causes, the likeliest first:"
+        )
     elif met < len(names):
         text += " No likely cause was found."
     title = f"The model torque meets the criterion in {met} of {len(names)} joints."

@@ -29,7 +29,9 @@ def bag_labels(bags: Sequence[Path]) -> list[str]:
     """
     parts = [bag.resolve().parts[::-1] for bag in bags]
     names = zip(*parts, strict=False)
-    return list(next((level for level in names if len(set(level)) == len(bags)), map(str, bags)))
+    return list(
+        next((level for level in names if len(set(level)) == len(bags)), map(str, bags))
+    )
 
 
 def show_bags(
@@ -52,7 +54,9 @@ def show_bags(
     installed or the address not available, and KeyboardInterrupt at Ctrl-C.
     """
     recordings = [(label, read_motion(bag, topic, model)) for label, bag in bags]
-    viewer, update = bag_view(model, urdf.read_bytes(), urdf.parent, recordings, address)
+    viewer, update = bag_view(
+        model, urdf.read_bytes(), urdf.parent, recordings, address
+    )
     viewer.serve(update, browser=browser)
 
 
@@ -76,9 +80,20 @@ def bag_view(
     motions = [motion for _, (motion, _) in recordings]
     begin = min(motion.start for motion in motions)
     shifts = [motion.start - begin for motion in motions]
-    duration = max(motion.duration - shift for motion, shift in zip(motions, shifts, strict=True))
-    tracks = [track for motion in motions for track in (motion.q, motion.desired) if track is not None]
-    poses = [track.at(time) for track in tracks for time in np.linspace(0.0, track.time[-1], _SHOWN).tolist()]
+    duration = max(
+        motion.duration - shift for motion, shift in zip(motions, shifts, strict=True)
+    )
+    tracks = [
+        track
+        for motion in motions
+        for track in (motion.q, motion.desired)
+        if track is not None
+    ]
+    poses = [
+        track.at(time)
+        for track in tracks
+        for time in np.linspace(0.0, track.time[-1], _SHOWN).tolist()
+    ]
     torques = [motion.torque.rows for motion in motions if motion.torque is not None]
     viewer = Viewer(
         model,
@@ -89,7 +104,9 @@ def bag_view(
         torques=np.concatenate(torques) if torques else None,
         controls="Playback",
         labels=[label for label, _ in recordings] if len(recordings) > 1 else [""],
-        notes=[f"{label}: {note}" for label, (_, notes) in recordings for note in notes],
+        notes=[
+            f"{label}: {note}" for label, (_, notes) in recordings for note in notes
+        ],
     )
     clock, moved = Clock(duration, playing=True), threading.Event()
     follow = _add_controls(viewer, clock, moved)
@@ -101,7 +118,10 @@ def bag_view(
         if advanced or at_once:
             follow(seconds if advanced else 0.0)
             times = [clock.time + shift for shift in shifts]
-            states = [motion.scene_state(model, time) for motion, time in zip(motions, times, strict=True)]
+            states = [
+                motion.scene_state(model, time)
+                for motion, time in zip(motions, times, strict=True)
+            ]
             viewer.show(states, at_once=at_once or not clock.playing)
 
     moved.set()
@@ -155,6 +175,9 @@ def _add_controls(viewer: Viewer, clock: Clock, moved: threading.Event) -> Updat
             slider.value, since = clock.time, 0.0  # type: ignore[misc]
         label = "pause" if clock.playing else "play"
         if button.label != label:
-            button.label, button.icon = label, Icon.PLAYER_PAUSE if clock.playing else Icon.PLAYER_PLAY
+            button.label, button.icon = (
+                label,
+                Icon.PLAYER_PAUSE if clock.playing else Icon.PLAYER_PLAY,
+            )
 
     return follow

@@ -27,7 +27,9 @@ _RIGHT: Array = np.array([1.0, 0.78, 0.0]) / np.linalg.norm([1.0, 0.78])
 _MARGIN = 1.1
 
 
-def corners(model: RobotModel, shapes: Sequence[Shape], poses: Iterable[Array], reach: float) -> Array:
+def corners(
+    model: RobotModel, shapes: Sequence[Shape], poses: Iterable[Array], reach: float
+) -> Array:
     """Return the corners (m, 3), in the root frame, of the bounding boxes of all shapes at all ``poses``.
 
     Each of ``poses`` is a joint position (n,), rad or m. The points also include the origin and the ends of the
@@ -35,13 +37,17 @@ def corners(model: RobotModel, shapes: Sequence[Shape], poses: Iterable[Array], 
     """
     boxes = []
     for shape in shapes:
-        ranges = zip(shape.vertices.min(axis=0), shape.vertices.max(axis=0), strict=True)
+        ranges = zip(
+            shape.vertices.min(axis=0), shape.vertices.max(axis=0), strict=True
+        )
         box = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, 3)
         boxes.append((model.link_names.index(shape.link), box))
     points = [np.zeros((1, 3))]
     for q in poses:
         links = link_poses(model, q)
-        points.append(reaction_arrows(model, SceneState(q, *np.zeros((3, model.n))), reach)[:, 1])
+        points.append(
+            reaction_arrows(model, SceneState(q, *np.zeros((3, model.n))), reach)[:, 1]
+        )
         points += [box @ links[i, :3, :3].T + links[i, :3, 3] for i, box in boxes]
     return np.concatenate(points)
 
@@ -50,9 +56,15 @@ def viewpoint(points: Array) -> tuple[Array, Array]:
     """Return position and look-at point, (3,) each, of a camera whose image the points (m, 3) fill in one direction."""
     up = np.cross(_BACKWARD, _RIGHT)
     across, high, near = (points @ axis for axis in (_RIGHT, up, _BACKWARD))
-    centre = 0.5 * (across.min() + across.max()) * _RIGHT + 0.5 * (high.min() + high.max()) * up
+    centre = (
+        0.5 * (across.min() + across.max()) * _RIGHT
+        + 0.5 * (high.min() + high.max()) * up
+    )
     half = np.tan(0.5 * FIELD_OF_VIEW)
-    needed = [np.abs(values - centre @ axis) / half + near for values, axis in ((across, _RIGHT), (high, up))]
+    needed = [
+        np.abs(values - centre @ axis) / half + near
+        for values, axis in ((across, _RIGHT), (high, up))
+    ]
     depth = float(near.mean())
     distance = depth + _MARGIN * (float(np.max(needed)) - depth)
     return centre + distance * _BACKWARD, centre + depth * _BACKWARD

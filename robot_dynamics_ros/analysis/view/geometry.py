@@ -19,7 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
-from robot_dynamics_ros.dynamics.description.urdf_document import UrdfDocument, numbers, placement
+from robot_dynamics_ros.dynamics.description.urdf_document import (
+    UrdfDocument,
+    numbers,
+    placement,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
@@ -45,7 +49,9 @@ _NAMED = 3  # maximum number of files in a note
 def colour_of_share(share: float) -> Colour:
     """Return the RGB colour (0 to 255) of a share: blue at 0, green at +-0.5, orange at +-0.8, red from +-1 on."""
     channels = zip(*_RAMP_COLOURS, strict=True)
-    red, green, blue = (round(float(np.interp(abs(share), _RAMP, channel))) for channel in channels)
+    red, green, blue = (
+        round(float(np.interp(abs(share), _RAMP, channel))) for channel in channels
+    )
     return red, green, blue
 
 
@@ -55,7 +61,10 @@ def turning_arrow(share: float, radius: float, thickness: float) -> Array:
     ``radius`` (m) is the radius of the arc around the origin, ``thickness`` (m) that of the shaft. A positive share
     turns counterclockwise about z. The triangles are ``FACES``.
     """
-    return _arc(radius, *_profile(share, _WHOLE_TURN, _HEAD_LENGTH * thickness / radius, thickness))
+    return _arc(
+        radius,
+        *_profile(share, _WHOLE_TURN, _HEAD_LENGTH * thickness / radius, thickness),
+    )
 
 
 def ring(radius: float, thickness: float) -> Array:
@@ -63,7 +72,9 @@ def ring(radius: float, thickness: float) -> Array:
 
     ``radius`` (m) is the radius of the circle, ``thickness`` (m) that of the tube.
     """
-    return _arc(radius, np.linspace(0.0, 2.0 * np.pi, _RINGS), np.full(_RINGS, thickness))
+    return _arc(
+        radius, np.linspace(0.0, 2.0 * np.pi, _RINGS), np.full(_RINGS, thickness)
+    )
 
 
 def straight_arrow(share: float, length: float, thickness: float) -> Array:
@@ -77,7 +88,9 @@ def straight_arrow(share: float, length: float, thickness: float) -> Array:
     return _rings(path, np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0]), radii)
 
 
-def _profile(share: float, whole: float, head: float, thickness: float) -> tuple[Array, Array]:
+def _profile(
+    share: float, whole: float, head: float, thickness: float
+) -> tuple[Array, Array]:
     """Return positions (rings,) along an arrow of length share * whole, and the radius at each.
 
     The first ring closes the shaft; the rim of the head is at the end of the shaft.
@@ -87,7 +100,8 @@ def _profile(share: float, whole: float, head: float, thickness: float) -> tuple
     length = abs(share) * whole
     neck = length - min(head, length)
     places = np.concatenate([[0.0], np.linspace(0.0, neck, _ALONG), [neck, length]])
-    radii = np.full(_RINGS, thickness * min(1.0, length / head))  # a short arrow is a small head, not a disc
+    # a short arrow is a small head, not a disc
+    radii = np.full(_RINGS, thickness * min(1.0, length / head))
     radii[[0, -1]] = 0.0
     radii[-2] *= _HEAD_WIDTH
     return places * np.sign(share), radii
@@ -109,7 +123,9 @@ def _faces() -> NDArray[np.int64]:
     ring, step = np.meshgrid(np.arange(_RINGS - 1), np.arange(_AROUND), indexing="ij")
     a = ring * _AROUND + step
     b = ring * _AROUND + (step + 1) % _AROUND
-    return np.stack([a, b, b + _AROUND, a, b + _AROUND, a + _AROUND], axis=-1).reshape(-1, 3)
+    return np.stack([a, b, b + _AROUND, a, b + _AROUND, a + _AROUND], axis=-1).reshape(
+        -1, 3
+    )
 
 
 FACES = _faces()
@@ -149,7 +165,9 @@ def require_viewer() -> None:
         ) from None
 
 
-def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: float) -> tuple[list[Shape], list[str]]:
+def robot_shapes(
+    model: RobotModel, text: str | bytes, folder: Path, reach: float
+) -> tuple[list[Shape], list[str]]:
     """Return shapes for the visuals of a URDF, and notes for the user about visuals and meshes that cannot be read.
 
     ``text`` is the URDF of ``model``. Meshes are searched in ``folder``, which contains the URDF, in the folders above
@@ -161,7 +179,10 @@ def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: floa
     broken: list[str] = []
     missing: set[str] = set()
     document = UrdfDocument(text, model.name)
-    colours = {material.get("name"): material.find("color") for material in document.root.findall("material")}
+    colours = {
+        material.get("name"): material.find("color")
+        for material in document.root.findall("material")
+    }
     for link in document.root.findall("link"):
         name = str(link.get("name"))
         for number, visual in enumerate(link.findall("visual"), start=1):
@@ -174,15 +195,34 @@ def robot_shapes(model: RobotModel, text: str | bytes, folder: Path, reach: floa
                 if not meshes:
                     missing.add(str(shape.get("filename")))
                 colour = _colour(visual, colours)
-                shapes += [_shape(name, mesh.apply_transform(pose), colour or _own_colour(mesh)) for mesh in meshes]
-            except Exception as error:  # trimesh raises various errors; the model has read the file
+                shapes += [
+                    _shape(
+                        name, mesh.apply_transform(pose), colour or _own_colour(mesh)
+                    )
+                    for mesh in meshes
+                ]
+            except (
+                Exception
+            ) as error:  # trimesh raises various errors; the model has read the file
                 broken.append(str(error))
-    notes = [f"{len(broken)} visuals cannot be read ({broken[0]}) and are not drawn"] if broken else []
+    notes = (
+        [f"{len(broken)} visuals cannot be read ({broken[0]}) and are not drawn"]
+        if broken
+        else []
+    )
     if missing:
-        named = ", ".join(sorted(missing)[:_NAMED]) + (" and others" if len(missing) > _NAMED else "")
-        notes.append(f"{len(missing)} meshes cannot be read ({named}); those links are drawn from the model")
+        named = ", ".join(sorted(missing)[:_NAMED]) + (
+            " and others" if len(missing) > _NAMED else ""
+        )
+        notes.append(
+            f"{len(missing)} meshes cannot be read ({named}); those links are drawn from the model"
+        )
     frames = model.link_frames
-    shapes = [shape for shape in shapes if shape.link in frames and np.isfinite(shape.vertices).all()]
+    shapes = [
+        shape
+        for shape in shapes
+        if shape.link in frames and np.isfinite(shape.vertices).all()
+    ]
     return [*shapes, *_bars(model, {shape.link for shape in shapes}, reach)], notes
 
 
@@ -190,18 +230,24 @@ def _only_shape(visual: Element, link: str) -> Element:
     """Return the box, cylinder, sphere, capsule or mesh of a reduced <visual> of ``link``."""
     shapes = visual.findall("geometry/*")
     if len(shapes) != 1:
-        raise RobotModelError(f'link "{link}" <visual>: {len(shapes)} known shapes in <geometry>. Cure: write one')
+        raise RobotModelError(
+            f'link "{link}" <visual>: {len(shapes)} known shapes in <geometry>. Cure: write one'
+        )
     return shapes[0]
 
 
-def _colour(visual: Element, colours: dict[str | None, Element | None]) -> Colour | None:
+def _colour(
+    visual: Element, colours: dict[str | None, Element | None]
+) -> Colour | None:
     """Return the colour of a <visual>, of its material or of the material of that name in ``colours``, or None."""
     material = visual.find("material")
     if material is None:
         return None
     colour = material.find("color")
     colour = colours.get(material.get("name")) if colour is None else colour
-    return None if colour is None else _rgb(255.0 * np.array(numbers(colour, "rgba", "")))
+    return (
+        None if colour is None else _rgb(255.0 * np.array(numbers(colour, "rgba", "")))
+    )
 
 
 def _meshes(shape: Element, folder: Path) -> list[Any]:
@@ -225,7 +271,11 @@ def _meshes(shape: Element, folder: Path) -> list[Any]:
     except Exception:  # each mesh format has a reader with its own errors
         return []
     scale = numbers(shape, "scale", "1 1 1")
-    return [mesh.apply_transform(np.diag([*scale, 1.0])) for mesh in meshes if isinstance(mesh, trimesh.Trimesh)]
+    return [
+        mesh.apply_transform(np.diag([*scale, 1.0]))
+        for mesh in meshes
+        if isinstance(mesh, trimesh.Trimesh)
+    ]
 
 
 def _find(name: str, folder: Path) -> Path | None:
@@ -237,9 +287,15 @@ def _find(name: str, folder: Path) -> Path | None:
         candidates = [Path(rest)]
     elif scheme == "package":
         inside = rest.partition("/")[2]
-        prefixes = filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep))
+        prefixes = filter(
+            None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+        )
         candidates = [Path(prefix) / "share" / rest for prefix in prefixes]
-        candidates += [above / part for above in (folder, *folder.parents) for part in (rest, inside)]
+        candidates += [
+            above / part
+            for above in (folder, *folder.parents)
+            for part in (rest, inside)
+        ]
     else:
         candidates = []
     return next((path for path in candidates if path.is_file()), None)
@@ -263,7 +319,12 @@ def _shape(link: str, mesh: Any, colour: Colour) -> Shape:
 
     # Edges stay sharp. Only the surface is passed on, because a texture would be copied for each smooth part.
     smooth = trimesh.Trimesh(mesh.vertices, mesh.faces).smooth_shaded
-    return Shape(link, np.asarray(smooth.vertices, dtype=np.float64), np.asarray(smooth.faces, dtype=np.int64), colour)
+    return Shape(
+        link,
+        np.asarray(smooth.vertices, dtype=np.float64),
+        np.asarray(smooth.faces, dtype=np.int64),
+        colour,
+    )
 
 
 def _bars(model: RobotModel, drawn: set[str], reach: float) -> Iterator[Shape]:
@@ -272,23 +333,37 @@ def _bars(model: RobotModel, drawn: set[str], reach: float) -> Iterator[Shape]:
 
     tree, frames, axes = LinkTree.of(model), model.link_frames, body_frames(model)
     seen = {frames[link].body for link in drawn}
-    poses = {link: model.link_pose(np.zeros(model.n), link) for link in model.link_names}
+    poses = {
+        link: model.link_pose(np.zeros(model.n), link) for link in model.link_names
+    }
     names = {BASE: model.link_names[0]} | dict(enumerate(model.moving_links))
     for body, name in names.items():
         if body in seen or (body == BASE and seen):
             continue
         to_link = np.linalg.inv(poses[name])
-        ends = [to_link @ poses[names[k]][:, 3] for k, link in enumerate(tree.links) if link.parent == body]
-        ends += [to_link @ poses[link][:, 3] for link in frames if frames[link].body == body and link != name]
+        ends = [
+            to_link @ poses[names[k]][:, 3]
+            for k, link in enumerate(tree.links)
+            if link.parent == body
+        ]
+        ends += [
+            to_link @ poses[link][:, 3]
+            for link in frames
+            if frames[link].body == body and link != name
+        ]
         far = [end[:3] for end in ends if np.linalg.norm(end[:3]) > 0.01 * reach]
         if body != BASE:
-            hub = trimesh.creation.cylinder(_JOINT * reach, 2.4 * _JOINT * reach, transform=axes[body], sections=48)
+            hub = trimesh.creation.cylinder(
+                _JOINT * reach, 2.4 * _JOINT * reach, transform=axes[body], sections=48
+            )
             yield _shape(name, hub, _DARK)
             centre = (axes[body] @ [*tree.links[body].com, 1.0])[:3]
             if not far and np.linalg.norm(centre) > 0.01 * reach:
                 far = [centre]
         for end in far:
-            bar = trimesh.creation.cylinder(_LINK * reach, segment=[np.zeros(3), end], sections=32)
+            bar = trimesh.creation.cylinder(
+                _LINK * reach, segment=[np.zeros(3), end], sections=32
+            )
             yield _shape(name, bar, GREY)
 
 
@@ -301,14 +376,22 @@ def inertia_boxes(model: RobotModel) -> list[Shape]:
     import trimesh
 
     shapes = []
-    for link, name, frame in zip(LinkTree.of(model).links, model.moving_links, body_frames(model), strict=True):
+    for link, name, frame in zip(
+        LinkTree.of(model).links, model.moving_links, body_frames(model), strict=True
+    ):
         if link.mass <= 0.0:
             continue
         moments, axes = np.linalg.eigh(link.inertia)
-        sides = np.sqrt(np.maximum(6.0 / link.mass * (moments.sum() - 2.0 * moments), 1e-8))
+        sides = np.sqrt(
+            np.maximum(6.0 / link.mass * (moments.sum() - 2.0 * moments), 1e-8)
+        )
         pose = np.eye(4)
         pose[:3, :3], pose[:3, 3] = axes * np.sign(np.linalg.det(axes)), link.com
-        shapes.append(_shape(name, trimesh.creation.box(sides, transform=frame @ pose), BOX_COLOUR))
+        shapes.append(
+            _shape(
+                name, trimesh.creation.box(sides, transform=frame @ pose), BOX_COLOUR
+            )
+        )
     return shapes
 
 
@@ -319,5 +402,7 @@ def body_frames(model: RobotModel) -> Array:
     dynamics algorithms.
     """
     poses = np.tile(np.eye(4), (len(model.moving_joints), 1, 1))
-    poses[:, :3, :3] = [model.link_frames[link].rotation.T for link in model.moving_links]
+    poses[:, :3, :3] = [
+        model.link_frames[link].rotation.T for link in model.moving_links
+    ]
     return poses

@@ -23,7 +23,8 @@ from robot_dynamics_ros.recordings.bags.reader import BagReader, command_topic
 SILENCE = 1.0  # s without messages after which the state is stale
 
 _SMOOTHING = 0.05  # s, time constant of the low-pass filter of live derivatives
-_HALF_WINDOW = 0.025  # s, half width of the differences of recorded positions and velocities
+# s, half width of the differences of recorded positions and velocities
+_HALF_WINDOW = 0.025
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +59,9 @@ class LiveArm:
         self._desired: Array | None = None
         self._commanded: Array | None = None
 
-    def state(self, at: float, now: float, q: Array, qd: Array | None, effort: Array | None) -> None:
+    def state(
+        self, at: float, now: float, q: Array, qd: Array | None, effort: Array | None
+    ) -> None:
         """Set joint states with stamp ``at`` (s), received at ``now`` (s): position, velocity and effort, each (n,).
 
         ``qd`` and ``effort`` are None if not published. Joint states with a position that is not finite are ignored. A
@@ -69,9 +72,22 @@ class LiveArm:
         passed = at - self._at
         last = self._motion if 0.0 < passed < SILENCE else None
         if qd is None or not np.isfinite(qd).all():
-            qd = np.zeros_like(q) if last is None else _low_pass(last[1], (q - last[0]) / passed, passed)
-        qdd = np.zeros_like(q) if last is None else _low_pass(last[2], (qd - last[1]) / passed, passed)
-        self._at, self._received, self._motion, self._effort = at, now, (q, qd, qdd), effort
+            qd = (
+                np.zeros_like(q)
+                if last is None
+                else _low_pass(last[1], (q - last[0]) / passed, passed)
+            )
+        qdd = (
+            np.zeros_like(q)
+            if last is None
+            else _low_pass(last[2], (qd - last[1]) / passed, passed)
+        )
+        self._at, self._received, self._motion, self._effort = (
+            at,
+            now,
+            (q, qd, qdd),
+            effort,
+        )
 
     def command(self, now: float, desired: Array, effort: Array | None) -> None:
         """Set a command received at ``now`` (s): desired position (n,), and commanded effort (n,) or None.
@@ -100,7 +116,9 @@ class LiveArm:
             torque, kind = self._commanded, "commanded effort"
         if torque is None:
             torque = np.full_like(q, np.nan)
-        return SceneState(q, qd, qdd, torque, self._desired if commanded else None, kind)
+        return SceneState(
+            q, qd, qdd, torque, self._desired if commanded else None, kind
+        )
 
 
 def _low_pass(last: Array, new: Array, passed: float) -> Array:
@@ -121,9 +139,17 @@ class Track:
         """
         if len(self.time) == 1:
             return np.array(self.rows[0])
-        k = int(np.clip(np.searchsorted(self.time, time, side="right") - 1, 0, len(self.time) - 2))
+        k = int(
+            np.clip(
+                np.searchsorted(self.time, time, side="right") - 1,
+                0,
+                len(self.time) - 2,
+            )
+        )
         share = (time - self.time[k]) / (self.time[k + 1] - self.time[k])
-        row: Array = self.rows[k] + float(np.clip(share, 0.0, 1.0)) * (self.rows[k + 1] - self.rows[k])
+        row: Array = self.rows[k] + float(np.clip(share, 0.0, 1.0)) * (
+            self.rows[k + 1] - self.rows[k]
+        )
         return row
 
     def rate(self, time: float) -> Array:
@@ -131,10 +157,14 @@ class Track:
 
         At the ends only the part of this window inside the time series is used; outside it the rate is 0.
         """
-        before, after = np.clip((time - _HALF_WINDOW, time + _HALF_WINDOW), self.time[0], self.time[-1])
+        before, after = np.clip(
+            (time - _HALF_WINDOW, time + _HALF_WINDOW), self.time[0], self.time[-1]
+        )
         if after <= before:
             return np.zeros(self.rows.shape[1])
-        rate: Array = (self.at(float(after)) - self.at(float(before))) / float(after - before)
+        rate: Array = (self.at(float(after)) - self.at(float(before))) / float(
+            after - before
+        )
         return rate
 
 
@@ -180,7 +210,9 @@ class MotionRecording:
         qd = self.q.rate(time) if self.qd is None else self.qd.at(time)
         qdd = np.zeros(model.n) if self.qd is None else self.qd.rate(time)
         if self.torque is None:
-            torque = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd, qdd=qdd)
+            torque = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(
+                q, qd, qdd=qdd
+            )
         else:
             torque = self.torque.at(time)
         desired = None if self.desired is None else self.desired.at(time)
@@ -188,7 +220,10 @@ class MotionRecording:
 
 
 def read_motion(
-    path: str | Path, topic: str, model: RobotModel, rename: Mapping[str, str] | None = None
+    path: str | Path,
+    topic: str,
+    model: RobotModel,
+    rename: Mapping[str, str] | None = None,
 ) -> tuple[MotionRecording, list[str]]:
     """Return the motion in a bag, and notes for the user, such as why it has no desired positions.
 
@@ -205,9 +240,14 @@ def read_motion(
     times = state.stamps if stamped else state.received
     usable = np.isfinite(state.position).all(axis=1)
     if not usable.any():
-        raise BagError(f"{path}: {topic}: no message has a finite position for each joint. Cure: check its publisher")
+        raise BagError(
+            f"{path}: {topic}: no message has a finite position for each joint. Cure: check its publisher"
+        )
     start = int(times[usable].min())
-    q, qd, torque = (_track(times, start, rows) for rows in (state.position, state.velocity, state.effort))
+    q, qd, torque = (
+        _track(times, start, rows)
+        for rows in (state.position, state.velocity, state.effort)
+    )
     assert q is not None
     kind, desired = "measured effort", None
     if command is not None:
@@ -227,7 +267,9 @@ def _commands(
         with BagReader(path) as reader:
             name = command_topic(reader, topic)
         if name is None:
-            return None, ["the bag has no topic command_states: there is no desired arm"]
+            return None, [
+                "the bag has no topic command_states: there is no desired arm"
+            ]
         return read_joint_states(path, [name], rename, model.joint_names)[name], []
     except BagError as error:
         return None, [f"there is no desired arm: {error}"]
@@ -236,7 +278,11 @@ def _commands(
 def _stamped(series: JointSeries) -> bool:
     """Return True if most stamps increase and less than 1 % are zero."""
     stamps = series.stamps
-    return bool(len(stamps) > 1 and (np.diff(stamps) > 0).mean() > 0.5 and (stamps > 0).mean() > 0.99)
+    return bool(
+        len(stamps) > 1
+        and (np.diff(stamps) > 0).mean() > 0.5
+        and (stamps > 0).mean() > 0.99
+    )
 
 
 def _track(times: NDArray[np.int64], start: int, rows: Array) -> Track | None:
@@ -245,7 +291,9 @@ def _track(times: NDArray[np.int64], start: int, rows: Array) -> Track | None:
     if not len(usable):
         return None
     times, first = np.unique(times[usable], return_index=True)
-    return Track(np.asarray((times - start) * 1e-9, dtype=np.float64), rows[usable[first]])
+    return Track(
+        np.asarray((times - start) * 1e-9, dtype=np.float64), rows[usable[first]]
+    )
 
 
 @dataclass

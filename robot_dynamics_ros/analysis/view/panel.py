@@ -13,7 +13,12 @@ import numpy as np
 
 from robot_dynamics_ros.analysis.view import scene
 from robot_dynamics_ros.analysis.view.camera import GRID_CELL
-from robot_dynamics_ros.analysis.view.geometry import BOX_COLOUR, GREY, Colour, colour_of_share
+from robot_dynamics_ros.analysis.view.geometry import (
+    BOX_COLOUR,
+    GREY,
+    Colour,
+    colour_of_share,
+)
 from robot_dynamics_ros.analysis.view.motion import SceneState
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -27,7 +32,9 @@ _CELL = "padding:1px 0 1px 8px;text-align:right;white-space:nowrap"
 _NAME = "padding:1px 0;text-align:left;overflow-wrap:anywhere;width:99%"
 
 
-def table(model: RobotModel, state: SceneState, shares: Array, limited: Sequence[bool]) -> str:
+def table(
+    model: RobotModel, state: SceneState, shares: Array, limited: Sequence[bool]
+) -> str:
     """Return an HTML table with a row for each joint: position, error, torque, and a bar for its share.
 
     The error is desired minus displayed position; its column is left out if ``state`` has no desired position.
@@ -44,10 +51,17 @@ def table(model: RobotModel, state: SceneState, shares: Array, limited: Sequence
         cells += [texts[j], _bar(float(shares[j]), limited[j])]
         columns = "".join(f"<td style='{_CELL}'>{cell}</td>" for cell in cells)
         rows.append(f"<tr><td style='{_NAME}'>{_breakable(name)}</td>{columns}</tr>")
-    heads = ["position", *(["error"] if error is not None else []), "torque", "of limit" + "*" * (not all(limited))]
+    heads = [
+        "position",
+        *(["error"] if error is not None else []),
+        "torque",
+        "of limit" + "*" * (not all(limited)),
+    ]
     head = "".join(f"<th style='{_CELL};font-weight:600'>{text}</th>" for text in heads)
     foot = (
-        "" if all(limited) else f"<div style='color:{_MUTED}'>* no effort limit: percentage of the largest torque</div>"
+        ""
+        if all(limited)
+        else f"<div style='color:{_MUTED}'>* no effort limit: percentage of the largest torque</div>"
     )
     return (
         "<div style='padding:0 0.9em 0.4em;font-size:11.5px;line-height:1.4;font-variant-numeric:tabular-nums'>"
@@ -73,7 +87,12 @@ def _bar(share: float, limited: bool) -> str:
 
 
 def legend(
-    model: RobotModel, reach: float, shown: Collection[str], position: str, torque: str, limited: Sequence[bool]
+    model: RobotModel,
+    reach: float,
+    shown: Collection[str],
+    position: str,
+    torque: str,
+    limited: Sequence[bool],
 ) -> str:
     """Return an HTML list with symbol and meaning of everything in the scene that is visible.
 
@@ -84,23 +103,43 @@ def legend(
     """
     prismatic = [name in model.prismatic_joints for name in model.joint_names]
     whole = (
-        "effort limit" if all(limited) else "largest torque" if not any(limited) else "effort limit (*: largest torque)"
+        "effort limit"
+        if all(limited)
+        else "largest torque"
+        if not any(limited)
+        else "effort limit (*: largest torque)"
     )
-    sizes = [f"{scene.STROKE * reach:.2g} m of a straight arrow"] if any(prismatic) else []
+    sizes = (
+        [f"{scene.STROKE * reach:.2g} m of a straight arrow"] if any(prismatic) else []
+    )
     sizes += [] if all(prismatic) else ["300° of the ring"]
     scale = scene.force_scale(model, reach)
-    force = f"; a length of {GRID_CELL:g} m is {GRID_CELL / scale:.2g} N" if scale else ""
+    force = (
+        f"; a length of {GRID_CELL:g} m is {GRID_CELL / scale:.2g} N" if scale else ""
+    )
     entries = {
         "arm": (_box(GREY), f"<b>robot</b>, at the {escape(position)}"),
-        "ghost": (_box(scene.GHOST, 0.35), "<b>desired position</b>; inside the robot where the error is small"),
+        "ghost": (
+            _box(scene.GHOST, 0.35),
+            "<b>desired position</b>; inside the robot where the error is small",
+        ),
         "torques": (
             _TORQUE,
             f"<b>joint torque</b> ({escape(torque)}): {' or '.join(sizes)} for the {whole}. {_ramp()}",
         ),
-        "reactions": (_ARROW, f"<b>joint force</b> on the next link, from the model{force}"),
+        "reactions": (
+            _ARROW,
+            f"<b>joint force</b> on the next link, from the model{force}",
+        ),
         "centre": (_BALL, "<b>centre of mass</b> of all moving links"),
-        "inertias": (_box(BOX_COLOUR, 0.6), "<b>inertia</b> of a link, as a box of uniform density with its mass"),
-        "ground": (_GRID, f"<b>grid</b> of {GRID_CELL:g} m, with bold lines every {5 * GRID_CELL:g} m"),
+        "inertias": (
+            _box(BOX_COLOUR, 0.6),
+            "<b>inertia</b> of a link, as a box of uniform density with its mass",
+        ),
+        "ground": (
+            _GRID,
+            f"<b>grid</b> of {GRID_CELL:g} m, with bold lines every {5 * GRID_CELL:g} m",
+        ),
     }
     left = "padding:3px 8px 0 0;vertical-align:top"
     rows = "".join(
@@ -113,7 +152,9 @@ def legend(
 
 def lines(texts: Sequence[str]) -> str:
     """Return HTML with a paragraph of small text for each of ``texts``, which are escaped."""
-    style = f"padding:0 0.9em 0.5em;font-size:12px;color:{_MUTED};overflow-wrap:anywhere"
+    style = (
+        f"padding:0 0.9em 0.5em;font-size:12px;color:{_MUTED};overflow-wrap:anywhere"
+    )
     return "".join(f"<div style='{style}'>{escape(text)}</div>" for text in texts)
 
 
@@ -123,7 +164,9 @@ def _css(colour: Colour) -> str:
 
 def _ramp() -> str:
     """Return the colours of shares from 0 to 100 %."""
-    stops = ",".join(_css(colour_of_share(share)) for share in np.linspace(0.0, 1.0, 11))
+    stops = ",".join(
+        _css(colour_of_share(share)) for share in np.linspace(0.0, 1.0, 11)
+    )
     return (
         "<span style='white-space:nowrap'>0 <span style='display:inline-block;width:64px;height:8px;border-radius:4px;"
         f"background:linear-gradient(90deg,{stops})'></span> 100 %</span>"
@@ -135,7 +178,9 @@ def _symbol(drawing: str) -> str:
 
 
 def _box(colour: Colour, opacity: float = 1.0) -> str:
-    return _symbol(f"<rect x='1' y='1' width='18' height='12' rx='3' fill='{_css(colour)}' fill-opacity='{opacity}'/>")
+    return _symbol(
+        f"<rect x='1' y='1' width='18' height='12' rx='3' fill='{_css(colour)}' fill-opacity='{opacity}'/>"
+    )
 
 
 _TORQUE = _symbol(

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 _POSES = 200
 _HALF_TURN, _HALF_STROKE = np.pi, 0.25  # half range of joints without limits: rad, m
 _STANDARD_GRAVITY = 9.80665
-_WEIGHT_IN_REACHES = 0.22  # length, relative to the reach, of a force equal to the weight of all moving bodies
+# length, relative to the reach, of a force equal to the weight of all moving bodies
+_WEIGHT_IN_REACHES = 0.22
 
 GHOST: geometry.Colour = (30, 136, 229)
 FORCE: geometry.Colour = (120, 94, 190)
@@ -64,7 +65,9 @@ def position_range(model: RobotModel) -> tuple[Array, Array]:
     upper = np.where(apart, model.position_upper, np.inf)
     least = np.where(np.isfinite(upper), upper - 2.0 * half, -half)
     most = np.where(np.isfinite(lower), lower + 2.0 * half, half)
-    return np.where(np.isfinite(lower), lower, least), np.where(np.isfinite(upper), upper, most)
+    return np.where(np.isfinite(lower), lower, least), np.where(
+        np.isfinite(upper), upper, most
+    )
 
 
 def poses_in_range(model: RobotModel) -> Array:
@@ -76,11 +79,16 @@ def poses_in_range(model: RobotModel) -> Array:
 def reach_of(model: RobotModel) -> float:
     """Return the largest distance (m) of a link origin from the root origin at ``poses_in_range``; 1 if it is 0."""
     poses = poses_in_range(model)
-    far = max(np.linalg.norm(model.link_pose(poses, link)[:, :3, 3], axis=1).max() for link in model.link_names)
+    far = max(
+        np.linalg.norm(model.link_pose(poses, link)[:, :3, 3], axis=1).max()
+        for link in model.link_names
+    )
     return float(far) if far > 0.0 else 1.0
 
 
-def torque_scale(model: RobotModel, recorded: ArrayLike | None = None) -> tuple[Array, NDArray[np.bool_]]:
+def torque_scale(
+    model: RobotModel, recorded: ArrayLike | None = None
+) -> tuple[Array, NDArray[np.bool_]]:
     """Return the positive reference torque (n,) of each joint, and a mask (n,) that is True if it is the effort limit.
 
     Without a limit it is the largest absolute torque of ``recorded`` (..., n), or, if that is None, of gravity at
@@ -88,8 +96,14 @@ def torque_scale(model: RobotModel, recorded: ArrayLike | None = None) -> tuple[
     """
     limits = model.effort_limits
     known = np.isfinite(limits) & (limits > 0.0)
-    shown = model.gravity_torque(poses_in_range(model)) if recorded is None else np.asarray(recorded, dtype=np.float64)
-    largest = np.max(np.abs(np.nan_to_num(shown.reshape(-1, model.n))), axis=0, initial=0.0)
+    shown = (
+        model.gravity_torque(poses_in_range(model))
+        if recorded is None
+        else np.asarray(recorded, dtype=np.float64)
+    )
+    largest = np.max(
+        np.abs(np.nan_to_num(shown.reshape(-1, model.n))), axis=0, initial=0.0
+    )
     largest[largest == 0.0] = 1.0
     return np.where(known, limits, largest), known
 
@@ -99,19 +113,31 @@ def torque_shares(torque: Array, scale: Array) -> Array:
     return np.nan_to_num(torque / scale, posinf=0.0, neginf=0.0)
 
 
-def link_poses(model: RobotModel, q: ArrayLike, links: Sequence[str] | None = None) -> Array:
+def link_poses(
+    model: RobotModel, q: ArrayLike, links: Sequence[str] | None = None
+) -> Array:
     """Return poses (links, 4, 4) of the frames of ``links``, in their order, in the root frame at q (n,).
 
     By default they are all links of the model, in the order of ``model.link_names``.
     """
-    return np.stack([model.link_pose(q, link) for link in (model.link_names if links is None else links)])
+    return np.stack(
+        [
+            model.link_pose(q, link)
+            for link in (model.link_names if links is None else links)
+        ]
+    )
 
 
 def centre_of_mass(model: RobotModel, q: ArrayLike) -> Array:
     """Return the centre of mass (3,), m, of the moving bodies in the root frame at q (n,); zero without mass."""
-    bodies = model.inertial_parameters[: PARAMETERS * len(model.moving_joints)].reshape(-1, PARAMETERS)
+    bodies = model.inertial_parameters[: PARAMETERS * len(model.moving_joints)].reshape(
+        -1, PARAMETERS
+    )
     masses, poses = bodies[:, 0], link_poses(model, q, model.moving_links)
-    first_moment: Array = np.einsum("kij,kj->i", poses[:, :3, :3], bodies[:, 1:4]) + masses @ poses[:, :3, 3]
+    first_moment: Array = (
+        np.einsum("kij,kj->i", poses[:, :3, :3], bodies[:, 1:4])
+        + masses @ poses[:, :3, 3]
+    )
     return first_moment / masses.sum() if masses.sum() > 0.0 else first_moment
 
 
@@ -120,8 +146,14 @@ def force_scale(model: RobotModel, reach: float) -> float:
 
     The weight is that at standard gravity.
     """
-    mass = float(model.inertial_parameters[: PARAMETERS * len(model.moving_joints) : PARAMETERS].sum())
-    return _WEIGHT_IN_REACHES * reach / (mass * _STANDARD_GRAVITY) if mass > 0.0 else 0.0
+    mass = float(
+        model.inertial_parameters[
+            : PARAMETERS * len(model.moving_joints) : PARAMETERS
+        ].sum()
+    )
+    return (
+        _WEIGHT_IN_REACHES * reach / (mass * _STANDARD_GRAVITY) if mass > 0.0 else 0.0
+    )
 
 
 def reaction_arrows(model: RobotModel, state: SceneState, reach: float) -> Array:
@@ -132,9 +164,15 @@ def reaction_arrows(model: RobotModel, state: SceneState, reach: float) -> Array
     reach)``.
     """
     forces = model.joint_reactions(state.q, state.qd, state.qdd)[:, :3]
-    poses, scale = link_poses(model, state.q, model.moving_links), force_scale(model, reach)
+    poses, scale = (
+        link_poses(model, state.q, model.moving_links),
+        force_scale(model, reach),
+    )
     begin = poses[:, :3, 3]
-    return np.stack([begin, begin + scale * np.einsum("kij,kj->ki", poses[:, :3, :3], forces)], axis=1)
+    return np.stack(
+        [begin, begin + scale * np.einsum("kij,kj->ki", poses[:, :3, :3], forces)],
+        axis=1,
+    )
 
 
 def short_names(names: Sequence[str]) -> list[str]:
@@ -149,14 +187,21 @@ def short_names(names: Sequence[str]) -> list[str]:
     rest = [name[begin:] for name in names]
     common = os.path.commonprefix([name[::-1] for name in rest])[::-1]
     suffix = common[common.find("_") :] if "_" in common else ""
-    return [name.removesuffix(suffix) for name in rest] if all(name != suffix for name in rest) else rest
+    return (
+        [name.removesuffix(suffix) for name in rest]
+        if all(name != suffix for name in rest)
+        else rest
+    )
 
 
 def torque_texts(model: RobotModel, torque: Array) -> list[str]:
     """Return a text for each torque (n,), with one decimal and its unit, N or Nm; a dash if it is not finite."""
-    units = ["N" if name in model.prismatic_joints else "Nm" for name in model.joint_names]
+    units = [
+        "N" if name in model.prismatic_joints else "Nm" for name in model.joint_names
+    ]
     return [
-        f"{fixed(value, 1)} {unit}" if np.isfinite(value) else "–" for value, unit in zip(torque, units, strict=True)
+        f"{fixed(value, 1)} {unit}" if np.isfinite(value) else "–"
+        for value, unit in zip(torque, units, strict=True)
     ]
 
 
@@ -194,10 +239,18 @@ class Scene:
         self._links = self._frames("arm")
         self._ghost = scene.add_frame(f"{root}/ghost/desired", show_axes=False)
         self._ghost_links = self._frames("ghost/desired")
-        self._surfaces = [(self._mesh("arm", k, shape), shape.colour) for k, shape in enumerate(shapes)]
+        self._surfaces = [
+            (self._mesh("arm", k, shape), shape.colour)
+            for k, shape in enumerate(shapes)
+        ]
         for k, shape in enumerate(shapes):
             if model.link_frames[shape.link].body != BASE:
-                self._mesh("ghost/desired", k, geometry.shrunk(shape, _SHRUNK * reach), ghost=True)
+                self._mesh(
+                    "ghost/desired",
+                    k,
+                    geometry.shrunk(shape, _SHRUNK * reach),
+                    ghost=True,
+                )
         self._inertias = self._frames("inertias")
         for k, shape in enumerate(geometry.inertia_boxes(model)):
             self._mesh("inertias", k, shape)
@@ -210,13 +263,20 @@ class Scene:
             head_radius=0.016 * reach,
             head_length=0.04 * reach,
         )
-        self._sphere = scene.add_icosphere(f"{root}/centre/sphere", radius=0.02 * reach, color=CENTRE)
+        self._sphere = scene.add_icosphere(
+            f"{root}/centre/sphere", radius=0.02 * reach, color=CENTRE
+        )
 
     def _frames(self, layer: str) -> list[FrameHandle]:
         add = self._server.scene.add_frame
-        return [add(f"{self._root}/{layer}/{i}", show_axes=False) for i in range(len(self._model.link_names))]
+        return [
+            add(f"{self._root}/{layer}/{i}", show_axes=False)
+            for i in range(len(self._model.link_names))
+        ]
 
-    def _mesh(self, layer: str, k: int, shape: geometry.Shape, ghost: bool = False) -> MeshHandle:
+    def _mesh(
+        self, layer: str, k: int, shape: geometry.Shape, ghost: bool = False
+    ) -> MeshHandle:
         return self._server.scene.add_mesh_simple(
             f"{self._root}/{layer}/{self._model.link_names.index(shape.link)}/shape{k}",
             shape.vertices.astype(np.float32),
@@ -230,27 +290,45 @@ class Scene:
     def _add_torques(self) -> None:
         """Add an arrow and a label for each independent joint that moves a body, and a ring if it is revolute."""
         model, scene, root = self._model, self._server.scene, self._root
-        self._driven = [j for j, name in enumerate(model.joint_names) if name in model.moving_joints]
+        self._driven = [
+            j for j, name in enumerate(model.joint_names) if name in model.moving_joints
+        ]
         bodies = [model.moving_joints.index(model.joint_names[j]) for j in self._driven]
-        self._carriers = [model.link_names.index(model.moving_links[body]) for body in bodies]
+        self._carriers = [
+            model.link_names.index(model.moving_links[body]) for body in bodies
+        ]
         self._in_link = geometry.body_frames(model)[bodies]
-        self._prismatic = [model.joint_names[j] in model.prismatic_joints for j in self._driven]
+        self._prismatic = [
+            model.joint_names[j] in model.prismatic_joints for j in self._driven
+        ]
         faces = geometry.FACES.astype(np.uint32)
         nothing = geometry.turning_arrow(0.0, 1.0, 1.0).astype(np.float32)
         self._arrows = [
-            scene.add_mesh_simple(f"{root}/torques/{j}", nothing, faces, side="double", cast_shadow=False)
+            scene.add_mesh_simple(
+                f"{root}/torques/{j}", nothing, faces, side="double", cast_shadow=False
+            )
             for j in self._driven
         ]
-        circle = geometry.ring(_ARC_RADIUS * self._reach, 0.2 * _SHAFT_RADIUS * self._reach).astype(np.float32)
+        circle = geometry.ring(
+            _ARC_RADIUS * self._reach, 0.2 * _SHAFT_RADIUS * self._reach
+        ).astype(np.float32)
         self._rings = [
             scene.add_mesh_simple(
-                f"{root}/torques/ring{j}", circle, faces, color=_RING_COLOUR, opacity=0.35, cast_shadow=False
+                f"{root}/torques/ring{j}",
+                circle,
+                faces,
+                color=_RING_COLOUR,
+                opacity=0.35,
+                cast_shadow=False,
             )
             for j, prismatic in zip(self._driven, self._prismatic, strict=True)
             if not prismatic
         ]
         self._labels = [
-            scene.add_label(f"{root}/labels/{j}", "", font_screen_scale=0.9, anchor="center-left") for j in self._driven
+            scene.add_label(
+                f"{root}/labels/{j}", "", font_screen_scale=0.9, anchor="center-left"
+            )
+            for j in self._driven
         ]
 
     def show(self, state: SceneState, shares: Array) -> None:
@@ -270,20 +348,34 @@ class Scene:
             if ghost is not None:
                 _place(self._ghost_links, ghost)
             self._ghost.visible = ghost is not None
-            self._show_torques(state.torque, shares, links[self._carriers] @ self._in_link)
+            self._show_torques(
+                state.torque, shares, links[self._carriers] @ self._in_link
+            )
             self._forces.points = reactions.astype(np.float32)
             self._sphere.position = centre
 
     def _show_torques(self, torque: Array, shares: Array, poses: Array) -> None:
         radius, thickness = _ARC_RADIUS * self._reach, _SHAFT_RADIUS * self._reach
-        names, texts = short_names(self._model.joint_names), torque_texts(self._model, torque)
+        names, texts = (
+            short_names(self._model.joint_names),
+            torque_texts(self._model, torque),
+        )
         _place(self._rings, poses[np.logical_not(self._prismatic)])
         _place(self._arrows, poses)
-        joints = zip(self._arrows, self._labels, self._driven, self._prismatic, poses, strict=True)
+        joints = zip(
+            self._arrows,
+            self._labels,
+            self._driven,
+            self._prismatic,
+            poses,
+            strict=True,
+        )
         for arrow, label, j, prismatic, pose in joints:
             share = float(shares[j])
             if prismatic:
-                vertices = geometry.straight_arrow(share, STROKE * self._reach, thickness)
+                vertices = geometry.straight_arrow(
+                    share, STROKE * self._reach, thickness
+                )
             else:
                 vertices = geometry.turning_arrow(share, radius, thickness)
             arrow.vertices = vertices.astype(np.float32)
@@ -299,7 +391,9 @@ class Scene:
 
 def quaternions(poses: Array) -> Array:
     """Return the rotations of poses (m, 4, 4) as unit quaternions (m, 4), in the order w, x, y, z."""
-    return np.asarray(np.roll(Rotation.from_matrix(poses[:, :3, :3]).as_quat(), 1, axis=1))
+    return np.asarray(
+        np.roll(Rotation.from_matrix(poses[:, :3, :3]).as_quat(), 1, axis=1)
+    )
 
 
 def _place(frames: Sequence[SceneNodeHandle], poses: Array) -> None:

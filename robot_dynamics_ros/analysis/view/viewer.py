@@ -22,8 +22,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robot_dynamics_ros.analysis.view.camera import FIELD_OF_VIEW, add_ground, corners, side_by_side, viewpoint
-from robot_dynamics_ros.analysis.view.geometry import Shape, require_viewer, robot_shapes
+from robot_dynamics_ros.analysis.view.camera import (
+    FIELD_OF_VIEW,
+    add_ground,
+    corners,
+    side_by_side,
+    viewpoint,
+)
+from robot_dynamics_ros.analysis.view.geometry import (
+    Shape,
+    require_viewer,
+    robot_shapes,
+)
 from robot_dynamics_ros.analysis.view.motion import SILENCE, LiveArm, SceneState
 from robot_dynamics_ros.analysis.view.panel import WIDTH, legend, lines, table
 from robot_dynamics_ros.analysis.view.scene import (
@@ -102,7 +112,10 @@ class Viewer:
                 self._tables.append(gui.add_html(""))
         self._table_at = 0.0
         with gui.add_folder("Show", expand_by_default=False):
-            switches = {name: gui.add_checkbox(label, shown) for name, (label, shown) in LAYERS.items()}
+            switches = {
+                name: gui.add_checkbox(label, shown)
+                for name, (label, shown) in LAYERS.items()
+            }
         for name, switch in switches.items():
             switch.on_update(partial(self._switch, name))
         self._desired = switches["ghost"]
@@ -110,7 +123,9 @@ class Viewer:
             gui.add_html(lines(self.notes))
         self._states: Sequence[SceneState] = ()
 
-    def _add_scenes(self, shapes: Sequence[Shape], poses: Iterable[Array], labels: Sequence[str]) -> list[Scene]:
+    def _add_scenes(
+        self, shapes: Sequence[Shape], poses: Iterable[Array], labels: Sequence[str]
+    ) -> list[Scene]:
         """Add the robots, their labels, the ground and the camera."""
         server, reach = self.server, self._reach
         points = corners(self.model, shapes, poses, reach)
@@ -119,15 +134,25 @@ class Viewer:
         offsets = side_by_side(points, len(labels))
         position, look_at = viewpoint((points + offsets[:, None]).reshape(-1, 3))
         camera = server.initial_camera
-        camera.position, camera.look_at, camera.fov = tuple(position), tuple(look_at), float(FIELD_OF_VIEW)
+        camera.position, camera.look_at, camera.fov = (
+            tuple(position),
+            tuple(look_at),
+            float(FIELD_OF_VIEW),
+        )
         middle = 0.5 * offsets[-1] + [0.0, 0.0, points[:, 2].min()]
         add_ground(server, 4.0 * reach + float(np.linalg.norm(offsets[-1])), middle)
         scenes = []
         for k, (label, offset) in enumerate(zip(labels, offsets, strict=True)):
-            scenes.append(Scene(server, self.model, shapes, reach, f"/robot{k}", offset))
+            scenes.append(
+                Scene(server, self.model, shapes, reach, f"/robot{k}", offset)
+            )
             if label:
                 server.scene.add_label(
-                    f"/robot{k}/label", label, position=above, anchor="bottom-center", font_screen_scale=1.4
+                    f"/robot{k}/label",
+                    label,
+                    position=above,
+                    anchor="bottom-center",
+                    font_screen_scale=1.4,
                 )
         return scenes
 
@@ -143,12 +168,16 @@ class Viewer:
 
     def _explain(self) -> None:
         """Update the legend, and offer desired positions if there are any."""
-        shown = {name for name, layer in self.scenes[0].layers.items() if layer.visible} | {"ground"}
+        shown = {
+            name for name, layer in self.scenes[0].layers.items() if layer.visible
+        } | {"ground"}
         self._desired.visible = any(state.desired is not None for state in self._states)
         if not self._desired.visible:
             shown.discard("ghost")
         kinds = " or ".join(dict.fromkeys(state.torque_kind for state in self._states))
-        self._legend.content = legend(self.model, self._reach, shown, self._position, kinds, self._limited)
+        self._legend.content = legend(
+            self.model, self._reach, shown, self._position, kinds, self._limited
+        )
 
     def show(self, states: Sequence[SceneState], at_once: bool = True) -> None:
         """Display a state of each robot, in the order of the labels.
@@ -212,7 +241,8 @@ def open_page(url: str) -> None:
     use the terminal.
     """
     if any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
-        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()  # it may wait for the browser
+        # it may wait for the browser
+        threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
 
 def _free_port(host: str, port: int) -> int:
@@ -227,7 +257,9 @@ def _free_port(host: str, port: int) -> int:
                     f"{host}:{candidate}: {error.strerror}. Cure: give --host 127.0.0.1, or another address of this "
                     "machine, and --port above 1023"
                 ) from None
-    raise RobotDynamicsError(f"{host}: the {_PORTS} ports from {port} on are in use. Cure: give another --port")
+    raise RobotDynamicsError(
+        f"{host}: the {_PORTS} ports from {port} on are in use. Cure: give another --port"
+    )
 
 
 def _serve(host: str, port: int, label: str) -> ViserServer:
@@ -260,7 +292,9 @@ def pose_view(
     """
     lower, upper = position_range(model)
     middle = 0.5 * (lower + upper)
-    units = sorted({"m" if name in model.prismatic_joints else "rad" for name in model.joint_names})
+    units = sorted(
+        {"m" if name in model.prismatic_joints else "rad" for name in model.joint_names}
+    )
     viewer = Viewer(
         model,
         description,
@@ -277,7 +311,9 @@ def pose_view(
     with viewer.controls:
         sliders = [
             gui.add_slider(name, float(low), float(high), 0.1**_DIGITS, float(q))
-            for name, low, high, q in zip(short_names(model.joint_names), lower, upper, start, strict=True)
+            for name, low, high, q in zip(
+                short_names(model.joint_names), lower, upper, start, strict=True
+            )
         ]
         button = gui.add_button("back to the start")
 
@@ -295,7 +331,13 @@ def pose_view(
             changed.clear()
             q = np.array([slider.value for slider in sliders])
             rest = np.zeros(model.n)
-            viewer.show([SceneState(q, rest, rest, model.gravity_torque(q), torque_kind="gravity")])
+            viewer.show(
+                [
+                    SceneState(
+                        q, rest, rest, model.gravity_torque(q), torque_kind="gravity"
+                    )
+                ]
+            )
 
     changed.set()
     update(0.0)
@@ -303,7 +345,11 @@ def pose_view(
 
 
 def live_view(
-    model: RobotModel, description: str | bytes, folder: Path, arm: LiveArm, address: tuple[str, int]
+    model: RobotModel,
+    description: str | bytes,
+    folder: Path,
+    arm: LiveArm,
+    address: tuple[str, int],
 ) -> tuple[Viewer, Update]:
     """Start a web server that displays the last state of ``arm``; return its Viewer and its Update.
 
@@ -316,7 +362,17 @@ def live_view(
     viewer = Viewer(model, description, folder, address=address, poses=[middle])
     viewer.status("waiting for joint states")
     rest = np.zeros(model.n)
-    viewer.show([SceneState(middle, rest, rest, np.full(model.n, np.nan), torque_kind="measured effort")])
+    viewer.show(
+        [
+            SceneState(
+                middle,
+                rest,
+                rest,
+                np.full(model.n, np.nan),
+                torque_kind="measured effort",
+            )
+        ]
+    )
     viewer.stale(True)
 
     def update(seconds: float) -> None:

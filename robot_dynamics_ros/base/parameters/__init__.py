@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from robot_dynamics_ros.base.parameters.kinds import NamedNumbers, Names, Parameter, Text
+from robot_dynamics_ros.base.parameters.kinds import (
+    NamedNumbers,
+    Names,
+    Parameter,
+    Text,
+)
 
-ROBOT_DESCRIPTION = Text("robot_description", "", "URDF document; empty: received on the topic robot_description")
-DYNAMICS_FILE = Text("dynamics_file", "", "Path of the dynamics file (friction, rotors, payload); empty: none")
-URDF = Text("urdf", "", "Path of a URDF or xacro file, read if robot_description is empty")
+ROBOT_DESCRIPTION = Text(
+    "robot_description",
+    "",
+    "URDF document; empty: received on the topic robot_description",
+)
+DYNAMICS_FILE = Text(
+    "dynamics_file",
+    "",
+    "Path of the dynamics file (friction, rotors, payload); empty: none",
+)
+URDF = Text(
+    "urdf", "", "Path of a URDF or xacro file, read if robot_description is empty"
+)
 JOINTS = Names(
-    "joints", [], "Joints of the model, in the order of the commands; others are locked. Empty: all that are not locked"
+    "joints",
+    [],
+    "Joints of the model, in the order of the commands; others are locked. Empty: all that are not locked",
 )
 LOCKED = NamedNumbers(
     "locked",
@@ -27,5 +44,11 @@ EXECUTOR = Text(
     choices=("auto", "events", "single_threaded"),
 )
 
-ROBOT: tuple[Parameter[Any], ...] = (ROBOT_DESCRIPTION, URDF, DYNAMICS_FILE, JOINTS, LOCKED)
+ROBOT: tuple[Parameter[Any], ...] = (
+    ROBOT_DESCRIPTION,
+    URDF,
+    DYNAMICS_FILE,
+    JOINTS,
+    LOCKED,
+)
 """Parameters that define the robot."""

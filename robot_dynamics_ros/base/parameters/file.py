@@ -21,10 +21,13 @@ from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
 _MARK = "ros__parameters"
 _EVERY_NODE = "/**"
 _OF_EVERY_NODE = ("use_sim_time", "qos_overrides", "start_type_description_service")
-_SIMILAR = 0.81  # difflib's similarity ratio; parameter names of different nodes are less similar
+# difflib's similarity ratio; parameter names of different nodes are less similar
+_SIMILAR = 0.81
 
 
-def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable[Parameter[Any]]) -> Values:
+def read_parameter_file(
+    path: str | Path | None, node: str, parameters: Iterable[Parameter[Any]]
+) -> Values:
     """Return the values of a node's parameters from a parameter file, or their defaults.
 
     Parameters that the node does not declare are ignored; a RobotModelWarning is issued if their names resemble
@@ -50,7 +53,9 @@ def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable
     RobotDynamicsError
         If the file cannot be read, is not a parameter file or has no entry for the node.
     """
-    values: dict[str, object] = {parameter.name: parameter.default for parameter in parameters}
+    values: dict[str, object] = {
+        parameter.name: parameter.default for parameter in parameters
+    }
     if path is not None:
         given = file_parameters(path, node)
         for message in unknown(given, list(values), own_parameters(path, node)):
@@ -59,7 +64,9 @@ def read_parameter_file(path: str | Path | None, node: str, parameters: Iterable
     return values.get
 
 
-def unknown(names: Iterable[str], known: Sequence[str], own: Collection[str] = ()) -> list[str]:
+def unknown(
+    names: Iterable[str], known: Sequence[str], own: Collection[str] = ()
+) -> list[str]:
     """Return a message for each name that is not ``known`` and that can only be meant for this node.
 
     These are the names in ``own``, which are given to this node alone, and those that resemble a known name or lack
@@ -72,9 +79,13 @@ def unknown(names: Iterable[str], known: Sequence[str], own: Collection[str] = (
             continue
         complete = [other for other in known if other.endswith(f".{name}")]
         if meant := complete or get_close_matches(name, known, 1, _SIMILAR):
-            messages.append(f"parameter {name} is unknown and ignored. Cure: correct it if {meant[0]} is meant")
+            messages.append(
+                f"parameter {name} is unknown and ignored. Cure: correct it if {meant[0]} is meant"
+            )
         elif name in own:
-            messages.append(f"parameter {name} is unknown and ignored. Cure: remove it; docs/parameters.md lists all")
+            messages.append(
+                f"parameter {name} is unknown and ignored. Cure: remove it; docs/parameters.md lists all"
+            )
     return messages
 
 
@@ -114,20 +125,30 @@ def parameter_tables(path: str | Path) -> dict[str, Mapping[str, object]]:
     try:
         content = load_yaml(Path(path).read_bytes(), str(path))
     except OSError as error:
-        raise RobotDynamicsError(f"{path}: cannot read the file: {error.strerror}. Cure: check the path") from None
+        raise RobotDynamicsError(
+            f"{path}: cannot read the file: {error.strerror}. Cure: check the path"
+        ) from None
     except NotPlainYaml as error:
-        raise RobotDynamicsError(f"{path}: not plain YAML: {error}. Cure: correct the file") from None
+        raise RobotDynamicsError(
+            f"{path}: not plain YAML: {error}. Cure: correct the file"
+        ) from None
     tables = dict(_tables(content, "", path))
     if not tables:
-        raise RobotDynamicsError(f'{path}: no key "{_MARK}". Cure: pass a parameter file such as config/panda.yaml')
+        raise RobotDynamicsError(
+            f'{path}: no key "{_MARK}". Cure: pass a parameter file such as config/panda.yaml'
+        )
     return tables
 
 
-def _tables(content: object, prefix: str, path: str | Path) -> Iterator[tuple[str, Mapping[str, object]]]:
+def _tables(
+    content: object, prefix: str, path: str | Path
+) -> Iterator[tuple[str, Mapping[str, object]]]:
     for key, value in content.items() if isinstance(content, dict) else ():
         name = f"{prefix}/{str(key).strip('/')}"
         if not isinstance(value, dict):  # refused by ROS, too
-            raise RobotDynamicsError(f'{path}: "{name}" is {value!r}. Cure: write parameters in a table "{_MARK}"')
+            raise RobotDynamicsError(
+                f'{path}: "{name}" is {value!r}. Cure: write parameters in a table "{_MARK}"'
+            )
         if key == _MARK:
             yield prefix, value
         else:
@@ -138,7 +159,9 @@ def _matches(pattern: str, node: str) -> bool:
     """Return True if a node name matches a pattern: * is one part of a name, ** any number of parts."""
     collapsed = re.sub(r"(/\*\*)+(?=/|$)", "/**", f"/{pattern.strip('/')}")
     wildcards = {"*": "/[^/]+", "**": "(/[^/]+)*"}
-    regex = "".join(wildcards.get(part, f"/{re.escape(part)}") for part in collapsed.split("/")[1:])
+    regex = "".join(
+        wildcards.get(part, f"/{re.escape(part)}") for part in collapsed.split("/")[1:]
+    )
     return re.fullmatch(regex, f"/{node.strip('/')}") is not None
 
 

@@ -48,16 +48,26 @@ class Bounds:
     def __contains__(self, value: float) -> bool:
         if value == 0.0 and self.or_zero:
             return True
-        inside = self.least < value <= self.most or (value == self.least and not self.above)
+        inside = self.least < value <= self.most or (
+            value == self.least and not self.above
+        )
         return inside and (self.infinite or math.isfinite(value))
 
     def phrase(self, noun: str) -> str:
         """Describe the interval as ``noun`` with its bounds, for example "a number from 0 to 1" for "a number"."""
         if not math.isinf(self.most):
-            noun += f" above {self.least:g}, at most" if self.above else f" from {self.least:g} to"
+            noun += (
+                f" above {self.least:g}, at most"
+                if self.above
+                else f" from {self.least:g} to"
+            )
             noun += f" {self.most:g}"
         elif not math.isinf(self.least):
-            noun += f" above {self.least:g}" if self.above else f" of at least {self.least:g}"
+            noun += (
+                f" above {self.least:g}"
+                if self.above
+                else f" of at least {self.least:g}"
+            )
         noun += " or .inf" if self.infinite else ""
         return f"0, or {noun}" if self.or_zero else noun
 
@@ -134,7 +144,9 @@ class Parameter(ABC, Generic[T]):
     def allowed(self) -> str:
         """Describe the allowed values, to follow "Cure: set"."""
 
-    def refuse(self, value: object, where: str = "", hint: str = "") -> RobotDynamicsError:
+    def refuse(
+        self, value: object, where: str = "", hint: str = ""
+    ) -> RobotDynamicsError:
         """Return, without raising it, the error for a value that is not allowed.
 
         Parameters
@@ -170,7 +182,9 @@ class Text(Parameter[str]):
 
     def allowed(self) -> str:
         """Describe the choices: "one of ..." or, without choices, a text."""
-        return f"one of {', '.join(self.choices)}" if self.choices else "a text, in quotes"
+        return (
+            f"one of {', '.join(self.choices)}" if self.choices else "a text, in quotes"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +228,11 @@ class WholeNumber(Parameter[int]):
 
     def check(self, value: object) -> int:
         """Return the integer; RobotDynamicsError for other types, floats included, and for numbers out of range."""
-        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, int)
+            or not self.least <= value <= self.most
+        ):
             raise self.refuse(value)
         return value
 
@@ -250,11 +268,17 @@ class Numbers(Parameter[Sequence[float]]):
         unless the default is empty.
         """
         if isinstance(value, str):  # `ros2 param set` sends [1, 2.5] as text
-            raise self.refuse(value, hint="; write all numbers with decimal points or none, as in [1.0, 2.5]")
+            raise self.refuse(
+                value,
+                hint="; write all numbers with decimal points or none, as in [1.0, 2.5]",
+            )
         items = _items(value)
         for k, item in enumerate(items, start=1):
             if not is_number(item) or float(item) not in self.within:
-                raise self.refuse(item, where=f" (number {k} of {len(items)})" if len(items) > 1 else "")
+                raise self.refuse(
+                    item,
+                    where=f" (number {k} of {len(items)})" if len(items) > 1 else "",
+                )
         numbers = tuple(float(item) for item in items if is_number(item))
         if self.count not in (None, len(numbers)) if numbers else len(self.default) > 0:
             raise self.refuse(list(numbers))
@@ -302,9 +326,14 @@ class NamedNumbers(Parameter[Any]):
         None and [] give no numbers. A mapping, as in ~/configuration, is accepted, too.
         """
         items: list[tuple[Any, Any]] = (
-            list(value.items()) if isinstance(value, Mapping) else [_pair(item) for item in _items(value)]
+            list(value.items())
+            if isinstance(value, Mapping)
+            else [_pair(item) for item in _items(value)]
         )
-        if not all(name and is_number(number) and math.isfinite(number) for name, number in items):
+        if not all(
+            name and is_number(number) and math.isfinite(number)
+            for name, number in items
+        ):
             raise self.refuse(value)
         return {name: float(number) for name, number in items}
 
@@ -345,12 +374,19 @@ def setting(
     """
 
     def declare(field_name: str) -> Parameter[Any]:
-        return kind(name or field_name, default, description, *arguments, when=when, **options)
+        return kind(
+            name or field_name, default, description, *arguments, when=when, **options
+        )
 
-    return field(default=tuple(default) if isinstance(default, list) else default, metadata={"declare": declare})
+    return field(
+        default=tuple(default) if isinstance(default, list) else default,
+        metadata={"declare": declare},
+    )
 
 
-flag, number, numbers, text = (partial(setting, kind) for kind in (Flag, Number, Numbers, Text))
+flag, number, numbers, text = (
+    partial(setting, kind) for kind in (Flag, Number, Numbers, Text)
+)
 
 
 def is_number(value: object) -> TypeGuard[int | float]:

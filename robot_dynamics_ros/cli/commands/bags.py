@@ -45,7 +45,11 @@ from robot_dynamics_ros.cli.robot_source import (
 )
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import read_configuration, read_joint_names
-from robot_dynamics_ros.recordings.bags.comparison import Comparison, compare_bags, write_junit
+from robot_dynamics_ros.recordings.bags.comparison import (
+    Comparison,
+    compare_bags,
+    write_junit,
+)
 
 _MATCH, _DIFFERENT, _IMPOSSIBLE = 0, 1, 2  # exit codes of compare
 
@@ -53,7 +57,14 @@ _MATCH, _DIFFERENT, _IMPOSSIBLE = 0, 1, 2  # exit codes of compare
 def add_record(parser: argparse.ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments of record."""
     parser.description = "Wait until all topics exist, then record each message, byte for byte, until Ctrl-C."
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="BAG", help="folder of the new bag")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="BAG",
+        help="folder of the new bag",
+    )
     parser.add_argument("topics", nargs="+", metavar="TOPIC")
 
 
@@ -64,8 +75,13 @@ def run_record(arguments: argparse.Namespace) -> None:
     """
     require_ros()
     if os.path.lexists(arguments.output):  # before the node starts
-        raise RobotDynamicsError(f"{arguments.output}: it exists already. Cure: name another folder")
-    become_node("recorder_node", {"output": str(arguments.output), "topics": arguments.topics, "report": "line"})
+        raise RobotDynamicsError(
+            f"{arguments.output}: it exists already. Cure: name another folder"
+        )
+    become_node(
+        "recorder_node",
+        {"output": str(arguments.output), "topics": arguments.topics, "report": "line"},
+    )
 
 
 def add_play(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +92,10 @@ def add_play(parser: argparse.ArgumentParser) -> None:
     )
     add_bag(parser)
     parser.add_argument(
-        "--rate", type=float, default=1.0, help="playback rate, 2 is twice as fast (default: %(default)g)"
+        "--rate",
+        type=float,
+        default=1.0,
+        help="playback rate, 2 is twice as fast (default: %(default)g)",
     )
     parser.add_argument(
         "--topics",
@@ -103,7 +122,10 @@ def run_play(arguments: argparse.Namespace) -> None:
     """
     given = {"topics": arguments.topics, "listeners": arguments.wait_for}
     parameters = {"input": str(arguments.bag), "rate": arguments.rate}
-    become_node("player_node", parameters | {name: names for name, names in given.items() if names})
+    become_node(
+        "player_node",
+        parameters | {name: names for name, names in given.items() if names},
+    )
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
@@ -114,12 +136,31 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         "docs/test_from_a_bag.md lists the keys of --json."
     )
     for name in ("a", "b"):
-        parser.add_argument(name, type=Path, metavar=name.upper(), help="a bag's folder, or one of its files")
+        parser.add_argument(
+            name,
+            type=Path,
+            metavar=name.upper(),
+            help="a bag's folder, or one of its files",
+        )
     parser.add_argument(
-        "--topics", nargs="+", action="extend", metavar="TOPIC", help="topics to compare (default: all)"
+        "--topics",
+        nargs="+",
+        action="extend",
+        metavar="TOPIC",
+        help="topics to compare (default: all)",
     )
-    parser.add_argument("--atol", type=float, default=0.0, help="absolute tolerance, SI (default: %(default)g)")
-    parser.add_argument("--rtol", type=float, default=0.0, help="relative tolerance (default: %(default)g)")
+    parser.add_argument(
+        "--atol",
+        type=float,
+        default=0.0,
+        help="absolute tolerance, SI (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--rtol",
+        type=float,
+        default=0.0,
+        help="relative tolerance (default: %(default)g)",
+    )
     parser.add_argument(
         "--common",
         action="store_true",
@@ -127,7 +168,12 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
         "others are counted",
     )
     add_rename(parser)
-    add_output(parser, "--junit", metavar="FILE", help="write JUnit XML: a test case for each topic")
+    add_output(
+        parser,
+        "--junit",
+        metavar="FILE",
+        help="write JUnit XML: a test case for each topic",
+    )
     add_json(parser)
 
 
@@ -141,12 +187,27 @@ def run_compare(arguments: argparse.Namespace) -> int:
     try:
         check_output(arguments, arguments.junit)
         try:
-            tolerances, rename = (arguments.atol, arguments.rtol), dict(arguments.rename)
-            outcome = compare_bags(arguments.a, arguments.b, arguments.topics, *tolerances, rename, arguments.common)
+            tolerances, rename = (
+                (arguments.atol, arguments.rtol),
+                dict(arguments.rename),
+            )
+            outcome = compare_bags(
+                arguments.a,
+                arguments.b,
+                arguments.topics,
+                *tolerances,
+                rename,
+                arguments.common,
+            )
         except BagError as error:  # written to the JUnit file, too
             outcome = error
         if arguments.junit is not None:
-            write_junit(outcome, arguments.junit, time.monotonic() - begin, overwrite=arguments.overwrite)
+            write_junit(
+                outcome,
+                arguments.junit,
+                time.monotonic() - begin,
+                overwrite=arguments.overwrite,
+            )
         if isinstance(outcome, BagError):
             raise outcome
     except RobotDynamicsError as error:
@@ -163,7 +224,10 @@ def _facts(comparison: Comparison) -> dict[str, Any]:
     """Return the attributes of a comparison, of its topics and of their fields, the JSON of docs/test_from_a_bag.md."""
     topics = []
     for topic in comparison.topics:
-        fields = [asdict(field) | {"offset": field.offset, "matches": field.matches} for field in topic.fields]
+        fields = [
+            asdict(field) | {"offset": field.offset, "matches": field.matches}
+            for field in topic.fields
+        ]
         topics.append(asdict(topic) | {"fields": fields, "matches": topic.matches})
     return asdict(comparison) | {"topics": topics, "matches": comparison.matches}
 
@@ -175,11 +239,19 @@ def add_report(parser: argparse.ArgumentParser) -> None:
         "The page lists what the bag does not contain."
     )
     add_bag(parser)
-    add_output(parser, "-o", "--output", default=Path("report.html"), help="file (default: %(default)s)")
+    add_output(
+        parser,
+        "-o",
+        "--output",
+        default=Path("report.html"),
+        help="file (default: %(default)s)",
+    )
     add_joint_states(parser)
     add_robot(parser)
     add_dynamics(
-        parser, "--compare-dynamics", "dynamics file of a second model, whose residual is shown beside the first"
+        parser,
+        "--compare-dynamics",
+        "dynamics file of a second model, whose residual is shown beside the first",
     )
     add_cutoff(parser)
     add_effort(parser)
@@ -191,7 +263,9 @@ def run_report(arguments: argparse.Namespace) -> None:
     Raises RobotDynamicsError for a bag or a robot that cannot be read.
     """
     # slow to load: not for record and play
-    from robot_dynamics_ros.analysis.identification.identified_file import read_parameter_table
+    from robot_dynamics_ros.analysis.identification.identified_file import (
+        read_parameter_table,
+    )
     from robot_dynamics_ros.analysis.report import read_recording, write_report
 
     check_output(arguments, arguments.output)
@@ -206,7 +280,10 @@ def run_report(arguments: argparse.Namespace) -> None:
         if given is not None:
             second = replace(source, dynamics=dynamics_file(given), dynamics_text="")
             texts[str(given)] = second.dynamics_content()
-            other = Path(given).name, second.model(joints=model.joint_names, gravity=model.gravity.tolist())
+            other = (
+                Path(given).name,
+                second.model(joints=model.joint_names, gravity=model.gravity.tolist()),
+            )
     except RobotDynamicsError as error:
         if arguments.robot is not None or given is not None:
             raise
@@ -220,10 +297,21 @@ def run_report(arguments: argparse.Namespace) -> None:
         other=other,
         cutoff=arguments.cutoff,
         effort_delay=arguments.effort_delay or 0.0,
-        drive_gains=drive_gains(arguments, read_joint_names(arguments.bag, topic, rename)),
+        drive_gains=drive_gains(
+            arguments, read_joint_names(arguments.bag, topic, rename)
+        ),
     )
-    identified = {name: rows for name, text in texts.items() if (rows := read_parameter_table(text))}
-    statements = write_report(recording, arguments.output, identified=identified, overwrite=arguments.overwrite)
+    identified = {
+        name: rows
+        for name, text in texts.items()
+        if (rows := read_parameter_table(text))
+    }
+    statements = write_report(
+        recording,
+        arguments.output,
+        identified=identified,
+        overwrite=arguments.overwrite,
+    )
     print(f"{arguments.output}: {arguments.output.stat().st_size / 1e6:.1f} MB")
     for statement in statements:
         print(f"  {statement.title.rstrip('.:')}")
@@ -239,19 +327,40 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     )
     add_named_robot(parser)
     add_joints(parser)
-    parser.add_argument("bags", nargs="*", type=Path, metavar="BAG", help="a bag's folder, or one of its files")
-    parser.add_argument("--live", action="store_true", help="show the topics joint_states and command_states")
-    parser.add_argument("--namespace", default="", help="namespace of those topics, with --live")
+    parser.add_argument(
+        "bags",
+        nargs="*",
+        type=Path,
+        metavar="BAG",
+        help="a bag's folder, or one of its files",
+    )
+    parser.add_argument(
+        "--live",
+        action="store_true",
+        help="show the topics joint_states and command_states",
+    )
+    parser.add_argument(
+        "--namespace", default="", help="namespace of those topics, with --live"
+    )
     add_joint_states(parser)
-    parser.add_argument("--host", default="127.0.0.1", help="address to serve on (default: %(default)s)")
-    parser.add_argument("--port", type=_port, default=8080, help="port, or the next free one (default: %(default)s)")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to serve on (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--port",
+        type=_port,
+        default=8080,
+        help="port, or the next free one (default: %(default)s)",
+    )
     add_no_browser(parser)
 
 
 def _port(text: str) -> int:
     port = int(text)
     if not 1 <= port <= 65535:
-        raise argparse.ArgumentTypeError(f"{port} is no port. Cure: give one from 1 to 65535")
+        raise argparse.ArgumentTypeError(
+            f"{port} is no port. Cure: give one from 1 to 65535"
+        )
     return port
 
 
@@ -275,16 +384,25 @@ def run_view(arguments: argparse.Namespace) -> None:
     folder = Path(source.name).parent
     if not arguments.bags:
         locked = dict(arguments.locked)
-        model = source.model(joints=arguments.joints, locked=locked, gravity=arguments.gravity)
+        model = source.model(
+            joints=arguments.joints, locked=locked, gravity=arguments.gravity
+        )
         viewer, update = pose_view(model, source.text, folder, address)
     else:
         model = _common_model(arguments, source)
         recordings = [
             (
                 label,
-                read_motion(bag, joint_state_topic(bag, arguments.topic, report=True), model, dict(arguments.rename)),
+                read_motion(
+                    bag,
+                    joint_state_topic(bag, arguments.topic, report=True),
+                    model,
+                    dict(arguments.rename),
+                ),
             )
-            for label, bag in zip(bag_labels(arguments.bags), arguments.bags, strict=True)
+            for label, bag in zip(
+                bag_labels(arguments.bags), arguments.bags, strict=True
+            )
         ]
         viewer, update = bag_view(model, source.text, folder, recordings, address)
     viewer.serve(update, browser=not arguments.no_browser)
@@ -314,10 +432,14 @@ def _common_model(arguments: argparse.Namespace, source: RobotSource) -> RobotMo
 
 def _become_live(arguments: argparse.Namespace) -> None:
     if arguments.bags:
-        raise RobotDynamicsError("--live and a BAG: only one of them can be shown. Cure: leave one out")
+        raise RobotDynamicsError(
+            "--live and a BAG: only one of them can be shown. Cure: leave one out"
+        )
     source = named_robot(arguments)
     if Path(source.name).suffix == XACRO:
-        raise RobotDynamicsError(f"{source.name}: --live needs a URDF. Cure: xacro {source.name} > robot.urdf")
+        raise RobotDynamicsError(
+            f"{source.name}: --live needs a URDF. Cure: xacro {source.name} > robot.urdf"
+        )
     prefix = f"/{arguments.namespace.strip('/')}/" if arguments.namespace else ""
     parameters: dict[str, object] = {
         "urdf": source.name,
@@ -333,5 +455,7 @@ def _become_live(arguments: argparse.Namespace) -> None:
     if arguments.joints:
         parameters[JOINTS.name] = arguments.joints
     if arguments.locked:
-        parameters[LOCKED.name] = [f"{name}={value!r}" for name, value in arguments.locked]
+        parameters[LOCKED.name] = [
+            f"{name}={value!r}" for name, value in arguments.locked
+        ]
     become_node("view_node", parameters)

@@ -9,13 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, TrajectoryError, use_one_of
+from robot_dynamics_ros.base.errors import (
+    RobotDynamicsError,
+    TrajectoryError,
+    use_one_of,
+)
 from robot_dynamics_ros.base.files import read_bytes
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
 from robot_dynamics_ros.base.resources import find_resource, textbook_arm_names
 from robot_dynamics_ros.cli.command_line import add_output, check_output, pair
 from robot_dynamics_ros.cli.live import write_trajectory
-from robot_dynamics_ros.cli.robot_source import add_joints, add_named_robot, command_text, named_robot, note_locked
+from robot_dynamics_ros.cli.robot_source import (
+    add_joints,
+    add_named_robot,
+    command_text,
+    named_robot,
+    note_locked,
+)
 from robot_dynamics_ros.control.end_effector.poses import COMPONENTS, pose_of
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
@@ -40,7 +50,9 @@ def add_from_dh(parser: argparse.ArgumentParser) -> None:
         "gives a dynamics file with the name of the URDF."
     )
     names = ", ".join(textbook_arm_names())
-    parser.add_argument("table", metavar="TABLE", help=f"a DH table (YAML), or a textbook arm: {names}")
+    parser.add_argument(
+        "table", metavar="TABLE", help=f"a DH table (YAML), or a textbook arm: {names}"
+    )
     parser.add_argument(
         "--set",
         type=partial(pair, form="NAME=VALUE"),
@@ -50,7 +62,9 @@ def add_from_dh(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="parameters of the table, SI units",
     )
-    add_output(parser, "-o", "--output", required=True, metavar="FILE", help="the new URDF")
+    add_output(
+        parser, "-o", "--output", required=True, metavar="FILE", help="the new URDF"
+    )
 
 
 def run_from_dh(arguments: argparse.Namespace) -> None:
@@ -63,7 +77,9 @@ def run_from_dh(arguments: argparse.Namespace) -> None:
         files[arguments.output.with_suffix(".dynamics.yaml")] = dynamics
     for path in files:
         check_output(arguments, path)
-    model = RobotModel.from_urdf(text, dynamics=parse_dynamics_file(dynamics, str(arguments.table)))
+    model = RobotModel.from_urdf(
+        text, dynamics=parse_dynamics_file(dynamics, str(arguments.table))
+    )
     for path, content in files.items():
         path.write_text(content, encoding="utf-8")
     print(f"{model.name}: {model.n} joints, written to {', '.join(map(str, files))}")
@@ -77,7 +93,9 @@ def add_to_joints(parser: argparse.ArgumentParser) -> None:
         "docs/end_effector_paths.md has the format of the path."
     )
     add_named_robot(parser)
-    parser.add_argument("path", type=Path, metavar="PATH", help="file with the path (YAML)")
+    parser.add_argument(
+        "path", type=Path, metavar="PATH", help="file with the path (YAML)"
+    )
     add_joints(parser)
     parser.add_argument(
         "--start",
@@ -86,8 +104,20 @@ def add_to_joints(parser: argparse.ArgumentParser) -> None:
         metavar="Q",
         help="joint positions near those of the first pose, rad or m, which select a posture (default: 0)",
     )
-    parser.add_argument("--rate", type=float, default=50.0, help="points per second (default: %(default)g)")
-    add_output(parser, "-o", "--output", required=True, metavar="FILE", help="the new joint trajectory (YAML)")
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=50.0,
+        help="points per second (default: %(default)g)",
+    )
+    add_output(
+        parser,
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="the new joint trajectory (YAML)",
+    )
 
 
 def run_to_joints(arguments: argparse.Namespace) -> None:
@@ -102,7 +132,9 @@ def run_to_joints(arguments: argparse.Namespace) -> None:
             f"--rate {arguments.rate:g}: out of range. Cure: give more than 0, up to {_LARGEST_RATE:g}"
         )
     model = named_robot(arguments).model(
-        joints=arguments.joints, locked=dict(arguments.locked), gravity=arguments.gravity
+        joints=arguments.joints,
+        locked=dict(arguments.locked),
+        gravity=arguments.gravity,
     )
     note_locked(model)
     try:
@@ -112,8 +144,12 @@ def run_to_joints(arguments: argparse.Namespace) -> None:
     except RobotDynamicsError as error:
         raise TrajectoryError(f"{arguments.path}: {error}") from None
     write_trajectory(TrajectoryPoints(model.joint_names, times, q), arguments.output)
-    print(f"written: {arguments.output}, {len(times)} points; collisions are not checked")
-    print(f"next: {command_text('simulate', arguments, arguments.robot, '--trajectory', arguments.output)}")
+    print(
+        f"written: {arguments.output}, {len(times)} points; collisions are not checked"
+    )
+    print(
+        f"next: {command_text('simulate', arguments, arguments.robot, '--trajectory', arguments.output)}"
+    )
 
 
 def _read_path(path: Path, model: RobotModel) -> tuple[Task, Array]:
@@ -121,19 +157,29 @@ def _read_path(path: Path, model: RobotModel) -> tuple[Task, Array]:
     try:
         content: Any = load_yaml(read_bytes(path, "path"), str(path))
     except NotPlainYaml as error:
-        raise TrajectoryError(f"not plain YAML: {error}. Cure: correct the file") from None
+        raise TrajectoryError(
+            f"not plain YAML: {error}. Cure: correct the file"
+        ) from None
     if not isinstance(content, dict):
-        raise TrajectoryError(f"{content!r} is not a table. Cure: write keys and values, such as points")
+        raise TrajectoryError(
+            f"{content!r} is not a table. Cure: write keys and values, such as points"
+        )
     for key in content:
         if key not in _KEYS:
-            raise TrajectoryError(f"unknown key {key!r}. Cure: {use_one_of(key, _KEYS)}")
+            raise TrajectoryError(
+                f"unknown key {key!r}. Cure: {use_one_of(key, _KEYS)}"
+            )
     points = real_numbers(content.get("points", ()))
     if points is None or points.ndim != 2 or points.shape[1] not in (4, 8):
-        raise TrajectoryError("no rows of numbers in points. Cure: give t x y z, or t x y z qx qy qz qw, in each")
+        raise TrajectoryError(
+            "no rows of numbers in points. Cure: give t x y z, or t x y z qx qy qz qw, in each"
+        )
     known = COMPONENTS if points.shape[1] == 8 else COMPONENTS[:3]
     names = str(content.get("components", " ".join(known))).split()
     if set(names) - set(known):
-        raise TrajectoryError(f"components: {' '.join(names)}. Cure: use some of {' '.join(known)} for these points")
+        raise TrajectoryError(
+            f"components: {' '.join(names)}. Cure: use some of {' '.join(known)} for these points"
+        )
     points = np.hstack([points, np.tile(_NO_TURN, (len(points), 1))])[:, :8]
     for row in points:
         pose_of(row[1:4], row[4:])  # checks the quaternion
@@ -141,7 +187,9 @@ def _read_path(path: Path, model: RobotModel) -> tuple[Task, Array]:
     opposite = (points[1:, 4:] * points[:-1, 4:]).sum(axis=1) < 0.0
     points[1:, 4:] *= np.cumprod(np.where(opposite, -1.0, 1.0))[:, None]
     only = model.end_links[0] if len(model.end_links) == 1 else ""
-    return Task(str(content.get("link", only)), tuple(map(COMPONENTS.index, names))), points
+    return Task(
+        str(content.get("link", only)), tuple(map(COMPONENTS.index, names))
+    ), points
 
 
 def _sampled(points: Array, rate: float) -> tuple[Array, Array]:
@@ -149,6 +197,13 @@ def _sampled(points: Array, rate: float) -> tuple[Array, Array]:
     names = ("x", "y", "z", "qx", "qy", "qz", "qw")
     start = np.zeros((4, len(names)))
     start[0] = points[0, 1:]
-    spline = Trajectory.from_points(TrajectoryPoints(names, points[:, 0], points[:, 1:]), names, 0.0, start)
-    times, motion = (np.concatenate(parts) for parts in zip(*spline.resampled(1.0 / rate), strict=True))
-    return times, np.array([pose_of(row[:3], row[3:] / np.linalg.norm(row[3:])) for row in motion[:, 0]])
+    spline = Trajectory.from_points(
+        TrajectoryPoints(names, points[:, 0], points[:, 1:]), names, 0.0, start
+    )
+    times, motion = (
+        np.concatenate(parts)
+        for parts in zip(*spline.resampled(1.0 / rate), strict=True)
+    )
+    return times, np.array(
+        [pose_of(row[:3], row[3:] / np.linalg.norm(row[3:])) for row in motion[:, 0]]
+    )

@@ -15,7 +15,13 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.resources import robot_names
 from robot_dynamics_ros.base.urdf_file import XACRO
 from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_no_browser, one_of
-from robot_dynamics_ros.cli.commands.simulate import PICTURE, bags_in, check_folder, compare_laws, print_comparison
+from robot_dynamics_ros.cli.commands.simulate import (
+    PICTURE,
+    bags_in,
+    check_folder,
+    compare_laws,
+    print_comparison,
+)
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.live import track_live
 from robot_dynamics_ros.cli.processes import require_ros
@@ -57,21 +63,43 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
         help=f"one or more of {', '.join(TRACKING_LAWS)} (default: {' '.join(_DEFAULT_LAWS)})",
     )
     add_dynamics(parser, "--dynamics", "dynamics file (default: the robot's own)")
-    parser.add_argument("--rate", type=float, default=500.0, help="command cycles per second (default: %(default)g)")
-    parser.add_argument("--duration", type=float, default=10.0, help="seconds of motion (default: %(default)g)")
+    parser.add_argument(
+        "--rate",
+        type=float,
+        default=500.0,
+        help="command cycles per second (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--duration",
+        type=float,
+        default=10.0,
+        help="seconds of motion (default: %(default)g)",
+    )
     parser.add_argument(
         "--output",
         type=Path,
         metavar="FOLDER",
         help=f"new folder (default: {_OUTPUT}/ROBOT, in which the bags of an earlier demo are replaced)",
     )
-    parser.add_argument("--live", action="store_true", help="two processes over DDS, into FOLDER/live; needs ROS 2")
     parser.add_argument(
-        "--view", action="store_true", help="then show the first and the last law side by side in a browser"
+        "--live",
+        action="store_true",
+        help="two processes over DDS, into FOLDER/live; needs ROS 2",
+    )
+    parser.add_argument(
+        "--view",
+        action="store_true",
+        help="then show the first and the last law side by side in a browser",
     )
     add_no_browser(parser)
     # The other options of simulate.
-    parser.set_defaults(config=None, trajectory=None, plant_dynamics=None, mass_scale=None, friction_scale=None)
+    parser.set_defaults(
+        config=None,
+        trajectory=None,
+        plant_dynamics=None,
+        mass_scale=None,
+        friction_scale=None,
+    )
     parser.set_defaults(gravity=None, xacro_arg=[], joints=None, locked=[])
 
 
@@ -83,7 +111,8 @@ def run_demo(arguments: argparse.Namespace) -> None:
     if arguments.live:
         require_ros()
     if arguments.view:
-        from robot_dynamics_ros.analysis.view.geometry import require_viewer  # here, since only --view needs the view
+        # here, since only --view needs the view
+        from robot_dynamics_ros.analysis.view.geometry import require_viewer
 
         require_viewer()
     laws = list(dict.fromkeys(arguments.law))
@@ -91,7 +120,9 @@ def run_demo(arguments: argparse.Namespace) -> None:
     if arguments.live:
         folder /= "live"
     if arguments.output is not None and os.path.lexists(folder):
-        raise RobotDynamicsError(f"{folder}: it exists already. Cure: give another folder with --output")
+        raise RobotDynamicsError(
+            f"{folder}: it exists already. Cure: give another folder with --output"
+        )
     arguments.overwrite = True
     check_folder(arguments, folder, laws)
     experiment = prepare(arguments, _UNCHECKED)
@@ -105,7 +136,12 @@ def run_demo(arguments: argparse.Namespace) -> None:
 
         shown = dict.fromkeys((laws[0], laws[-1]))
         recordings = [(law, bags[law]) for law in shown]
-        show_bags(experiment.model, Path(experiment.source.name), recordings, browser=not arguments.no_browser)
+        show_bags(
+            experiment.model,
+            Path(experiment.source.name),
+            recordings,
+            browser=not arguments.no_browser,
+        )
 
 
 def _name(robot: str) -> str:

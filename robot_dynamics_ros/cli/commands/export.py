@@ -29,7 +29,12 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     add_named_robot(parser)
     add_joints(parser)
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the files, which is created"
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="folder for the files, which is created",
     )
     parser.add_argument(
         "--links",
@@ -57,14 +62,29 @@ def run_export(arguments: argparse.Namespace) -> None:
     compiler, it fails, or the self-test does.
     """
     source = named_robot(arguments)
-    model = source.model(joints=arguments.joints, locked=dict(arguments.locked), gravity=arguments.gravity)
+    model = source.model(
+        joints=arguments.joints,
+        locked=dict(arguments.locked),
+        gravity=arguments.gravity,
+    )
     model.export_c(arguments.output, arguments.links)
     print(f"{model.name}: {model.n} joints, written to {arguments.output}")
     if arguments.check:
         print(f"self-test: {_self_test(arguments.output)}")
     if arguments.python:
-        _run([sys.executable, "-m", "pip", "install", "--quiet", str(arguments.output.resolve())])
-        print(f"installed the Python module {next(arguments.output.glob('*_dynamics.c')).stem}")
+        _run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                str(arguments.output.resolve()),
+            ]
+        )
+        print(
+            f"installed the Python module {next(arguments.output.glob('*_dynamics.c')).stem}"
+        )
 
 
 def _self_test(folder: Path) -> str:
@@ -86,7 +106,9 @@ def _compiler() -> list[str]:
             return [name]
     if find_spec("ziglang"):
         return [sys.executable, "-m", "ziglang", "cc"]
-    raise RobotDynamicsError("export --check: no C compiler. Cure: install gcc or clang, or pip install ziglang")
+    raise RobotDynamicsError(
+        "export --check: no C compiler. Cure: install gcc or clang, or pip install ziglang"
+    )
 
 
 def _run(command: list[str]) -> str:

@@ -15,7 +15,11 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.analysis.diagnosis.hints import hints
-from robot_dynamics_ros.analysis.identification.estimate import FRICTION_KINDS, Identification, identify
+from robot_dynamics_ros.analysis.identification.estimate import (
+    FRICTION_KINDS,
+    Identification,
+    identify,
+)
 from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
 from robot_dynamics_ros.analysis.identification.identified_file import (
     dynamics_document,
@@ -23,9 +27,18 @@ from robot_dynamics_ros.analysis.identification.identified_file import (
     parameter_table,
     write_dynamics_file,
 )
-from robot_dynamics_ros.analysis.identification.model_files import differences, lost_properties, mjcf_text, urdf_text
+from robot_dynamics_ros.analysis.identification.model_files import (
+    differences,
+    lost_properties,
+    mjcf_text,
+    urdf_text,
+)
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
-from robot_dynamics_ros.analysis.identification.torque_analysis import ROUNDING, analyse_torque, root_mean_square
+from robot_dynamics_ros.analysis.identification.torque_analysis import (
+    ROUNDING,
+    analyse_torque,
+    root_mean_square,
+)
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.plain_yaml import load_yaml
 from robot_dynamics_ros.cli.command_line import (
@@ -48,7 +61,8 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 
 _MAX_HOLDOUT = 0.9
 _LARGE_LOSS = 0.5
-_SMALL_RESIDUAL = 0.01  # of a joint's RMS torque: a loss is not reported as a cause below it
+# of a joint's RMS torque: a loss is not reported as a cause below it
+_SMALL_RESIDUAL = 0.01
 _DETERMINED = 0.2  # standard deviation of a base parameter, as a share of its estimate
 _TERMS = ("gravity_torque", "mass_matrix", "bias_torque")
 _JOINT_KEYS = (*COEFFICIENTS, "rotor_inertia")
@@ -61,12 +75,35 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
         "recorded motions, test them on the last part of each recording, or on other recordings, and write them as a "
         "dynamics file. docs/identify.md lists the keys of --json."
     )
-    parser.add_argument("bags", type=Path, nargs="+", metavar="BAG", help="a bag's folder, or a .mcap or .db3 file")
+    parser.add_argument(
+        "bags",
+        type=Path,
+        nargs="+",
+        metavar="BAG",
+        help="a bag's folder, or a .mcap or .db3 file",
+    )
     add_joint_states(parser)
     add_robot(parser)
-    add_output(parser, "-o", "--output", required=True, metavar="FILE", help="the new dynamics file")
-    parser.add_argument("--urdf", type=Path, metavar="FILE", help="new URDF: the robot's with the identified values")
-    parser.add_argument("--mjcf", type=Path, metavar="FILE", help="new MJCF of bodies and joints, without shapes")
+    add_output(
+        parser,
+        "-o",
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="the new dynamics file",
+    )
+    parser.add_argument(
+        "--urdf",
+        type=Path,
+        metavar="FILE",
+        help="new URDF: the robot's with the identified values",
+    )
+    parser.add_argument(
+        "--mjcf",
+        type=Path,
+        metavar="FILE",
+        help="new MJCF of bodies and joints, without shapes",
+    )
     tested = parser.add_mutually_exclusive_group()
     tested.add_argument(
         "--holdout",
@@ -103,31 +140,50 @@ def run_identify(arguments: argparse.Namespace) -> None:
         raise RobotDynamicsError(
             f"--holdout {arguments.holdout:g} is out of range. Cure: give a share from 0 to {_MAX_HOLDOUT:g}"
         )
-    outputs = [path for path in (arguments.output, arguments.urdf, arguments.mjcf) if path is not None]
+    outputs = [
+        path
+        for path in (arguments.output, arguments.urdf, arguments.mjcf)
+        if path is not None
+    ]
     for path in outputs:
         check_output(arguments, path)
     if len({path.resolve() for path in outputs}) < len(outputs):
-        raise RobotDynamicsError("--output, --urdf and --mjcf name the same file. Cure: name a file for each")
+        raise RobotDynamicsError(
+            "--output, --urdf and --mjcf name the same file. Cure: name a file for each"
+        )
     first = arguments.bags[0]
     model = load_robot(arguments, first)
     load_torque_kernels(model, IDENTIFY)
     # Long recordings: only one unfiltered series is in memory at a time.
-    recorded = used = [filtered_motion(read_series(bag, arguments), model, arguments) for bag in arguments.bags]
-    tested = [filtered_motion(read_series(bag, arguments), model, arguments) for bag in arguments.test]
+    recorded = used = [
+        filtered_motion(read_series(bag, arguments), model, arguments)
+        for bag in arguments.bags
+    ]
+    tested = [
+        filtered_motion(read_series(bag, arguments), model, arguments)
+        for bag in arguments.test
+    ]
     test_data = ", ".join(str(bag) for bag in arguments.test)
     if not tested and arguments.holdout > 0.0:
         ends = [round((1.0 - arguments.holdout) * len(motion.time)) for motion in used]
-        tested = [motion.part(slice(end, None)) for motion, end in zip(used, ends, strict=True)]
+        tested = [
+            motion.part(slice(end, None))
+            for motion, end in zip(used, ends, strict=True)
+        ]
         used = [motion.part(slice(end)) for motion, end in zip(used, ends, strict=True)]
         test_data = f"the last {100 * arguments.holdout:.0f} % of each bag"
     identification = identify(model, used, arguments.friction)
     source = recorded_robot(arguments, first)
     notes, deviations = _notes(identification, recorded), _deviations(identification)
-    document = dynamics_document(identification, load_yaml(source.dynamics_content()) or {})
+    document = dynamics_document(
+        identification, load_yaml(source.dynamics_content()) or {}
+    )
     write_dynamics_file(
         arguments.output,
         document,
-        "\n".join(map(wrapped, [*_report(arguments, identification, used), *notes])).splitlines(),
+        "\n".join(
+            map(wrapped, [*_report(arguments, identification, used), *notes])
+        ).splitlines(),
         joint_comments={
             joint: f"std. dev.: {', '.join(f'{key} {value:.2g}' for key, value in row.items())}"
             for joint, row in deviations.items()
@@ -139,12 +195,15 @@ def run_identify(arguments: argparse.Namespace) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the prior model has issued them already
         identified = replace(source, dynamics=str(arguments.output)).model(
-            joints=model.joint_names, gravity=arguments.gravity or source.gravity or None
+            joints=model.joint_names,
+            gravity=arguments.gravity or source.gravity or None,
         )
     held_out = None
     if tested:
         held_out = {"data": test_data, **_held_out(model, identified, tested)}
-    facts = _facts(identification, _friction_rows(deviations, document["joints"])) | {"held_out": held_out}
+    facts = _facts(identification, _friction_rows(deviations, document["joints"])) | {
+        "held_out": held_out
+    }
     if files := _write_model_files(arguments, source.text, identified):
         facts["model_files"] = files
     if arguments.json:
@@ -152,7 +211,9 @@ def run_identify(arguments: argparse.Namespace) -> None:
         return
     if held_out is not None:
         without = "without rest, where friction is undetermined"
-        print(wrapped(f"held out: {test_data}, {held_out['samples']} samples, {without}"))
+        print(
+            wrapped(f"held out: {test_data}, {held_out['samples']} samples, {without}")
+        )
         print(_holdout_table(held_out["joints"], arguments.friction), end="\n\n")
     print(
         f"{facts['determined']} of {len(facts['base_parameters'])} base parameters are determined better than "
@@ -161,12 +222,16 @@ def run_identify(arguments: argparse.Namespace) -> None:
     print("\n".join([*_friction_table(facts["joints"]), *map(wrapped, notes)]).rstrip())
     if files:
         print(_files_report(files))
-    print(f"\ndynamics file: {arguments.output} (comments: method, all base parameters)")
+    print(
+        f"\ndynamics file: {arguments.output} (comments: method, all base parameters)"
+    )
     arguments.dynamics = arguments.output
     print(f"next: {torque_command(arguments, [*arguments.test, first][0])}")
 
 
-def _facts(identification: Identification, friction: list[dict[str, Any]]) -> dict[str, Any]:
+def _facts(
+    identification: Identification, friction: list[dict[str, Any]]
+) -> dict[str, Any]:
     """Return the quality of the estimate, all base parameters, and ``friction``, the result of ``_friction_rows``."""
     estimate = identification.estimate
     return {
@@ -174,18 +239,26 @@ def _facts(identification: Identification, friction: list[dict[str, Any]]) -> di
         "condition": estimate.condition,
         "loss": identification.loss,
         "prior_weight": identification.weight,
-        "determined": np.count_nonzero(estimate.deviations < _DETERMINED * np.abs(estimate.values)),
-        "base_parameters": [row._asdict() for row in identified_parameters(identification)],
+        "determined": np.count_nonzero(
+            estimate.deviations < _DETERMINED * np.abs(estimate.values)
+        ),
+        "base_parameters": [
+            row._asdict() for row in identified_parameters(identification)
+        ],
         "joints": friction,
     }
 
 
-def _held_out(model: RobotModel, identified: RobotModel, tested: list[RecordedMotion]) -> dict[str, Any]:
+def _held_out(
+    model: RobotModel, identified: RobotModel, tested: list[RecordedMotion]
+) -> dict[str, Any]:
     """Return the number of samples of the motions ``tested``, and errors of prior and ``identified`` model there.
 
     ``joints`` has each joint's RMS effort and errors (Nm or N), None if its friction is undetermined in all samples.
     """
-    before, now = ([analyse_torque(one, part) for part in tested] for one in (model, identified))
+    before, now = (
+        [analyse_torque(one, part) for part in tested] for one in (model, identified)
+    )
     efforts = {
         "measured": np.concatenate([part.tau for part in tested]),
         "error_before": np.concatenate([analysis.residual for analysis in before]),
@@ -198,15 +271,22 @@ def _held_out(model: RobotModel, identified: RobotModel, tested: list[RecordedMo
             key: float(np.sqrt(np.mean(values[rows, j] ** 2))) if rows.any() else None
             for key, values in efforts.items()
         }
-        for j, (name, rows) in enumerate(zip(model.joint_names, determined.T, strict=True))
+        for j, (name, rows) in enumerate(
+            zip(model.joint_names, determined.T, strict=True)
+        )
     ]
     return {"samples": len(determined), "joints": joints}
 
 
-def _write_model_files(arguments: argparse.Namespace, urdf: str | bytes, model: RobotModel) -> dict[str, Any]:
+def _write_model_files(
+    arguments: argparse.Namespace, urdf: str | bytes, model: RobotModel
+) -> dict[str, Any]:
     """Write the files of --urdf and --mjcf; return their paths, differences and lost properties, empty without them."""
     texts = {}
-    for kind, path, text in (("urdf", arguments.urdf, urdf_text), ("mjcf", arguments.mjcf, mjcf_text)):
+    for kind, path, text in (
+        ("urdf", arguments.urdf, urdf_text),
+        ("mjcf", arguments.mjcf, mjcf_text),
+    ):
         if path is not None:
             texts[kind] = text(urdf, model)
             path.write_text(texts[kind], encoding="utf-8")
@@ -215,25 +295,51 @@ def _write_model_files(arguments: argparse.Namespace, urdf: str | bytes, model: 
     found = {}
     if set(model.moving_joints) == set(model.joint_names):
         found = differences(model, texts.get("urdf"), texts.get("mjcf"))
-    rows = [{"loaded": name, **dict(zip(_TERMS, values, strict=True))} for name, values in found.items()]
-    return {"urdf": arguments.urdf, "mjcf": arguments.mjcf, "differences": rows, "lost": lost_properties(model)}
+    rows = [
+        {"loaded": name, **dict(zip(_TERMS, values, strict=True))}
+        for name, values in found.items()
+    ]
+    return {
+        "urdf": arguments.urdf,
+        "mjcf": arguments.mjcf,
+        "differences": rows,
+        "lost": lost_properties(model),
+    }
 
 
 def _files_report(files: dict[str, Any]) -> str:
     """Return a table of the differences in the result of ``_write_model_files``, and the lost properties."""
     lines = []
-    if rows := [[row["loaded"], *(f"{row[key]:.1e}" for key in _TERMS)] for row in files["differences"]]:
+    if rows := [
+        [row["loaded"], *(f"{row[key]:.1e}" for key in _TERMS)]
+        for row in files["differences"]
+    ]:
         header = ["difference, relative", *(key.replace("_", " ") for key in _TERMS)]
-        lines = ["", table(header, rows), "largest ones from the dynamics file at ten random states, without friction"]
+        lines = [
+            "",
+            table(header, rows),
+            "largest ones from the dynamics file at ten random states, without friction",
+        ]
     lines += [wrapped(f"note: {line}") for line in files["lost"]]
-    lines += ["", *(f"{kind.upper()}: {files[kind]}" for kind in ("urdf", "mjcf") if files[kind])]
+    lines += [
+        "",
+        *(f"{kind.upper()}: {files[kind]}" for kind in ("urdf", "mjcf") if files[kind]),
+    ]
     return "\n".join(lines)
 
 
-def _report(arguments: argparse.Namespace, identification: Identification, used: Sequence[RecordedMotion]) -> list[str]:
+def _report(
+    arguments: argparse.Namespace,
+    identification: Identification,
+    used: Sequence[RecordedMotion],
+) -> list[str]:
     """Return paragraphs on the data, the method and the quality of the estimate."""
     estimate = identification.estimate
-    share = "" if arguments.test or arguments.holdout == 0.0 else f"the first {100 * (1 - arguments.holdout):.0f} % of "
+    share = (
+        ""
+        if arguments.test or arguments.holdout == 0.0
+        else f"the first {100 * (1 - arguments.holdout):.0f} % of "
+    )
     return [
         "Made by robot_dynamics identify.",
         f"identified from {share}{', '.join(str(bag) for bag in arguments.bags)}",
@@ -247,28 +353,50 @@ def _report(arguments: argparse.Namespace, identification: Identification, used:
     ]
 
 
-def _notes(identification: Identification, recorded: Sequence[RecordedMotion]) -> list[str]:
+def _notes(
+    identification: Identification, recorded: Sequence[RecordedMotion]
+) -> list[str]:
     """Return warnings and notes on data and estimate, a paragraph each."""
-    estimate, model, lines = identification.estimate, identification.parameterization.model, list[str]()
+    estimate, model, lines = (
+        identification.estimate,
+        identification.parameterization.model,
+        list[str](),
+    )
     residual = (1.0 + identification.loss) * estimate.noise
-    large = residual > _SMALL_RESIDUAL * root_mean_square(np.concatenate([motion.tau for motion in recorded]))
+    large = residual > _SMALL_RESIDUAL * root_mean_square(
+        np.concatenate([motion.tau for motion in recorded])
+    )
     if identification.loss > _LARGE_LOSS and large.any():
-        lines.append("hint: no physical robot produces these torques; run robot_dynamics torque for probable causes")
+        lines.append(
+            "hint: no physical robot produces these torques; run robot_dynamics torque for probable causes"
+        )
     if estimate.still:
         lines.append(
             f"note: {', '.join(estimate.still)} does not move. Its effort is not used, its friction in the file is the "
             "prior model's, and the links at it are identified as one body. Cure: record a motion of all joints"
         )
-    if unseen := [name for name in estimate.unseen if name.rpartition(".")[0] not in estimate.still]:
+    if unseen := [
+        name
+        for name in estimate.unseen
+        if name.rpartition(".")[0] not in estimate.still
+    ]:
         lines.append(
             f"note: the motion does not excite {', '.join(unseen)}: these have the values of the prior model, a "
             "direction of Coulomb friction that of the other direction"
         )
     if model.payload_link is not None:
-        lines.append(f"note: the payload on {model.payload_link} is assumed known: it remains in the file")
+        lines.append(
+            f"note: the payload on {model.payload_link} is assumed known: it remains in the file"
+        )
         causes = hints(model, analyse_torque(model, recorded[0]))
-        lines += [f"warning: the data contradict the payload: {cause}" for cause in causes if "payload" in cause]
-    if names := list(itertools.compress(estimate.base.names, identification.impossible)):
+        lines += [
+            f"warning: the data contradict the payload: {cause}"
+            for cause in causes
+            if "payload" in cause
+        ]
+    if names := list(
+        itertools.compress(estimate.base.names, identification.impossible)
+    ):
         short = ", ".join(re.sub(r" \+ .*", " + ...", name) for name in names)
         lines.append(
             f"warning: determined weakly: {short}. The estimates are negative, which no robot can have; the file has "
@@ -282,23 +410,41 @@ def _deviations(identification: Identification) -> dict[str, dict[str, float]]:
     """Return standard deviations of friction and rotors by joint and key in the dynamics file."""
     estimate = identification.estimate
     pairs = zip(estimate.base.names, estimate.deviations, strict=True)
-    known = {name.replace(" rotor.inertia", ".rotor_inertia"): float(deviation) for name, deviation in pairs}
+    known = {
+        name.replace(" rotor.inertia", ".rotor_inertia"): float(deviation)
+        for name, deviation in pairs
+    }
     return {
-        joint: {key: known[f"{joint}.{key}"] for key in _JOINT_KEYS if f"{joint}.{key}" in known}
+        joint: {
+            key: known[f"{joint}.{key}"]
+            for key in _JOINT_KEYS
+            if f"{joint}.{key}" in known
+        }
         for joint in identification.parameterization.model.moving_joints
     }
 
 
-def _friction_rows(deviations: dict[str, dict[str, float]], joints: dict[str, Any]) -> list[dict[str, Any]]:
+def _friction_rows(
+    deviations: dict[str, dict[str, float]], joints: dict[str, Any]
+) -> list[dict[str, Any]]:
     """Return for each joint in the file ``value`` and ``deviation`` of friction and rotor, None where it has none.
 
     Only keys identified in some joint are included.
     """
-    keys = [key for key in _JOINT_KEYS if any(key in row for row in deviations.values())]
+    keys = [
+        key for key in _JOINT_KEYS if any(key in row for row in deviations.values())
+    ]
     rows = []
     for joint, known in deviations.items():
-        values = joints[joint] | {"sigmoid": (joints[joint].get("sigmoid") or {}).get("amplitude")}
-        cells = {k: {"value": values[k], "deviation": known.get(k)} if values.get(k) else None for k in keys}
+        values = joints[joint] | {
+            "sigmoid": (joints[joint].get("sigmoid") or {}).get("amplitude")
+        }
+        cells = {
+            k: {"value": values[k], "deviation": known.get(k)}
+            if values.get(k)
+            else None
+            for k in keys
+        }
         rows.append({"joint": joint, **cells})
     return rows
 
@@ -306,8 +452,18 @@ def _friction_rows(deviations: dict[str, dict[str, float]], joints: dict[str, An
 def _friction_table(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Return a table of ``_friction_rows``; nothing if no friction or rotor was identified."""
     keys = list(rows[0])[1:]
-    cells = [[row["joint"], *(_friction_cell(row[key]) for key in keys)] for row in rows]
-    return ["friction and rotors in the file (SI units; std. dev.)", table(["", *keys], cells), ""] if keys else []
+    cells = [
+        [row["joint"], *(_friction_cell(row[key]) for key in keys)] for row in rows
+    ]
+    return (
+        [
+            "friction and rotors in the file (SI units; std. dev.)",
+            table(["", *keys], cells),
+            "",
+        ]
+        if keys
+        else []
+    )
 
 
 def _friction_cell(entry: dict[str, float | None] | None) -> str:
@@ -327,12 +483,21 @@ def _holdout_table(held_out: Sequence[dict[str, Any]], friction: str) -> str:
         if size is None:
             rows.append([name, *["-"] * 5])
             continue
-        shares = [f"{100 * error / size:.1f} %" if size > ROUNDING else "-" for error in (old, new)]
-        rows.append([name, f"{size:.3f}", f"{old:.3f}", shares[0], f"{new:.3f}", shares[1]])
+        shares = [
+            f"{100 * error / size:.1f} %" if size > ROUNDING else "-"
+            for error in (old, new)
+        ]
+        rows.append(
+            [name, f"{size:.3f}", f"{old:.3f}", shares[0], f"{new:.3f}", shares[1]]
+        )
         worse, count = worse + [name] * (new >= old), count + 1
     lines = [table(["RMS of", "measured", "error before", "", "now", ""], rows)]
     exceptions = f", not in {', '.join(worse)}" if worse else ""
-    lines.append(wrapped(f"the error is smaller in {count - len(worse)} of {count} joints{exceptions}"))
+    lines.append(
+        wrapped(
+            f"the error is smaller in {count - len(worse)} of {count} joints{exceptions}"
+        )
+    )
     if len(worse) > count - len(worse):
         keep = "if the prior's friction is right, as in a simulation of it, give --friction keep; else "
         hint = "record a longer motion that moves all joints fast and slowly, far and in all directions"

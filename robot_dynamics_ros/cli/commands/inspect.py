@@ -14,9 +14,24 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.cli.command_line import add_json, print_json, table, wrapped
-from robot_dynamics_ros.cli.model_facts import FRICTION_TERMS, RATE_LIMITS, Facts, model_facts, without_rounding
-from robot_dynamics_ros.cli.robot_source import add_joints, add_named_robot, command_text, named_robot
-from robot_dynamics_ros.cli.textbook_forms import add_textbook_forms, textbook_facts, textbook_sections
+from robot_dynamics_ros.cli.model_facts import (
+    FRICTION_TERMS,
+    RATE_LIMITS,
+    Facts,
+    model_facts,
+    without_rounding,
+)
+from robot_dynamics_ros.cli.robot_source import (
+    add_joints,
+    add_named_robot,
+    command_text,
+    named_robot,
+)
+from robot_dynamics_ros.cli.textbook_forms import (
+    add_textbook_forms,
+    textbook_facts,
+    textbook_sections,
+)
 
 _TINY = 1e-14  # smaller values are printed as 0
 _MAX_COLUMNS = 8  # joints for which the mass matrix fits the width of a screen
@@ -51,12 +66,18 @@ def run_inspect(arguments: argparse.Namespace) -> None:
     source = named_robot(arguments)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotModelWarning)
-        model = source.model(joints=arguments.joints, locked=dict(arguments.locked), gravity=arguments.gravity)
+        model = source.model(
+            joints=arguments.joints,
+            locked=dict(arguments.locked),
+            gravity=arguments.gravity,
+        )
     q = model.limit_rows.within(np.zeros(model.n))
     if arguments.state is not None:
         q = model.vector("--state", arguments.state)
         if not np.isfinite(q).all():
-            raise RobotDynamicsError(f"--state {arguments.state}: not finite. Cure: give {model.n} finite numbers")
+            raise RobotDynamicsError(
+                f"--state {arguments.state}: not finite. Cure: give {model.n} finite numbers"
+            )
     forms = textbook_facts(model, arguments)  # first, because it may fail
     messages = [str(warning.message) for warning in caught]
     facts = model_facts(source, model, q, messages) | forms
@@ -65,7 +86,10 @@ def run_inspect(arguments: argparse.Namespace) -> None:
         return
     sections = [*_sections(facts, arguments)]
     if arguments.joints is None:
-        view, simulate = (command_text(name, arguments, arguments.robot) for name in ("view", "simulate"))
+        view, simulate = (
+            command_text(name, arguments, arguments.robot)
+            for name in ("view", "simulate")
+        )
         sections.append(f"next: {view}\n      {simulate}")
     print("\n\n".join(sections))
 
@@ -74,18 +98,36 @@ def _sections(facts: Facts, arguments: argparse.Namespace) -> Iterator[str]:
     """Yield tables, equations and notes as text."""
     yield _summary(facts)
     limits = ["kind", "lower", "upper", "velocity", "effort"]
-    limits += [rate for rate in RATE_LIMITS if any(rate in joint for joint in facts["joints"])]
-    yield _table(["joint", *limits], [[joint.get(key) for key in ("name", *limits)] for joint in facts["joints"]])
+    limits += [
+        rate for rate in RATE_LIMITS if any(rate in joint for joint in facts["joints"])
+    ]
+    yield _table(
+        ["joint", *limits],
+        [[joint.get(key) for key in ("name", *limits)] for joint in facts["joints"]],
+    )
     axes = ["x", "y", "z", "ixx", "ixy", "ixz", "iyy", "iyz", "izz"]
     title = "moving links, with the links fixed to them: centre of mass, and inertia about it, in link axes"
     yield f"{title}\n{_table(['link', 'joint', 'mass', *axes], facts['bodies'])}"
-    friction = [entry for entry in facts["friction"] if entry["joint"] not in facts["joints_without_friction"]]
+    friction = [
+        entry
+        for entry in facts["friction"]
+        if entry["joint"] not in facts["joints_without_friction"]
+    ]
     if friction:
-        terms = [term for term in FRICTION_TERMS if any(entry[term] for entry in friction)]
-        rows = [[entry["joint"], *(entry[term] for term in terms)] for entry in friction]
-        yield _table(["friction of", *(term.removeprefix("coulomb_") for term in terms)], rows)
+        terms = [
+            term for term in FRICTION_TERMS if any(entry[term] for entry in friction)
+        ]
+        rows = [
+            [entry["joint"], *(entry[term] for term in terms)] for entry in friction
+        ]
+        yield _table(
+            ["friction of", *(term.removeprefix("coulomb_") for term in terms)], rows
+        )
     if facts["rotors"]:
-        rotors = [{**rotor, "carrier": rotor["carrier"] or "base or none"} for rotor in facts["rotors"]]
+        rotors = [
+            {**rotor, "carrier": rotor["carrier"] or "base or none"}
+            for rotor in facts["rotors"]
+        ]
         yield _table(["rotor", "on", "inertia", "reflected", "rate"], rotors)
     if constraints := _constraints(facts):
         yield "\n".join(constraints)
@@ -98,9 +140,14 @@ def _sections(facts: Facts, arguments: argparse.Namespace) -> Iterator[str]:
     )
     yield from textbook_sections(facts, arguments)
     notes = [
-        f"note: {note['message']}" + (f". Cure: {note['cure']}" if note["cure"] else "") for note in facts["notes"]
+        f"note: {note['message']}" + (f". Cure: {note['cure']}" if note["cure"] else "")
+        for note in facts["notes"]
     ]
-    yield "\n".join(map(wrapped, notes)) if notes else "notes: none; no data are missing or implausible"
+    yield (
+        "\n".join(map(wrapped, notes))
+        if notes
+        else "notes: none; no data are missing or implausible"
+    )
 
 
 def _summary(facts: Facts) -> str:
@@ -110,7 +157,11 @@ def _summary(facts: Facts) -> str:
         f"gravity {gravity} m/s^2"
     ]
     if facts["locked"]:
-        lines.append(wrapped(f"locked: {', '.join(f'{name} {value:g}' for name, value in facts['locked'].items())}"))
+        lines.append(
+            wrapped(
+                f"locked: {', '.join(f'{name} {value:g}' for name, value in facts['locked'].items())}"
+            )
+        )
     lines.append("units: rad or m, Nm or N, kg, kg m^2; - is no limit")
     return "\n".join(lines)
 
@@ -120,39 +171,73 @@ def _constraints(facts: Facts) -> list[str]:
     for coupling in facts["couplings"]:
         joints.setdefault(_rates(coupling["follows"]), []).append(coupling["joint"])
     lines = [
-        wrapped(f"coupling: {', '.join(names)} {'moves' if len(names) == 1 else 'move'} at {rates}")
+        wrapped(
+            f"coupling: {', '.join(names)} {'moves' if len(names) == 1 else 'move'} at {rates}"
+        )
         for rates, names in joints.items()
     ]
-    return lines + [f"loop: link {loop['link_a']} stays with link {loop['link_b']}" for loop in facts["loops"]]
+    return lines + [
+        f"loop: link {loop['link_a']} stays with link {loop['link_b']}"
+        for loop in facts["loops"]
+    ]
 
 
 def _at_state(facts: Facts) -> str:
     pose, whole = facts["pose"], len(facts["joints"]) <= _MAX_COLUMNS
-    torques, matrix = (without_rounding(np.array(pose[key])) for key in ("gravity", "mass_matrix"))
-    columns = (facts["joints"], pose["position"], torques, pose["gravity_percent"], matrix.tolist())
+    torques, matrix = (
+        without_rounding(np.array(pose[key])) for key in ("gravity", "mass_matrix")
+    )
+    columns = (
+        facts["joints"],
+        pose["position"],
+        torques,
+        pose["gravity_percent"],
+        matrix.tolist(),
+    )
     rows = [
         [joint["name"], q, torque, _percent(share), row if whole else row[i]]
         for i, (joint, q, torque, share, row) in enumerate(zip(*columns, strict=True))
     ]
     condition = pose["condition"]
-    last = "M is singular" if condition is None else f"condition number of M: {condition:.4g}"
+    last = (
+        "M is singular"
+        if condition is None
+        else f"condition number of M: {condition:.4g}"
+    )
     title = "gravity torque, its share of the effort limit, and the mass matrix M, at the state q"
     header = ["joint", "q", "gravity", "of limit", "M" if whole else "diagonal of M"]
     return f"{title}\n{_table(header, rows)}\n{last}"
 
 
 def _range_text(facts: Facts) -> str:
-    extremes, condition, n = facts["range"], facts["range"]["condition"], len(facts["joints"])
+    extremes, condition, n = (
+        facts["range"],
+        facts["range"]["condition"],
+        len(facts["joints"]),
+    )
     whole = n <= _MAX_COLUMNS
     rows = []
     for entry in extremes["gravity"]:
         position = _short(entry["position"]) if entry["torque"] else [""] * n
-        rows.append([entry["joint"], entry["torque"], _percent(entry["percent"]), *([position] if whole else [])])
+        rows.append(
+            [
+                entry["joint"],
+                entry["torque"],
+                _percent(entry["percent"]),
+                *([position] if whole else []),
+            ]
+        )
     values = (condition[key] for key in ("minimum", "median", "maximum"))
-    least, median, most = ("singular" if value is None else f"{value:.4g}" for value in values)
+    least, median, most = (
+        "singular" if value is None else f"{value:.4g}" for value in values
+    )
     at = f" at q = {', '.join(_short(condition['position']))}" if whole else ""
-    table_text = _table(["most gravity", "torque", "of limit", *(["at q"] if whole else [])], rows)
-    range_text = wrapped(f"condition number of M: smallest {least}, median {median}, largest {most}{at}")
+    table_text = _table(
+        ["most gravity", "torque", "of limit", *(["at q"] if whole else [])], rows
+    )
+    range_text = wrapped(
+        f"condition number of M: smallest {least}, median {median}, largest {most}{at}"
+    )
     source = (
         f"from {extremes['samples']} random states (seed {extremes['seed']}) within the position limits, +-pi or +-1 m "
         "where there are none; the gravity torque is then maximized joint by joint"
@@ -162,7 +247,10 @@ def _range_text(facts: Facts) -> str:
 
 def _table(header: Sequence[str], entries: Sequence[Facts | Sequence[Any]]) -> str:
     """Return a table of the values of each entry; columns beyond the header belong to the last heading."""
-    rows = [_cells(entry.values() if isinstance(entry, dict) else entry) for entry in entries]
+    rows = [
+        _cells(entry.values() if isinstance(entry, dict) else entry)
+        for entry in entries
+    ]
     return table([*header, *[""] * (len(rows[0]) - len(header))], rows)
 
 
@@ -192,4 +280,6 @@ def _short(values: Sequence[float]) -> list[str]:
 
 
 def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.1f} %" if share < 9.95 else f"{share:.0f} %"
+    return (
+        "-" if share is None else f"{share:.1f} %" if share < 9.95 else f"{share:.0f} %"
+    )

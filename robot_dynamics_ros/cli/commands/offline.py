@@ -13,7 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from robot_dynamics_ros.base.errors import did_you_mean
-from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, JOINTS, LOCKED, ROBOT_DESCRIPTION
+from robot_dynamics_ros.base.parameters import (
+    DYNAMICS_FILE,
+    JOINTS,
+    LOCKED,
+    ROBOT_DESCRIPTION,
+)
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.parameters.kinds import Values, overridden
 from robot_dynamics_ros.base.resources import dynamics_file
@@ -28,7 +33,9 @@ from robot_dynamics_ros.cli.command_line import (
 from robot_dynamics_ros.cli.robot_source import RobotSource, add_robot, recorded_robot
 from robot_dynamics_ros.control.configuration import parameters as controller
 from robot_dynamics_ros.control.configuration.parameters import Configuration
-from robot_dynamics_ros.control.configuration.settings import read_settings as controller_settings
+from robot_dynamics_ros.control.configuration.settings import (
+    read_settings as controller_settings,
+)
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import read_configuration
 from robot_dynamics_ros.recordings.bags.reader import BagReader
@@ -47,7 +54,14 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         "recording. The same input gives the same bytes."
     )
     add_bag(parser)
-    add_output(parser, "-o", "--output", required=True, metavar="BAG", help="folder of the new bag")
+    add_output(
+        parser,
+        "-o",
+        "--output",
+        required=True,
+        metavar="BAG",
+        help="folder of the new bag",
+    )
     parser.add_argument(
         "--config",
         type=Path,
@@ -71,7 +85,9 @@ def _topic(text: str) -> tuple[str, str]:
     name, topic = pair(text, "NAME=TOPIC")
     if name not in _TOPICS or not topic:
         cure = f"use one of {', '.join(_TOPICS)} as NAME{did_you_mean(name, _TOPICS)}"
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=TOPIC. Cure: {cure}")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not of the form NAME=TOPIC. Cure: {cure}"
+        )
     return name, topic
 
 
@@ -84,7 +100,11 @@ def run_replay(arguments: argparse.Namespace) -> None:
     topics = dict(arguments.topic)
     with BagReader(arguments.bag) as reader:
         node = commands_of(reader, topics.get("command_states")).rsplit("/", 1)[0]
-    recorded = None if arguments.config is not None else read_configuration(arguments.bag, f"{node}/")
+    recorded = (
+        None
+        if arguments.config is not None
+        else read_configuration(arguments.bag, f"{node}/")
+    )
     if recorded is not None:
         values: Values = recorded[1].values
         origin = f"{arguments.bag}: {recorded[0]}"
@@ -96,7 +116,9 @@ def run_replay(arguments: argparse.Namespace) -> None:
         source = recorded_robot(arguments, arguments.bag, f"{node}/")
     else:
         dynamics = dynamics_file(arguments.dynamics)
-        source = RobotSource(f"{arguments.config}: {ROBOT_DESCRIPTION.name}", description, dynamics)
+        source = RobotSource(
+            f"{arguments.config}: {ROBOT_DESCRIPTION.name}", description, dynamics
+        )
     source, values, model = controller_model(arguments, source, values)
     print(f"note: robot: {source}; parameters: {origin}", file=sys.stderr)
     begin = time.monotonic()
@@ -138,7 +160,11 @@ def configuration_of(source: RobotSource, values: Values) -> Configuration:
 
     Raises RobotModelError if the dynamics file cannot be read, and RobotDynamicsError for an invalid parameter.
     """
-    text = source.text if isinstance(source.text, str) else source.text.decode(errors="replace")
+    text = (
+        source.text
+        if isinstance(source.text, str)
+        else source.text.decode(errors="replace")
+    )
     return Configuration.of(values, text, source.dynamics_content())
 
 
@@ -151,7 +177,10 @@ def summary(result: Replay, seconds: float, output: Path | None) -> str:
         f"{result.states} joint_states, {result.commands} commands, {len(result.transitions)} changes of mode, "
         f"{seconds:.1f} s"
     ]
-    lines += [f"  effort limit of {joint}: cut {count} commands" for joint, count in result.saturated.items()]
+    lines += [
+        f"  effort limit of {joint}: cut {count} commands"
+        for joint, count in result.saturated.items()
+    ]
     if output is not None:
         lines.append(f"bag: {output}")
     return "\n".join(lines)

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics_ros.analysis.identification.two_recordings import estimate_drive_gains, estimate_payload
+from robot_dynamics_ros.analysis.identification.two_recordings import (
+    estimate_drive_gains,
+    estimate_payload,
+)
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.cli.command_line import (
     add_cutoff,
@@ -26,7 +29,11 @@ from robot_dynamics_ros.dynamics.description.inertia import check_inertia, symme
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-_UNITS = {"mass": "kg", **{f"com.{axis}": "m" for axis in "xyz"}, **dict.fromkeys(_MOMENTS, "kg m^2")}
+_UNITS = {
+    "mass": "kg",
+    **{f"com.{axis}": "m" for axis in "xyz"},
+    **dict.fromkeys(_MOMENTS, "kg m^2"),
+}
 
 
 def add_payload(parser: argparse.ArgumentParser) -> None:
@@ -36,8 +43,18 @@ def add_payload(parser: argparse.ArgumentParser) -> None:
         "intervals, from the difference of the efforts, in which errors of the model cancel. With --known, identify "
         "the drive gains of the joints instead. docs/identify.md lists the keys of --json."
     )
-    parser.add_argument("bags", type=Path, nargs=2, metavar="BAG", help="recording without, and with the payload")
-    parser.add_argument("--link", required=True, help="link that carries the payload, in whose frame it is given")
+    parser.add_argument(
+        "bags",
+        type=Path,
+        nargs=2,
+        metavar="BAG",
+        help="recording without, and with the payload",
+    )
+    parser.add_argument(
+        "--link",
+        required=True,
+        help="link that carries the payload, in whose frame it is given",
+    )
     parser.add_argument(
         "--known",
         type=float,
@@ -63,33 +80,65 @@ def run_payload(arguments: argparse.Namespace) -> None:
         )
     model = load_robot(arguments, arguments.bags[0])
     load_torque_kernels(model, TORQUE)
-    motions = [filtered_motion(read_series(bag, arguments), model, arguments) for bag in arguments.bags]
+    motions = [
+        filtered_motion(read_series(bag, arguments), model, arguments)
+        for bag in arguments.bags
+    ]
     if known is None:
-        values, half_widths = estimate_payload(model, motions[0], motions[1], arguments.link)
+        values, half_widths = estimate_payload(
+            model, motions[0], motions[1], arguments.link
+        )
         units = _UNITS
     else:
         payload = known[0], known[1:4], known[4:] or [0.0] * 6
-        values, half_widths = estimate_drive_gains(model, motions[0], motions[1], arguments.link, payload)
-        units = {name: f"{'N' if name in model.prismatic_joints else 'Nm'} per unit" for name in model.joint_names}
+        values, half_widths = estimate_drive_gains(
+            model, motions[0], motions[1], arguments.link, payload
+        )
+        units = {
+            name: f"{'N' if name in model.prismatic_joints else 'Nm'} per unit"
+            for name in model.joint_names
+        }
     rows = {
-        name: {"value": value, "half_width": half_width if np.isfinite(half_width) else None}
-        for name, value, half_width in zip(units, values.tolist(), half_widths.tolist(), strict=True)
+        name: {
+            "value": value,
+            "half_width": half_width if np.isfinite(half_width) else None,
+        }
+        for name, value, half_width in zip(
+            units, values.tolist(), half_widths.tolist(), strict=True
+        )
     }
     if arguments.json:
-        print_json({"link": arguments.link, "drive_gains" if known else "payload": rows})
+        print_json(
+            {"link": arguments.link, "drive_gains" if known else "payload": rows}
+        )
         return
     cells = []
-    for name, (value, half_width) in zip(rows, map(dict.values, rows.values()), strict=True):
-        estimate = ("undetermined", "") if half_width is None else (f"{value:.4g}", f"{half_width:.2g}")
+    for name, (value, half_width) in zip(
+        rows, map(dict.values, rows.values()), strict=True
+    ):
+        estimate = (
+            ("undetermined", "")
+            if half_width is None
+            else (f"{value:.4g}", f"{half_width:.2g}")
+        )
         cells.append([name, *estimate, units[name]])
     print(table(["", "estimate", "+- (95 %)", ""], cells), end="\n\n")
-    determined = {name: row["value"] for name, row in rows.items() if row["half_width"] is not None}
+    determined = {
+        name: row["value"]
+        for name, row in rows.items()
+        if row["half_width"] is not None
+    }
     if known:
-        print("--drive-gains", *(f"{name}={gain:.5g}" for name, gain in determined.items()))
+        print(
+            "--drive-gains",
+            *(f"{name}={gain:.5g}" for name, gain in determined.items()),
+        )
     elif "mass" in determined:
         print(_message(arguments.link, values, determined.keys()))
     else:
-        print("no message: the mass is undetermined. Cure: record a motion that turns the payload against gravity")
+        print(
+            "no message: the mass is undetermined. Cure: record a motion that turns the payload against gravity"
+        )
 
 
 def _message(link: str, values: Array, determined: Set[str]) -> str:
@@ -97,7 +146,10 @@ def _message(link: str, values: Array, determined: Set[str]) -> str:
     content = f"m: {values[0]:.5g}, com: {{x: {values[1]:.5g}, y: {values[2]:.5g}, z: {values[3]:.5g}}}"
     note = ""
     if determined >= set(_MOMENTS) and check_inertia(symmetric(*values[4:])) is None:
-        content += "".join(f", {name}: {value:.5g}" for name, value in zip(_MOMENTS, values[4:], strict=True))
+        content += "".join(
+            f", {name}: {value:.5g}"
+            for name, value in zip(_MOMENTS, values[4:], strict=True)
+        )
     else:
         note = "without inertia, which is not determined well enough:\n"
     return (

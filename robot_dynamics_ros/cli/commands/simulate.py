@@ -14,10 +14,22 @@ from functools import partial
 from pathlib import Path
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_output, check_output, new_bag, one_of, wrapped
+from robot_dynamics_ros.cli.command_line import (
+    TRACKING_LAWS,
+    add_output,
+    check_output,
+    new_bag,
+    one_of,
+    wrapped,
+)
 from robot_dynamics_ros.cli.commands.offline import summary
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
-from robot_dynamics_ros.cli.robot_source import add_dynamics, add_joints, add_named_robot, command_text
+from robot_dynamics_ros.cli.robot_source import (
+    add_dynamics,
+    add_joints,
+    add_named_robot,
+    command_text,
+)
 from robot_dynamics_ros.cli.tracking import (
     Tracking,
     error_units,
@@ -72,11 +84,27 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="seconds of motion (default: the whole motion); a motion that would exceed limits is made smaller",
     )
-    parser.add_argument("--rate", type=float, metavar="HZ", help="command cycles per second (default: 500)")
-    add_dynamics(parser, "--plant-dynamics", "dynamics file of the plant (default: the same)")
-    parser.add_argument("--mass-scale", type=float, metavar="K", help="factor of the plant's masses and inertias")
     parser.add_argument(
-        "--friction-scale", type=float, nargs="+", metavar="K", help="factor of its friction, one or one for each joint"
+        "--rate",
+        type=float,
+        metavar="HZ",
+        help="command cycles per second (default: 500)",
+    )
+    add_dynamics(
+        parser, "--plant-dynamics", "dynamics file of the plant (default: the same)"
+    )
+    parser.add_argument(
+        "--mass-scale",
+        type=float,
+        metavar="K",
+        help="factor of the plant's masses and inertias",
+    )
+    parser.add_argument(
+        "--friction-scale",
+        type=float,
+        nargs="+",
+        metavar="K",
+        help="factor of its friction, one or one for each joint",
     )
     add_output(
         parser,
@@ -102,11 +130,15 @@ def run_simulate(arguments: argparse.Namespace) -> None:
     experiment = prepare(arguments)
     compare_laws(experiment, bags or {experiment.law: output}, picture)
     if output is None:
-        print("next: -o FOLDER keeps the recordings, --mass-scale 1.1 simulates an arm that is heavier than the model")
+        print(
+            "next: -o FOLDER keeps the recordings, --mass-scale 1.1 simulates an arm that is heavier than the model"
+        )
     else:
         recordings = [str(bag) for bag in bags.values()] or [str(output)]
         print(f"next: {command_text('view', arguments, arguments.robot, *recordings)}")
-        print(f"      robot_dynamics report {shlex.quote(recordings[0])} -o report.html")
+        print(
+            f"      robot_dynamics report {shlex.quote(recordings[0])} -o report.html"
+        )
 
 
 def bags_in(folder: Path, laws: Iterable[str]) -> dict[str, Path]:
@@ -114,7 +146,9 @@ def bags_in(folder: Path, laws: Iterable[str]) -> dict[str, Path]:
     return {law: folder / law / "bag" for law in laws}
 
 
-def check_folder(arguments: argparse.Namespace, folder: Path, laws: Sequence[str]) -> None:
+def check_folder(
+    arguments: argparse.Namespace, folder: Path, laws: Sequence[str]
+) -> None:
     """Check that the bags of ``laws`` and their plot can be written to ``folder``; call this before any work is done.
 
     Raises RobotDynamicsError if ``folder`` exists without --overwrite, something in the place of a bag or the plot is
@@ -129,7 +163,9 @@ def check_folder(arguments: argparse.Namespace, folder: Path, laws: Sequence[str
     check_output(arguments, folder / PICTURE)
 
 
-def compare_laws(experiment: Experiment, bags: Mapping[str, Path | None], picture: Path | None) -> list[Tracking]:
+def compare_laws(
+    experiment: Experiment, bags: Mapping[str, Path | None], picture: Path | None
+) -> list[Tracking]:
     """Simulate with each law of ``bags``, print the table, and return the tracking of the laws that do not fail.
 
     A bag is written where ``bags`` has a path, and replaces one there; None: it is not kept. The plot is written to the
@@ -139,7 +175,10 @@ def compare_laws(experiment: Experiment, bags: Mapping[str, Path | None], pictur
     model, notes = experiment.model, []
     runs: list[Tracking] = []
     faults: list[str] = []
-    print(f"{model.name}: {1.0 / experiment.plant.period:g} Hz, {experiment.duration:g} s of motion\n", flush=True)
+    print(
+        f"{model.name}: {1.0 / experiment.plant.period:g} Hz, {experiment.duration:g} s of motion\n",
+        flush=True,
+    )
     for law, bag in bags.items():
         name = f"{law}: " if len(bags) > 1 else ""
         with ExitStack() as stack:
@@ -150,7 +189,9 @@ def compare_laws(experiment: Experiment, bags: Mapping[str, Path | None], pictur
                 new = stack.enter_context(new_bag(bag))
             try:
                 result, seconds = experiment.run(law, new)
-                notes.append(name + summary(result, seconds, bag if picture is None else None))
+                notes.append(
+                    name + summary(result, seconds, bag if picture is None else None)
+                )
                 if fault := _last_fault(result, law):
                     raise RobotDynamicsError(fault)
                 runs.append(read_tracking(new, law, experiment.duration))
@@ -163,7 +204,10 @@ def compare_laws(experiment: Experiment, bags: Mapping[str, Path | None], pictur
             plot_tracking(runs, model.name, units, picture)
         print()
     if picture is not None:
-        notes.append(f"bags: {picture.parent}/<law>/bag" + (f"   picture: {picture}" if runs else ""))
+        notes.append(
+            f"bags: {picture.parent}/<law>/bag"
+            + (f"   picture: {picture}" if runs else "")
+        )
     print("\n".join(notes))
     if faults:
         raise RobotDynamicsError("\n".join(faults))
@@ -180,14 +224,24 @@ def print_comparison(runs: list[Tracking], units: list[str]) -> None:
     for run in runs:
         if run.unmoved:
             text = f"{run.law}: {', '.join(run.unmoved)} did not move, held by friction or brakes. Cure: "
-            print(wrapped(text + "give the controller's model the friction (docs/dynamics_file.md), or higher gains"))
+            print(
+                wrapped(
+                    text
+                    + "give the controller's model the friction (docs/dynamics_file.md), or higher gains"
+                )
+            )
     first = runs[0]
     for run in runs[1:]:
         ratios = []
         for joints, columns in joint_groups(units).items():
-            before, after = (root_mean_square(tracking.error[:, columns]) for tracking in (first, run))
+            before, after = (
+                root_mean_square(tracking.error[:, columns])
+                for tracking in (first, run)
+            )
             if after > 0.0:
-                ratios.append(f"{'' if joints == 'all' else f'{joints} joints '}{before / after:.1f} times")
+                ratios.append(
+                    f"{'' if joints == 'all' else f'{joints} joints '}{before / after:.1f} times"
+                )
         if ratios:
             print(f"{run.law} tracks {' and '.join(ratios)} better than {first.law}")
 

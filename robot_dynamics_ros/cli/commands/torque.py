@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.analysis.diagnosis.hints import hints
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, recorded_motion
+from robot_dynamics_ros.analysis.identification.motion import (
+    RecordedMotion,
+    Smoothing,
+    recorded_motion,
+)
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
     LOADS,
     TorqueAnalysis,
@@ -39,7 +43,8 @@ from robot_dynamics_ros.recordings.bags import JointSeries
 
 _PARTS = ("measured", "inertia", "velocity", "gravity", "friction", "residual")
 _KEYS = (*_PARTS[:-1], "error", "bias", "explained")
-_ONE_WAY = 0.02  # of a joint's highest speed, which it does not reach in the other direction
+# of a joint's highest speed, which it does not reach in the other direction
+_ONE_WAY = 0.02
 
 
 def add_torque(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +56,13 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
         "gravity, signs, order, units and zeros, a delay of the effort. docs/identify.md lists the keys of --json."
     )
     recording = parser.add_mutually_exclusive_group(required=True)
-    recording.add_argument("bag", nargs="?", type=Path, metavar="BAG", help="a bag's folder, or one of its files")
+    recording.add_argument(
+        "bag",
+        nargs="?",
+        type=Path,
+        metavar="BAG",
+        help="a bag's folder, or one of its files",
+    )
     recording.add_argument(
         "--example",
         action="store_true",
@@ -66,7 +77,13 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the largest load on each joint's bearing: force along its axis, force and moment normal to it",
     )
-    add_output(parser, "-o", "--output", metavar="CSV", help="write motion and torques, sample by sample")
+    add_output(
+        parser,
+        "-o",
+        "--output",
+        metavar="CSV",
+        help="write motion and torques, sample by sample",
+    )
     add_json(parser)
 
 
@@ -88,7 +105,10 @@ def run_torque(arguments: argparse.Namespace) -> None:
     effort, notes = "measured", _motion_notes(motion)
     if topic.endswith("/command_states"):
         effort = "commanded"
-        notes.insert(0, f"{topic}: the motion is the desired one, the effort is commanded, not measured")
+        notes.insert(
+            0,
+            f"{topic}: the motion is the desired one, the effort is commanded, not measured",
+        )
     seconds = motion.time[-1] - motion.time[0]
     if arguments.json:
         print_json(
@@ -107,7 +127,9 @@ def run_torque(arguments: argparse.Namespace) -> None:
             }
         )
         return
-    print(f"{arguments.bag}: {len(motion.time)} samples over {seconds:.1f} s, from {len(series.stamps)} messages")
+    print(
+        f"{arguments.bag}: {len(motion.time)} samples over {seconds:.1f} s, from {len(series.stamps)} messages"
+    )
     print(wrapped(f"filter: {motion.smoothing}"))
     if motion.smoothing.cutoff:
         rate = 1.0 / np.median(np.diff(motion.time))
@@ -118,9 +140,17 @@ def run_torque(arguments: argparse.Namespace) -> None:
                 "needs samples on both sides"
             )
         )
-    if left := {row["joint"]: len(motion.time) - row["used"] for row in rows if row["used"] < len(motion.time)}:
+    if left := {
+        row["joint"]: len(motion.time) - row["used"]
+        for row in rows
+        if row["used"] < len(motion.time)
+    }:
         counts = ", ".join(f"{name} {count}" for name, count in left.items())
-        print(wrapped(f"left out of the table, because friction is undetermined at rest: samples of {counts}"))
+        print(
+            wrapped(
+                f"left out of the table, because friction is undetermined at rest: samples of {counts}"
+            )
+        )
     print(f"\n{_torque_table(rows, analysis.explained_in_words, effort)}\n")
     if loads:
         cells = [[row["joint"], *(f"{row[key]:.1f}" for key in LOADS)] for row in loads]
@@ -150,15 +180,30 @@ def _use_example(arguments: argparse.Namespace) -> None:
 
 def torque_command(arguments: argparse.Namespace, bag: Path) -> str:
     """Return the command torque for ``bag`` with the options of ``arguments``, which do not include outputs."""
-    options = ("robot", "dynamics", "gravity", "rename", "topic", "xacro_arg", "cutoff", "effort_delay", "drive_gains")
+    options = (
+        "robot",
+        "dynamics",
+        "gravity",
+        "rename",
+        "topic",
+        "xacro_arg",
+        "cutoff",
+        "effort_delay",
+        "drive_gains",
+    )
     return command_text("torque", arguments, bag, options=options)
 
 
-def filtered_motion(series: JointSeries, model: RobotModel, arguments: argparse.Namespace) -> RecordedMotion:
+def filtered_motion(
+    series: JointSeries, model: RobotModel, arguments: argparse.Namespace
+) -> RecordedMotion:
     """Return the motion of the model's joints by --cutoff, --effort-delay and --drive-gains."""
     gains = drive_gains(arguments, model.joint_names)
     return recorded_motion(
-        series.in_order(model.joint_names), Smoothing(arguments.cutoff), arguments.effort_delay or 0.0, gains
+        series.in_order(model.joint_names),
+        Smoothing(arguments.cutoff),
+        arguments.effort_delay or 0.0,
+        gains,
     )
 
 
@@ -167,7 +212,12 @@ def _torque_rows(model: RobotModel, analysis: TorqueAnalysis) -> list[dict[str, 
 
     ``used`` is the number of samples of these statistics.
     """
-    columns = [*map(analysis.size, _parts(analysis)), analysis.bias, analysis.explained, analysis.used.sum(axis=0)]
+    columns = [
+        *map(analysis.size, _parts(analysis)),
+        analysis.bias,
+        analysis.explained,
+        analysis.used.sum(axis=0),
+    ]
     return [
         {
             "joint": name,
@@ -178,7 +228,9 @@ def _torque_rows(model: RobotModel, analysis: TorqueAnalysis) -> list[dict[str, 
     ]
 
 
-def _torque_table(rows: Sequence[dict[str, Any]], explained: Sequence[str], effort: str) -> str:
+def _torque_table(
+    rows: Sequence[dict[str, Any]], explained: Sequence[str], effort: str
+) -> str:
     """Return the table of ``_torque_rows``, with texts for the explained shares."""
     cells = [
         [row["joint"], row["unit"], *(f"{row[key]:.3f}" for key in _KEYS[:-1]), share]
@@ -190,11 +242,17 @@ def _torque_table(rows: Sequence[dict[str, Any]], explained: Sequence[str], effo
 def _motion_notes(motion: RecordedMotion) -> list[str]:
     """Return a note for each joint whose friction is not tested in both directions."""
     notes = []
-    for name, still, qd in zip(motion.joint_names, motion.still, motion.qd.T, strict=True):
+    for name, still, qd in zip(
+        motion.joint_names, motion.still, motion.qd.T, strict=True
+    ):
         if still:
-            notes.append(f"{name} does not move: friction and inertia at it are not tested")
+            notes.append(
+                f"{name} does not move: friction and inertia at it are not tested"
+            )
         elif min(qd.max(), -qd.min()) < _ONE_WAY * np.abs(qd).max():
-            notes.append(f"{name} moves in one direction only: friction in the other is not tested")
+            notes.append(
+                f"{name} moves in one direction only: friction in the other is not tested"
+            )
     return notes
 
 
@@ -202,9 +260,20 @@ def _write_csv(analysis: TorqueAnalysis, path: Path) -> None:
     """Write time (s) and, for each joint, motion (SI units), measured torque, model terms and residual (Nm or N)."""
     motion = analysis.motion
     fields = (motion.q, motion.qd, motion.qdd, *_parts(analysis))
-    columns = np.column_stack([motion.time, np.stack(fields, axis=2).reshape(len(motion.time), -1)])
-    names = ["time", *(f"{joint}.{part}" for joint in motion.joint_names for part in ("q", "qd", "qdd", *_PARTS))]
-    np.savetxt(path, columns, fmt="%.9g", delimiter=",", header=",".join(names), comments="")
+    columns = np.column_stack(
+        [motion.time, np.stack(fields, axis=2).reshape(len(motion.time), -1)]
+    )
+    names = [
+        "time",
+        *(
+            f"{joint}.{part}"
+            for joint in motion.joint_names
+            for part in ("q", "qd", "qdd", *_PARTS)
+        ),
+    ]
+    np.savetxt(
+        path, columns, fmt="%.9g", delimiter=",", header=",".join(names), comments=""
+    )
 
 
 def _parts(analysis: TorqueAnalysis) -> list[Any]:

@@ -32,8 +32,16 @@ def add_warm_up(parser: argparse.ArgumentParser) -> None:
     )
     add_named_robot(parser, nargs="?", default="panda")
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--check", action="store_true", help="compile nothing; exit code 1 if a kernel is missing")
-    action.add_argument("--clear", action="store_true", help="remove all stored kernels, also of earlier versions")
+    action.add_argument(
+        "--check",
+        action="store_true",
+        help="compile nothing; exit code 1 if a kernel is missing",
+    )
+    action.add_argument(
+        "--clear",
+        action="store_true",
+        help="remove all stored kernels, also of earlier versions",
+    )
 
 
 def run_warm_up(arguments: argparse.Namespace) -> None:
@@ -42,7 +50,9 @@ def run_warm_up(arguments: argparse.Namespace) -> None:
     Raises RobotDynamicsError if numba is not available, kernels cannot be stored, or, with --check, one is missing.
     """
     if not compilation.COMPILED:
-        raise RobotDynamicsError("numba is not installed or disabled. Cure: install it, or unset NUMBA_DISABLE_JIT")
+        raise RobotDynamicsError(
+            "numba is not installed or disabled. Cure: install it, or unset NUMBA_DISABLE_JIT"
+        )
     if arguments.clear:
         print(f"removed {compilation.clear_cache()}")
         return
@@ -54,10 +64,18 @@ def run_warm_up(arguments: argparse.Namespace) -> None:
         print("all kernels are compiled")
         return
     if not compilation.is_cached():
-        raise RobotDynamicsError("kernels cannot be stored. Cure: set NUMBA_CACHE_DIR to a writable folder of your own")
+        raise RobotDynamicsError(
+            "kernels cannot be stored. Cure: set NUMBA_CACHE_DIR to a writable folder of your own"
+        )
     begin = time.monotonic()
-    public = [function for name, function in vars(entries).items() if not name.startswith("_")]
-    kernels = [function for function in public if getattr(function, "__module__", "") == entries.__name__]
+    public = [
+        function for name, function in vars(entries).items() if not name.startswith("_")
+    ]
+    kernels = [
+        function
+        for function in public
+        if getattr(function, "__module__", "") == entries.__name__
+    ]
     with step_compiled_beside(model):
         with_kernels(lambda: _run_kernels(model), [*kernels, step_of(model)])
     with_kernels(lambda: _run_step(model), [step_of(model)])
@@ -65,11 +83,15 @@ def run_warm_up(arguments: argparse.Namespace) -> None:
     assert folder is not None
     for path in (folder.parent, folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
-    print(f"dynamics kernels ready after {time.monotonic() - begin:.1f} s, kept in {folder}")
+    print(
+        f"dynamics kernels ready after {time.monotonic() - begin:.1f} s, kept in {folder}"
+    )
 
 
 def _refuse(kernel: str) -> None:
-    raise RobotDynamicsError(f"{kernel} is not compiled, and possibly others. Cure: run robot_dynamics warm-up")
+    raise RobotDynamicsError(
+        f"{kernel} is not compiled, and possibly others. Cure: run robot_dynamics warm-up"
+    )
 
 
 def _run_kernels(model: RobotModel) -> None:
@@ -88,7 +110,8 @@ def _run_kernels(model: RobotModel) -> None:
     model.kinetic_energy(states, states)
     model.potential_energy(states)
     with suppress(RobotModelError):  # of joints without mass
-        model.forward_dynamics(states + 0.5, states, states)  # the mass matrix may be singular at zero
+        # the mass matrix may be singular at zero
+        model.forward_dynamics(states + 0.5, states, states)
 
 
 def _run_step(model: RobotModel) -> None:

@@ -54,7 +54,9 @@ _HALF = (
 )
 
 
-def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tuple[str, ...]:
+def check_activation(
+    model: RobotModel, q: Array, measured: Array | None
+) -> tuple[str, ...]:
     """Compare the measured effort (n,) of an arm at rest at ``q`` (n,) with the model.
 
     ``model`` must include gravity even if the robot compensates for it. ``measured`` None means that no effort is
@@ -62,7 +64,13 @@ def check_activation(model: RobotModel, q: Array, measured: Array | None) -> tup
     cure, for the errors above, and for a wrong number of efforts.
     """
     gravity = model.gravity_torque(q)
-    return check_effort(model.joint_names, measured, gravity, holding_friction(model, q), payload_effort(model, q))
+    return check_effort(
+        model.joint_names,
+        measured,
+        gravity,
+        holding_friction(model, q),
+        payload_effort(model, q),
+    )
 
 
 def holding_effort(
@@ -97,7 +105,11 @@ def holding_effort(
 
 
 def check_effort(
-    joint_names: Sequence[str], measured: Array | None, gravity: Array, friction: Array, load: Array
+    joint_names: Sequence[str],
+    measured: Array | None,
+    gravity: Array,
+    friction: Array,
+    load: Array,
 ) -> tuple[str, ...]:
     """Compare the measured effort with the gravity torque.
 
@@ -137,7 +149,9 @@ def check_effort(
             f"Cure: report one effort for each of {', '.join(joint_names)}, or none"
         )
     known = np.isfinite(measured)
-    names = [name for name, reported in zip(joint_names, known, strict=True) if reported]
+    names = [
+        name for name, reported in zip(joint_names, known, strict=True) if reported
+    ]
     m, g, load = measured[known], gravity[known], load[known]
     slack = _slack(g, friction[known])
     right = _residuals(m, g, slack)
@@ -146,12 +160,18 @@ def check_effort(
     if carries_nothing or _about_zero(m, g, slack) or not off.any():
         return ()
 
-    worst = {error: float(_residuals(m, effort, slack).max()) for error, effort in _wrong_hypotheses(m, g, off).items()}
+    worst = {
+        error: float(_residuals(m, effort, slack).max())
+        for error, effort in _wrong_hypotheses(m, g, off).items()
+    }
     error = min(worst, key=worst.__getitem__)
     loaded = [_with_load(m, base, load, slack)[0] for base in (g, np.zeros_like(g))]
     no_payload_fits = all(_residuals(m, effort, slack).max() > 1.0 for effort in loaded)
     if worst[error] <= 1.0 and no_payload_fits and right.max() >= MARGIN:
-        listed = ", ".join(f'"{names[j]}" {m[j]:.3g} (gravity torque {g[j]:.3g})' for j in np.flatnonzero(off))
+        listed = ", ".join(
+            f'"{names[j]}" {m[j]:.3g} (gravity torque {g[j]:.3g})'
+            for j in np.flatnonzero(off)
+        )
         raise RobotDynamicsError(
             f"activation_check: {error.format(listed)}; or set activation_check to false if the efforts are known to "
             "be right"
@@ -185,7 +205,9 @@ def holding_friction(model: RobotModel, q: Array) -> Array:
     which a sigmoid friction model is almost saturated.
     """
     speeds = np.array([1e-9, -1e-9, 0.1, -0.1])
-    return np.asarray(np.abs(model.friction_torque(q, np.outer(speeds, np.ones(model.n)))).max(axis=0))
+    return np.asarray(
+        np.abs(model.friction_torque(q, np.outer(speeds, np.ones(model.n)))).max(axis=0)
+    )
 
 
 def payload_effort(model: RobotModel, q: Array) -> Array:
@@ -199,10 +221,17 @@ def payload_effort(model: RobotModel, q: Array) -> Array:
 def _end_effector_jacobian(model: RobotModel, q: Array) -> Array:
     """Return the Jacobian (6, n) of the link that the largest number of joints moves, the last one of several."""
     jacobians = [model.jacobian(q, link) for link in reversed(model.link_names)]
-    return max(jacobians, key=lambda jacobian: int(np.count_nonzero(np.abs(jacobian[:3]).max(axis=0) > 1e-9)))
+    return max(
+        jacobians,
+        key=lambda jacobian: int(
+            np.count_nonzero(np.abs(jacobian[:3]).max(axis=0) > 1e-9)
+        ),
+    )
 
 
-def _wrong_hypotheses(measured: Array, gravity: Array, off: NDArray[np.bool_]) -> dict[str, Array]:
+def _wrong_hypotheses(
+    measured: Array, gravity: Array, off: NDArray[np.bool_]
+) -> dict[str, Array]:
     """Return the effort (n,) predicted by each error, by its text; ``off`` (n,) are the joints outside tolerance."""
     # Sorting both sequences gives the permutation with the least sum of squares.
     order = gravity.copy()
@@ -212,10 +241,16 @@ def _wrong_hypotheses(measured: Array, gravity: Array, off: NDArray[np.bool_]) -
     return {_SIGN: sign, _ORDER: order, _TWICE: 2.0 * gravity, _HALF: 0.5 * gravity}
 
 
-def _with_load(measured: Array, base: Array, load: Array, slack: Array) -> tuple[Array, float]:
+def _with_load(
+    measured: Array, base: Array, load: Array, slack: Array
+) -> tuple[Array, float]:
     """Return ``base`` (n,) plus the effort of the payload that fits the measured effort best, and its mass, kg."""
     weight = 1.0 / (slack + TOLERANCE * np.abs(base))
     column = load * weight
     square = float(column @ column)
-    mass = max(float(column @ (weight * (measured - base))) / square, 0.0) if square > 0.0 else 0.0
+    mass = (
+        max(float(column @ (weight * (measured - base))) / square, 0.0)
+        if square > 0.0
+        else 0.0
+    )
     return base + mass * load, mass

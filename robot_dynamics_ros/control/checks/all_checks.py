@@ -6,7 +6,11 @@ import math
 from collections.abc import Sequence
 
 from robot_dynamics_ros.control.checks.check import Check, TableRow
-from robot_dynamics_ros.control.checks.motion_checks import FollowingError, MotionLimits, Saturation
+from robot_dynamics_ros.control.checks.motion_checks import (
+    FollowingError,
+    MotionLimits,
+    Saturation,
+)
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.estimation.clock import Instant
 from robot_dynamics_ros.control.estimation.estimate import Estimate
@@ -73,7 +77,9 @@ class MeasuredState(Check):
     )
     needs_state = False
 
-    def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
+    def fault(
+        self, estimate: Estimate, instant: Instant, command: Command | None
+    ) -> Fault | None:
         return estimate.defect or instant.jump
 
 
@@ -89,11 +95,18 @@ class Cycles(Check):
     )
     needs_state = False
 
-    def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
+    def fault(
+        self, estimate: Estimate, instant: Instant, command: Command | None
+    ) -> Fault | None:
         settings = self.tuning.settings
         if instant.missed > settings.safety.state_timeout:
-            text = f"no cycle for {instant.missed:.3g} s, although joint_states arrive. "
-            return Fault(Cause.CYCLE_RATE, text + "Cure: check the publisher of /clock, and use_sim_time")
+            text = (
+                f"no cycle for {instant.missed:.3g} s, although joint_states arrive. "
+            )
+            return Fault(
+                Cause.CYCLE_RATE,
+                text + "Cure: check the publisher of /clock, and use_sim_time",
+            )
         if instant.rate < settings.safety.minimum_rate_ratio:
             text = (
                 f"only {instant.rate:.0%} of the cycles of update_rate {settings.update_rate:g} Hz are executed. Cure: "
@@ -114,10 +127,14 @@ class Checks:
         External torque, and its check.
     """
 
-    def __init__(self, model: RobotModel, tuning: Tuning, limiter: EffortLimiter) -> None:
+    def __init__(
+        self, model: RobotModel, tuning: Tuning, limiter: EffortLimiter
+    ) -> None:
         """Create the checks of the robot ``model``; ``limiter`` has the last effort."""
         names = model.joint_names
-        self.limits = MotionLimits(model.limit_rows, tuning.position_margin, tuning.velocity_margin)
+        self.limits = MotionLimits(
+            model.limit_rows, tuning.position_margin, tuning.velocity_margin
+        )
         self.external = ExternalTorque(names, tuning)
         self._row: tuple[Check, ...] = (
             MeasuredState(),
@@ -131,19 +148,34 @@ class Checks:
             check.tuning = tuning
         self._tuning = tuning
 
-    def faults(self, estimate: Estimate, instant: Instant, command: Command | None) -> list[Fault]:
+    def faults(
+        self, estimate: Estimate, instant: Instant, command: Command | None
+    ) -> list[Fault]:
         """Return the faults of all checks that fail; ``command`` is the last one.
 
         An open-loop law needs no state; without a valid one, the checks of the state are then omitted.
         """
         row = self._row
-        if not self._tuning.law.needs_state and (estimate.defect is not None or not estimate.known):
-            estimate, row = estimate._replace(defect=None), tuple(check for check in row if not check.needs_state)
-        return [fault for check in row if (fault := check.fault(estimate, instant, command)) is not None]
+        if not self._tuning.law.needs_state and (
+            estimate.defect is not None or not estimate.known
+        ):
+            estimate, row = (
+                estimate._replace(defect=None),
+                tuple(check for check in row if not check.needs_state),
+            )
+        return [
+            fault
+            for check in row
+            if (fault := check.fault(estimate, instant, command)) is not None
+        ]
 
     def table(self) -> list[TableRow]:
         """Return the rows of all causes, in the order in which they decide."""
-        return [_STOP, *(row for check in self._row for row in check.table_rows), _NOT_FINITE]
+        return [
+            _STOP,
+            *(row for check in self._row for row in check.table_rows),
+            _NOT_FINITE,
+        ]
 
     def tune(self, tuning: Tuning, estimate: Estimate) -> None:
         """Apply new settings, with the last ``estimate``."""
@@ -157,6 +189,10 @@ def not_finite(joint_names: Sequence[str], torque: Array) -> Fault | None:
     values = torque.tolist()
     if all(map(math.isfinite, values)):  # faster than array operations for few joints
         return None
-    name, value = next(each for each in zip(joint_names, values, strict=True) if not math.isfinite(each[1]))
+    name, value = next(
+        each
+        for each in zip(joint_names, values, strict=True)
+        if not math.isfinite(each[1])
+    )
     text = f'joint "{name}": the torque is {value}. Cure: check desired motion and payload for extreme values'
     return Fault(Cause.TORQUE_NOT_FINITE, text, name, value)

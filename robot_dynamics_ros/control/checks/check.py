@@ -41,6 +41,8 @@ class Check:
         """Apply new settings, with the last ``estimate``."""
         self.tuning = tuning
 
-    def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
+    def fault(
+        self, estimate: Estimate, instant: Instant, command: Command | None
+    ) -> Fault | None:
         """Return the fault at this ``instant`` with this ``estimate``, or None; ``command`` is the last one."""
         raise NotImplementedError

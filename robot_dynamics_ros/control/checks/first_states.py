@@ -9,7 +9,10 @@ from itertools import pairwise
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.checks.activation_check import check_activation, holding_effort
+from robot_dynamics_ros.control.checks.activation_check import (
+    check_activation,
+    holding_effort,
+)
 from robot_dynamics_ros.control.configuration.settings import SafetySettings
 from robot_dynamics_ros.control.controlled_arm import check_holds
 from robot_dynamics_ros.control.controller import Controller
@@ -44,7 +47,17 @@ class FirstStates:
     def period(self) -> float:
         """Shortest positive time (s) between the stamps of two states; 0 if unknown."""
         stamps = [sample.stamp for sample in self._samples]
-        return min((after - before for before, after in pairwise(stamps) if after > before), default=0) * 1e-9
+        return (
+            min(
+                (
+                    after - before
+                    for before, after in pairwise(stamps)
+                    if after > before
+                ),
+                default=0,
+            )
+            * 1e-9
+        )
 
     def suffice(self, safety: SafetySettings) -> bool:
         """Return True if ``check`` is possible: the velocity is known, or not checked.
@@ -56,7 +69,11 @@ class FirstStates:
             return False
         first, last = self._samples[0], self._samples[-1]
         measured = last.qd is not None and bool(np.isfinite(last.qd).all())
-        return measured or last.stamp - first.stamp >= _LEAST_SPAN or math.isinf(safety.activation_max_velocity)
+        return (
+            measured
+            or last.stamp - first.stamp >= _LEAST_SPAN
+            or math.isinf(safety.activation_max_velocity)
+        )
 
     def check(self, controller: Controller, compare_effort: bool) -> list[Note]:
         """Check the last state before the start of a ``controller``, and drop all; return warnings.
@@ -66,7 +83,11 @@ class FirstStates:
         controller's period, if an effort limit is below the gravity torque and, with ``compare_effort``, as
         ``check_activation``.
         """
-        robot, settings, limits = controller.arm.robot, controller.settings, controller.tuning.effort_limits
+        robot, settings, limits = (
+            controller.arm.robot,
+            controller.settings,
+            controller.tuning.effort_limits,
+        )
         speed, sample = np.abs(self._velocity()), self._samples[-1]
         self._samples.clear()  # also if the check fails
         limit = settings.safety.activation_max_velocity
@@ -77,7 +98,9 @@ class FirstStates:
                 "Cure: stop the arm by its brakes or its present controller, then activate"
             )
         lower, upper = robot.position_lower, robot.position_upper
-        for j in np.flatnonzero(np.maximum(sample.q - upper, lower - sample.q) > 0.5 * (upper - lower))[:1].tolist():
+        for j in np.flatnonzero(
+            np.maximum(sample.q - upper, lower - sample.q) > 0.5 * (upper - lower)
+        )[:1].tolist():
             raise RobotDynamicsError(
                 f'joint "{robot.joint_names[j]}" is at {sample.q[j]:.4g}, far beyond its limits {lower[j]:.4g} to '
                 f"{upper[j]:.4g}. Cure: check the unit and the order of the joints in joint_states"
@@ -91,7 +114,9 @@ class FirstStates:
         elif compare_effort:
             warnings += check_activation(robot, sample.q, sample.effort)
             if not settings.robot_compensates_gravity:
-                controller.start_effort, reason = holding_effort(robot, sample.q, sample.effort, limits)
+                controller.start_effort, reason = holding_effort(
+                    robot, sample.q, sample.effort, limits
+                )
                 warnings += reason
         return [Note(WARN, warning) for warning in warnings]
 

@@ -20,7 +20,12 @@ from robot_dynamics_ros.control.limits import EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, Fault, Mode
 from robot_dynamics_ros.dynamics.kernels.control_cycle import all_within
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.joint_limits import LOWER, UPPER, VELOCITY, LimitRows
+from robot_dynamics_ros.dynamics.model.joint_limits import (
+    LOWER,
+    UPPER,
+    VELOCITY,
+    LimitRows,
+)
 
 
 class MotionLimits(Check):
@@ -65,16 +70,25 @@ class MotionLimits(Check):
     def tune(self, tuning: Tuning, estimate: Estimate) -> None:
         """Apply new settings; if margins change, the position limits are widened to the current position."""
         self.tuning, before = tuning, self._margins
-        self._margins = np.array([self._rows.largest(m) for m in (tuning.position_margin, tuning.velocity_margin)])
+        self._margins = np.array(
+            [
+                self._rows.largest(m)
+                for m in (tuning.position_margin, tuning.velocity_margin)
+            ]
+        )
         if estimate.known and not np.array_equal(self._margins, before):
             self.accept(estimate.state[0])
 
     def accept(self, q: Array) -> None:
         """Set the position limits to those of the joints, widened to include ``q`` (n,)."""
         q = self._rows.positions(q)
-        self._widen(np.minimum(self._bounds[0][0], q), np.maximum(self._bounds[1][0], q))
+        self._widen(
+            np.minimum(self._bounds[0][0], q), np.maximum(self._bounds[1][0], q)
+        )
 
-    def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
+    def fault(
+        self, estimate: Estimate, instant: Instant, command: Command | None
+    ) -> Fault | None:
         return self.check(estimate.state)
 
     def check(self, state: Array) -> Fault | None:
@@ -90,10 +104,15 @@ class MotionLimits(Check):
                     np.maximum(high, np.minimum(self._upper, state[0])),
                 )
             return None
-        row, j = (int(k) for k in np.argwhere((state < self._least) | (state > self._most))[0])
+        row, j = (
+            int(k) for k in np.argwhere((state < self._least) | (state > self._most))[0]
+        )
         name, value = rows.names[j], float(state[row, j])
         above = int(value > self._most[row, j])
-        limit, note = self._bounds[above][row, j], rows.owner_note(VELOCITY if row else (LOWER, UPPER)[above], j)
+        limit, note = (
+            self._bounds[above][row, j],
+            rows.owner_note(VELOCITY if row else (LOWER, UPPER)[above], j),
+        )
         if row == 0:
             cause, moves = Cause.POSITION_LIMIT, "is"
             cure = "move it back within its limits; after clear_fault the controller does not move it further out"
@@ -114,7 +133,9 @@ class LastingExcess(Check):
         self._lasts = np.zeros(len(self._names))
         self._counts = False
 
-    def lasting(self, values: Array, limits: Array, dt: float, seconds: float) -> int | None:
+    def lasting(
+        self, values: Array, limits: Array, dt: float, seconds: float
+    ) -> int | None:
         """Return the first joint whose magnitude of ``values`` (n,) has reached its limit (n,) for over ``seconds``.
 
         ``dt`` (s) is the time since the last call. ``values`` and ``limits`` have the same unit. None: there is none.
@@ -144,7 +165,9 @@ class FollowingError(LastingExcess):
         ),
     )
 
-    def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
+    def fault(
+        self, estimate: Estimate, instant: Instant, command: Command | None
+    ) -> Fault | None:
         tuning, safety = self.tuning, self.tuning.settings.safety
         wanted = len(safety.following_error_limit) > 0 and tuning.law.follows
         if not self.applies(command, wanted) or instant.dt <= 0.0:
@@ -166,7 +189,9 @@ class Saturation(LastingExcess):
 
     table_rows = (
         TableRow(
-            Cause.SATURATION, "a joint is at its effort limit for `saturation_timeout`", "`saturation_timeout: 1.0`"
+            Cause.SATURATION,
+            "a joint is at its effort limit for `saturation_timeout`",
+            "`saturation_timeout: 1.0`",
         ),
     )
 
@@ -174,7 +199,9 @@ class Saturation(LastingExcess):
         super().__init__(joint_names)
         self._limiter = limiter
 
-    def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
+    def fault(
+        self, estimate: Estimate, instant: Instant, command: Command | None
+    ) -> Fault | None:
         limits, effort = self._limiter.limits, self._limiter.effort
         if not self.applies(command) or instant.dt <= 0.0:
             return None

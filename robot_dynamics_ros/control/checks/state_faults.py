@@ -61,10 +61,15 @@ def implausible(name: str, before: Array, state: Array, seconds: float) -> Fault
 
 def stale(age: float, timeout: float, lags: bool, absent: str) -> Fault:
     """Return the fault of a state of this ``age`` (s); ``lags``: by its stamp; ``absent``: reason or ""."""
-    reason = absent or "Cure: check their publisher, and the load of this process (realtime_priority)"
+    reason = (
+        absent
+        or "Cure: check their publisher, and the load of this process (realtime_priority)"
+    )
     if lags:
         reason = "Their stamps lag. Cure: check network and load, or set use_sim_time for a simulation"
-    text = f"joint_states are {age:.3f} s old, over state_timeout {timeout:g} s. {reason}"
+    text = (
+        f"joint_states are {age:.3f} s old, over state_timeout {timeout:g} s. {reason}"
+    )
     return Fault(Cause.STATE_STALE, text, value=age)
 
 

@@ -26,11 +26,26 @@ from robot_dynamics_ros.control.configuration import settings
 
 # Read once, when the process starts
 
-AUTOSTART = Flag("autostart", True, "Configure and activate when the robot description is known", when="start")
-REALTIME_PRIORITY = WholeNumber(
-    "realtime_priority", 0, "Real-time priority (SCHED_FIFO) from the first activation on; 0: none", 0, 99, when="start"
+AUTOSTART = Flag(
+    "autostart",
+    True,
+    "Configure and activate when the robot description is known",
+    when="start",
 )
-LOCK_MEMORY = Flag("lock_memory", False, "Lock memory in RAM, as page faults delay cycles", when="start")
+REALTIME_PRIORITY = WholeNumber(
+    "realtime_priority",
+    0,
+    "Real-time priority (SCHED_FIFO) from the first activation on; 0: none",
+    0,
+    99,
+    when="start",
+)
+LOCK_MEMORY = Flag(
+    "lock_memory",
+    False,
+    "Lock memory in RAM, as page faults delay cycles",
+    when="start",
+)
 
 # Read when the node is configured, with the robot's parameters
 
@@ -60,10 +75,15 @@ EMERGENCY_STOP_TOPICS = TopicNames(
     "Full names of the topics (std_msgs/Bool) of further emergency stops beside ~/emergency_stop, one for each button",
 )
 BLACK_BOX_SECONDS = Number(
-    "black_box_seconds", 10.0, "Duration (s) of the inputs and outputs in the bag of a fault; 0: no bag", NOT_NEGATIVE
+    "black_box_seconds",
+    10.0,
+    "Duration (s) of the inputs and outputs in the bag of a fault; 0: no bag",
+    NOT_NEGATIVE,
 )
 BLACK_BOX_DIRECTORY = Text(
-    "black_box_directory", "", "Directory of the bags of faults; empty: that of the ROS logs (ROS_LOG_DIR)"
+    "black_box_directory",
+    "",
+    "Directory of the bags of faults; empty: that of the ROS logs (ROS_LOG_DIR)",
 )
 
 # Goals of ~/follow_joint_trajectory, ~/controller_state and deactivation
@@ -76,7 +96,11 @@ STOPPED_VELOCITY_TOLERANCE = Number(
     when="run",
 )
 GOAL_TIME = Number(
-    "constraints.goal_time", 0.0, "Time (s) to arrive after the end of a goal; 0: unlimited", NOT_NEGATIVE, when="run"
+    "constraints.goal_time",
+    0.0,
+    "Time (s) to arrive after the end of a goal; 0: unlimited",
+    NOT_NEGATIVE,
+    when="run",
 )
 PATH_TOLERANCE = Numbers(
     "constraints.path_tolerance",
@@ -93,22 +117,39 @@ GOAL_TOLERANCE = Numbers(
     when="run",
 )
 ACTION_MONITOR_RATE = Number(
-    "action_monitor_rate", 20.0, "Rate (Hz) of the feedback of ~/follow_joint_trajectory goals", RATE
+    "action_monitor_rate",
+    20.0,
+    "Rate (Hz) of the feedback of ~/follow_joint_trajectory goals",
+    RATE,
 )
-STATE_PUBLISH_RATE = Number("state_publish_rate", 50.0, "Rate (Hz) of ~/controller_state", RATE)
+STATE_PUBLISH_RATE = Number(
+    "state_publish_rate", 50.0, "Rate (Hz) of ~/controller_state", RATE
+)
 STOP_TIMEOUT = Number(
-    "stop_timeout", 2.0, "Longest time (s) to stop the arm at deactivation and shutdown", NOT_NEGATIVE, when="run"
+    "stop_timeout",
+    2.0,
+    "Longest time (s) to stop the arm at deactivation and shutdown",
+    NOT_NEGATIVE,
+    when="run",
 )
 
 ALL: tuple[Parameter[Any], ...] = (
     *parameters.ROBOT,
     parameters.EXECUTOR,
     *(value for value in list(globals().values()) if isinstance(value, Parameter)),
-    *(parameter for group in settings.CLASSES for parameter in group.parameters().values()),
+    *(
+        parameter
+        for group in settings.CLASSES
+        for parameter in group.parameters().values()
+    ),
 )
 """All parameters: those of every robot, those above and those of the settings."""
 
-_FILES = parameters.ROBOT_DESCRIPTION.name, parameters.URDF.name, parameters.DYNAMICS_FILE.name
+_FILES = (
+    parameters.ROBOT_DESCRIPTION.name,
+    parameters.URDF.name,
+    parameters.DYNAMICS_FILE.name,
+)
 _DEFAULTS = {parameter.name: parameter.default for parameter in ALL}
 
 CONFIGURATION_TOPIC = "configuration"
@@ -137,14 +178,21 @@ class Configuration:
     parameters: Mapping[str, object]
 
     @classmethod
-    def of(cls, values: Values, robot_description: str, dynamics_file: str) -> Configuration:
+    def of(
+        cls, values: Values, robot_description: str, dynamics_file: str
+    ) -> Configuration:
         """Return the configuration of a robot and its parameters; RobotDynamicsError names an invalid parameter.
 
         ``values`` returns the value of a parameter by name. ``robot_description`` is the URDF,
         ``dynamics_file`` the content of the dynamics file, or "".
         """
-        others = {parameter.name: parameter.read(values) for parameter in ALL if parameter.name not in _FILES}
-        others[USE_SIM_TIME] = values(USE_SIM_TIME) is True  # a parameter of all ROS nodes
+        others = {
+            parameter.name: parameter.read(values)
+            for parameter in ALL
+            if parameter.name not in _FILES
+        }
+        # a parameter of all ROS nodes
+        others[USE_SIM_TIME] = values(USE_SIM_TIME) is True
         return cls(package_version(), robot_description, dynamics_file, others)
 
     @classmethod
@@ -155,9 +203,16 @@ class Configuration:
         """
         try:
             content = json.loads(text)
-            version, urdf, dynamics = (content[key] for key in ("version", "robot_description", "dynamics_file"))
+            version, urdf, dynamics = (
+                content[key]
+                for key in ("version", "robot_description", "dynamics_file")
+            )
             # A bag must not refer to files of this machine.
-            others = {name: value for name, value in content["parameters"].items() if name not in _FILES}
+            others = {
+                name: value
+                for name, value in content["parameters"].items()
+                if name not in _FILES
+            }
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return None
         texts = all(isinstance(text, str) for text in (version, urdf, dynamics))

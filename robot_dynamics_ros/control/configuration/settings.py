@@ -54,12 +54,20 @@ class Settings:
     def parameters(cls) -> dict[str, Parameter[Any]]:
         """Return the parameters by the names of their fields; fields that contain other settings have none."""
         declared = [field for field in fields(cls) if field.metadata]
-        return {field.name: field.metadata["declare"](cls.prefix + field.name) for field in declared}
+        return {
+            field.name: field.metadata["declare"](cls.prefix + field.name)
+            for field in declared
+        }
 
     @classmethod
     def read(cls: type[_T], values: Values) -> _T:
         """Return settings; ``values`` returns the value of a parameter by name. Contained settings have defaults."""
-        return cls(**{name: values(parameter.name) for name, parameter in cls.parameters().items()})
+        return cls(
+            **{
+                name: values(parameter.name)
+                for name, parameter in cls.parameters().items()
+            }
+        )
 
     def check_sizes(self, names: Sequence[str]) -> None:
         """Raise RobotDynamicsError for sequences that are neither one number nor one for each of ``names``."""
@@ -73,25 +81,39 @@ class SafetySettings(Settings):
     """Parameters of the checks of states and commands, and of the reaction to faults."""
 
     on_fault: str = text(
-        "hold", "Command after a fault and at shutdown: hold (the position) or zero (effort)", choices=("hold", "zero")
+        "hold",
+        "Command after a fault and at shutdown: hold (the position) or zero (effort)",
+        choices=("hold", "zero"),
     )
     fault_reset: str = text(
-        "manual", "Reset of a fault whose cause is gone: manual (by ~/clear_fault) or auto", choices=("manual", "auto")
+        "manual",
+        "Reset of a fault whose cause is gone: manual (by ~/clear_fault) or auto",
+        choices=("manual", "auto"),
     )
     state_timeout: float = number(
-        0.1, "Time (s) without joint_states that is a fault; .inf: not checked", POSITIVE_OR_INFINITE
+        0.1,
+        "Time (s) without joint_states that is a fault; .inf: not checked",
+        POSITIVE_OR_INFINITE,
     )
     stale_hold_time: float = number(
-        0.5, "Time (s) of gravity compensation without joint_states, with on_fault hold; then zero", NOT_NEGATIVE
+        0.5,
+        "Time (s) of gravity compensation without joint_states, with on_fault hold; then zero",
+        NOT_NEGATIVE,
     )
     position_limit_margin: Sequence[float] = numbers(
-        [0.05], "Allowed distance (rad or m) beyond a position limit; .inf: not checked", NOT_NEGATIVE_OR_INFINITE
+        [0.05],
+        "Allowed distance (rad or m) beyond a position limit; .inf: not checked",
+        NOT_NEGATIVE_OR_INFINITE,
     )
     velocity_limit_margin: Sequence[float] = numbers(
-        [0.2], "Allowed speed (rad/s or m/s) beyond a velocity limit; .inf: not checked", NOT_NEGATIVE_OR_INFINITE
+        [0.2],
+        "Allowed speed (rad/s or m/s) beyond a velocity limit; .inf: not checked",
+        NOT_NEGATIVE_OR_INFINITE,
     )
     minimum_rate_ratio: float = number(
-        0.5, "With update_rate: smallest allowed share of the cycles of a second; 0: not checked", Bounds(0.0, 1.0)
+        0.5,
+        "With update_rate: smallest allowed share of the cycles of a second; 0: not checked",
+        Bounds(0.0, 1.0),
     )
     collision_threshold: Sequence[float] = numbers(
         [],
@@ -100,25 +122,39 @@ class SafetySettings(Settings):
         name="observer.collision_threshold",
     )
     unstamped_states: str = text(
-        "arrival", "joint_states with stamp 0: arrival (time of arrival) or refuse", choices=("arrival", "refuse")
+        "arrival",
+        "joint_states with stamp 0: arrival (time of arrival) or refuse",
+        choices=("arrival", "refuse"),
     )
     position_step_limit: Sequence[float] = numbers(
-        [0.05], "Allowed step (rad or m) beyond velocity times time; .inf: not checked", NOT_NEGATIVE_OR_INFINITE
+        [0.05],
+        "Allowed step (rad or m) beyond velocity times time; .inf: not checked",
+        NOT_NEGATIVE_OR_INFINITE,
     )
     following_error_limit: Sequence[float] = numbers(
-        [], "Position error (rad or m) that is a fault after following_error_time; empty: none", POSITIVE_OR_INFINITE
+        [],
+        "Position error (rad or m) that is a fault after following_error_time; empty: none",
+        POSITIVE_OR_INFINITE,
     )
     following_error_time: float = number(
-        0.1, "Time (s) for which the position error may exceed following_error_limit", NOT_NEGATIVE
+        0.1,
+        "Time (s) for which the position error may exceed following_error_limit",
+        NOT_NEGATIVE,
     )
     saturation_timeout: float = number(
-        1.0, "Time (s) at an effort limit that is a fault; .inf: not checked", POSITIVE_OR_INFINITE
+        1.0,
+        "Time (s) at an effort limit that is a fault; .inf: not checked",
+        POSITIVE_OR_INFINITE,
     )
     hold_effort_margin: Sequence[float] = numbers(
-        [], "Largest effort (Nm or N) of hold beyond gravity; empty: effort limits / 4", NOT_NEGATIVE_OR_INFINITE
+        [],
+        "Largest effort (Nm or N) of hold beyond gravity; empty: effort limits / 4",
+        NOT_NEGATIVE_OR_INFINITE,
     )
     activation_max_velocity: float = number(
-        0.1, "Largest speed (rad/s or m/s) of a joint at activation; .inf: not checked", NOT_NEGATIVE_OR_INFINITE
+        0.1,
+        "Largest speed (rad/s or m/s) of a joint at activation; .inf: not checked",
+        NOT_NEGATIVE_OR_INFINITE,
     )
     emergency_stop_effect: str = text(
         "stop",
@@ -134,25 +170,40 @@ class TaskSpaceSettings(Settings):
 
     prefix = "task_space."
 
-    link: str = text("", "End-effector link, which follows ~/target_pose; empty: the link at the end of the arm")
+    link: str = text(
+        "",
+        "End-effector link, which follows ~/target_pose; empty: the link at the end of the arm",
+    )
     components: str = text(
         " ".join(COMPONENTS),
         "Followed components of the target pose, separated by spaces: position x y z, rotation rx ry rz",
     )
     natural_frequency: Sequence[float] = numbers(
-        [10.0], "Natural frequency (rad/s) of the end effector's pose error", POSITIVE, _PER_COMPONENT
+        [10.0],
+        "Natural frequency (rad/s) of the end effector's pose error",
+        POSITIVE,
+        _PER_COMPONENT,
     )
     damping_ratio: Sequence[float] = numbers(
-        [1.0], "Damping ratio of the end effector's pose error; 1: critical", POSITIVE, _PER_COMPONENT
+        [1.0],
+        "Damping ratio of the end effector's pose error; 1: critical",
+        POSITIVE,
+        _PER_COMPONENT,
     )
     max_linear_velocity: float = number(
-        0.25, "Largest linear velocity (m/s) of approach to the target; .inf: by the gains", POSITIVE_OR_INFINITE
+        0.25,
+        "Largest linear velocity (m/s) of approach to the target; .inf: by the gains",
+        POSITIVE_OR_INFINITE,
     )
     max_angular_velocity: float = number(
-        1.0, "Largest angular velocity (rad/s) of approach to the target; .inf: by the gains", POSITIVE_OR_INFINITE
+        1.0,
+        "Largest angular velocity (rad/s) of approach to the target; .inf: by the gains",
+        POSITIVE_OR_INFINITE,
     )
     target_timeout: float = number(
-        0.1, "Time (s) for which a target is extrapolated by its twist; then it is at rest", NOT_NEGATIVE
+        0.1,
+        "Time (s) for which a target is extrapolated by its twist; then it is at rest",
+        NOT_NEGATIVE,
     )
 
 
@@ -161,13 +212,17 @@ class TrajectoryRules(Settings):
     """Parameters for accepting and interpolating trajectories, named as in joint_trajectory_controller."""
 
     allow_partial_joints_goal: bool = flag(
-        False, "Accept trajectories without all joints; the other joints hold their positions"
+        False,
+        "Accept trajectories without all joints; the other joints hold their positions",
     )
     interpolate_from_desired_state: bool = flag(
-        True, "Start a new trajectory from the desired state of the previous one; false: from the measured state"
+        True,
+        "Start a new trajectory from the desired state of the previous one; false: from the measured state",
     )
     positions_upsampling: bool = flag(
-        True, "Interpolate positions alone by a cubic spline (C2); false: linearly", name="positions_upsampling.enable"
+        True,
+        "Interpolate positions alone by a cubic spline (C2); false: linearly",
+        name="positions_upsampling.enable",
     )
     allow_nonzero_velocity_at_trajectory_end: bool = flag(
         False, "Accept trajectories with a nonzero velocity at the last point"
@@ -191,10 +246,16 @@ class ControllerSettings(Settings):
 
     law: str = text("computed_torque", "Control law", choices=LAWS)
     natural_frequency: Sequence[float] = numbers(
-        [10.0], "Natural frequency (rad/s) of the position error", NOT_NEGATIVE, name="gains.natural_frequency"
+        [10.0],
+        "Natural frequency (rad/s) of the position error",
+        NOT_NEGATIVE,
+        name="gains.natural_frequency",
     )
     damping_ratio: Sequence[float] = numbers(
-        [1.0], "Damping ratio of the position error; 1: critical", NOT_NEGATIVE, name="gains.damping_ratio"
+        [1.0],
+        "Damping ratio of the position error; 1: critical",
+        NOT_NEGATIVE,
+        name="gains.damping_ratio",
     )
     kp: Sequence[float] = numbers(
         [],
@@ -209,25 +270,40 @@ class ControllerSettings(Settings):
         name="gains.kd",
     )
     ki: Sequence[float] = numbers(
-        [], "Integral gain (1/s^3) of computed_torque; empty: 0", NOT_NEGATIVE, name="gains.ki"
+        [],
+        "Integral gain (1/s^3) of computed_torque; empty: 0",
+        NOT_NEGATIVE,
+        name="gains.ki",
     )
     friction_compensation: bool = flag(
-        True, "Add the model's friction torque at the desired velocity, for laws that support it"
+        True,
+        "Add the model's friction torque at the desired velocity, for laws that support it",
     )
     friction_smoothing_velocity: float = number(
-        0.01, "Desired speed (rad/s or m/s) below which friction compensation decreases to zero", NOT_NEGATIVE
+        0.01,
+        "Desired speed (rad/s or m/s) below which friction compensation decreases to zero",
+        NOT_NEGATIVE,
     )
     robot_compensates_gravity: bool = flag(
-        False, "Omit gravity in commands, because the robot's driver adds it (Franka, KUKA, UR)", when="configure"
+        False,
+        "Omit gravity in commands, because the robot's driver adds it (Franka, KUKA, UR)",
+        when="configure",
     )
     update_rate: float = number(
-        0.0, "Rate (Hz) of commands; 0: one for each joint_states message", RATE_OR_ZERO, when="configure"
+        0.0,
+        "Rate (Hz) of commands; 0: one for each joint_states message",
+        RATE_OR_ZERO,
+        when="configure",
     )
     trajectory_effort_period: float = number(
-        0.02, "Longest time (s) between points of ~/joint_trajectory_with_effort; adds at most 1000", POSITIVE
+        0.02,
+        "Longest time (s) between points of ~/joint_trajectory_with_effort; adds at most 1000",
+        POSITIVE,
     )
     decelerate_on_cancel: bool = flag(
-        True, "Decelerate when a trajectory is cancelled; false: stop at once", name="constraints.decelerate_on_cancel"
+        True,
+        "Decelerate when a trajectory is cancelled; false: stop at once",
+        name="constraints.decelerate_on_cancel",
     )
     max_deceleration_on_cancel: Sequence[float] = numbers(
         [2.0],
@@ -236,26 +312,42 @@ class ControllerSettings(Settings):
         name="constraints.max_deceleration_on_cancel",
     )
     velocity_filter_cutoff: float = number(
-        0.0, "Cutoff frequency (Hz) of the low-pass filter of measured velocities; 0: no filter", NOT_NEGATIVE
+        0.0,
+        "Cutoff frequency (Hz) of the low-pass filter of measured velocities; 0: no filter",
+        NOT_NEGATIVE,
     )
     effort_limit_scale: Sequence[float] = numbers(
-        [1.0], "Scale of the robot's effort limits for commands", Bounds(0.0, 1.0, above=True)
+        [1.0],
+        "Scale of the robot's effort limits for commands",
+        Bounds(0.0, 1.0, above=True),
     )
     torque_rate_limit: Sequence[float] = numbers(
-        [], "Largest rate of change of commanded efforts (Nm/s or N/s); empty: no limit", POSITIVE
+        [],
+        "Largest rate of change of commanded efforts (Nm/s or N/s); empty: no limit",
+        POSITIVE,
     )
     ramp_time: float = number(
-        0.0, "Shortest time (s) after activation from the reported (or gravity) effort to the law's", NOT_NEGATIVE
+        0.0,
+        "Shortest time (s) after activation from the reported (or gravity) effort to the law's",
+        NOT_NEGATIVE,
     )
     observer_gain: float = number(
-        0.0, "Gain (1/s) of the external torque observer; 0: no observer", NOT_NEGATIVE, name="observer.gain"
+        0.0,
+        "Gain (1/s) of the external torque observer; 0: no observer",
+        NOT_NEGATIVE,
+        name="observer.gain",
     )
     trajectories: TrajectoryRules = TrajectoryRules()
     task_space: TaskSpaceSettings = TaskSpaceSettings()
     safety: SafetySettings = SafetySettings()
 
 
-CLASSES: tuple[type[Settings], ...] = (ControllerSettings, TrajectoryRules, TaskSpaceSettings, SafetySettings)
+CLASSES: tuple[type[Settings], ...] = (
+    ControllerSettings,
+    TrajectoryRules,
+    TaskSpaceSettings,
+    SafetySettings,
+)
 """All settings classes, in the order of their parameters."""
 
 

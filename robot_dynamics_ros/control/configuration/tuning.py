@@ -18,10 +18,17 @@ from robot_dynamics_ros.control.end_effector.poses import COMPONENTS
 from robot_dynamics_ros.control.end_effector.task_space import TaskGains
 from robot_dynamics_ros.control.laws import LAWS, Gains
 from robot_dynamics_ros.control.trajectory.points import LARGEST
-from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits, rate_limits
+from robot_dynamics_ros.control.trajectory.trajectory_limits import (
+    JointLimits,
+    rate_limits,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY
+from robot_dynamics_ros.dynamics.model.joint_limits import (
+    SOFT_LOWER,
+    SOFT_UPPER,
+    VELOCITY,
+)
 
 
 class EndEffector(NamedTuple):
@@ -62,7 +69,12 @@ class Tuning:
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
         """Check the settings against the model; RobotDynamicsError names the setting and the cure."""
-        names, n, safety, rules = model.joint_names, model.n, settings.safety, settings.trajectories
+        names, n, safety, rules = (
+            model.joint_names,
+            model.n,
+            settings.safety,
+            settings.trajectories,
+        )
         for group in (settings, rules, safety):
             group.check_sizes(names)
         settings.task_space.check_sizes(COMPONENTS)
@@ -74,11 +86,26 @@ class Tuning:
         self.law = LAWS[settings.law]
         posture, task = self.gains(np.ones(n)), settings.task_space
         components = _component_rows(task.components)
-        kp, kd = _second_order("task_space", task.natural_frequency, task.damping_ratio, COMPONENTS)
-        gains = TaskGains(kp, kd, posture.kp, posture.kd, task.max_linear_velocity, task.max_angular_velocity)
-        self.end_effector = _end_effector(model, task.link, components, gains) if self.law.task_space else None
+        kp, kd = _second_order(
+            "task_space", task.natural_frequency, task.damping_ratio, COMPONENTS
+        )
+        gains = TaskGains(
+            kp,
+            kd,
+            posture.kp,
+            posture.kd,
+            task.max_linear_velocity,
+            task.max_angular_velocity,
+        )
+        self.end_effector = (
+            _end_effector(model, task.link, components, gains)
+            if self.law.task_space
+            else None
+        )
         self.adds_friction = bool(
-            self.law.compensates_friction and settings.friction_compensation and model.friction_parameters.any()
+            self.law.compensates_friction
+            and settings.friction_compensation
+            and model.friction_parameters.any()
         )
         self._velocity_limits = np.minimum(model.velocity_limits, LARGEST)
         self.effort_limits = model.effort_limits * np.array(settings.effort_limit_scale)
@@ -95,8 +122,15 @@ class Tuning:
             self.hold_margin = np.full(n, safety.hold_effort_margin)
         off = rules.trajectory_limits == "off"
         rows, limits = model.limit_rows, model.limit_rows.limits.copy()
-        free, fast = (off | np.isinf(rows.largest(margin)) for margin in (self.position_margin, self.velocity_margin))
-        limits[SOFT_LOWER, free], limits[SOFT_UPPER, free], limits[VELOCITY, fast] = -np.inf, np.inf, np.inf
+        free, fast = (
+            off | np.isinf(rows.largest(margin))
+            for margin in (self.position_margin, self.velocity_margin)
+        )
+        limits[SOFT_LOWER, free], limits[SOFT_UPPER, free], limits[VELOCITY, fast] = (
+            -np.inf,
+            np.inf,
+            np.inf,
+        )
         self.trajectory_limits = JointLimits(
             replace(rows, limits=limits),
             np.full(n, rules.set_point_step_limit),
@@ -122,7 +156,9 @@ class Tuning:
             raise RobotDynamicsError(
                 "gains: only one of kp and kd. Cure: set both in one request (set_parameters_atomically), or neither"
             )
-        kp, kd, ki = (np.full(len(names), values or 0.0) for values in (s.kp, s.kd, s.ki))
+        kp, kd, ki = (
+            np.full(len(names), values or 0.0) for values in (s.kp, s.kd, s.ki)
+        )
         if not s.kp:
             kp, kd = _second_order("gains", s.natural_frequency, s.damping_ratio, names)
         for j in np.flatnonzero(ki).tolist():
@@ -141,10 +177,15 @@ class Tuning:
 
     def hold_gains(self, inertia: Array) -> Gains:
         """Return the gains of the hold: those of the law or, for joints without stiffness, at least 5 rad/s."""
-        gains, unit = self.gains(inertia), 1.0 if self.law.gains_are_accelerations else inertia
+        gains, unit = (
+            self.gains(inertia),
+            1.0 if self.law.gains_are_accelerations else inertia,
+        )
         soft = gains.kp == 0.0
         kp = np.where(soft, unit * _HOLD_FREQUENCY**2, gains.kp)
-        kd = np.where(soft, np.maximum(gains.kd, 2.0 * unit * _HOLD_FREQUENCY), gains.kd)
+        kd = np.where(
+            soft, np.maximum(gains.kd, 2.0 * unit * _HOLD_FREQUENCY), gains.kd
+        )
         return Gains(kp, kd, gains.ki)
 
     @property
@@ -152,25 +193,54 @@ class Tuning:
         """Values of law, gains, friction and task space, for comparison: a change may cause a step of the command."""
         s = self.settings
         gains = s.natural_frequency, s.damping_ratio, s.kp, s.kd, s.ki
-        return s.law, s.task_space, gains, s.friction_compensation, s.friction_smoothing_velocity
+        return (
+            s.law,
+            s.task_space,
+            gains,
+            s.friction_compensation,
+            s.friction_smoothing_velocity,
+        )
 
-    def check_sampling(self, measured: float = 0.0, inertia: Array | None = None) -> None:
+    def check_sampling(
+        self, measured: float = 0.0, inertia: Array | None = None
+    ) -> None:
         """Raise RobotDynamicsError for gains that are unstable at the update rate, else at a ``measured`` period (s).
 
         A period of 0 is unknown, and not checked. ``inertia`` (n,), kg m^2 or kg, is the diagonal of the mass matrix;
         if it is None, gains that are torques are not checked.
         """
-        period = 1.0 / self.settings.update_rate if self.settings.update_rate > 0.0 else measured
+        period = (
+            1.0 / self.settings.update_rate
+            if self.settings.update_rate > 0.0
+            else measured
+        )
         if period <= 0.0:
             return
         if self.law.gains_are_accelerations or inertia is not None:
-            known = np.ones(len(self._names)) if inertia is None else np.maximum(inertia, 1e-12)
-            gains, unit = self.gains(known), 1.0 if self.law.gains_are_accelerations else known
-            check_sampling("gains", gains.kp / unit, gains.kd / unit, period, self._names)
-            check_filter(gains.kp / unit, gains.kd / unit, period, self.settings.velocity_filter_cutoff, self._names)
+            known = (
+                np.ones(len(self._names))
+                if inertia is None
+                else np.maximum(inertia, 1e-12)
+            )
+            gains, unit = (
+                self.gains(known),
+                1.0 if self.law.gains_are_accelerations else known,
+            )
+            check_sampling(
+                "gains", gains.kp / unit, gains.kd / unit, period, self._names
+            )
+            check_filter(
+                gains.kp / unit,
+                gains.kd / unit,
+                period,
+                self.settings.velocity_filter_cutoff,
+                self._names,
+            )
         if self.end_effector is not None:
             task = self.end_effector.gains
-            check_sampling("task_space", task.kp, task.kd, period, COMPONENTS, "component")
+            check_sampling(
+                "task_space", task.kp, task.kd, period, COMPONENTS, "component"
+            )
 
     def rate_warnings(self, inertia: Array) -> list[str]:
         """Return a warning if ``torque_rate_limit`` delays the feedback at a quarter of a joint's velocity limit.
@@ -178,8 +248,12 @@ class Tuning:
         At the velocity v the torque Kp e of a joint that stops following changes by Kp v per second. ``inertia`` (n,),
         kg m^2 or kg, is the diagonal of the mass matrix.
         """
-        stiffness = self.gains(inertia).kp * (inertia if self.law.gains_are_accelerations else 1.0)
-        for j in np.flatnonzero(self.effort_rates < 0.25 * stiffness * self._velocity_limits).tolist():
+        stiffness = self.gains(inertia).kp * (
+            inertia if self.law.gains_are_accelerations else 1.0
+        )
+        for j in np.flatnonzero(
+            self.effort_rates < 0.25 * stiffness * self._velocity_limits
+        ).tolist():
             return [
                 f'torque_rate_limit: {self.effort_rates[j]:g} for joint "{self._names[j]}" delays its feedback above '
                 f"{self.effort_rates[j] / stiffness[j]:.2g} rad/s. Cure: raise it, or use a lower natural frequency"
@@ -189,7 +263,9 @@ class Tuning:
     def check_change(self, new: Tuning) -> None:
         """Raise RobotDynamicsError if ``new`` changes the unit of explicit ``kp`` and ``kd``, but not their values."""
         before, after = self.settings, new.settings
-        changes_unit = self.law.gains_are_accelerations != new.law.gains_are_accelerations
+        changes_unit = (
+            self.law.gains_are_accelerations != new.law.gains_are_accelerations
+        )
         if changes_unit and after.kp and (before.kp, before.kd) == (after.kp, after.kd):
             raise RobotDynamicsError(
                 f"law: gains.kp and gains.kd are accelerations for one of {before.law} and {after.law} and torques for "
@@ -197,7 +273,14 @@ class Tuning:
             )
 
 
-def check_sampling(setting: str, kp: Array, kd: Array, period: float, names: Sequence[str], of: str = "joint") -> None:
+def check_sampling(
+    setting: str,
+    kp: Array,
+    kd: Array,
+    period: float,
+    names: Sequence[str],
+    of: str = "joint",
+) -> None:
     """Raise RobotDynamicsError for gains (n,), 1/s^2 and 1/s, that are unstable with the sampling ``period`` (s).
 
     Only for the message are the ``setting``, ``names`` (n) of the gains and ``of``, the word for such a name.
@@ -215,8 +298,15 @@ def check_sampling(setting: str, kp: Array, kd: Array, period: float, names: Seq
     for j in np.flatnonzero(~((a - b) ** 2 + 3.0 * b < a) & (a + b > 0.0)).tolist():
         omega = math.sqrt(max(float(kp[j]), 1e-12))
         zeta = float(kd[j]) / (2.0 * omega)
-        bounds = np.roots([-2.0 * zeta, 4.0 * zeta**2 + 1.5, -2.0 * zeta, 0.25])  # Jury's criterion for 1 / (omega T)
-        most = 1.0 / (period * max(bounds.real[np.abs(bounds.imag) < 1e-9 * np.abs(bounds)], default=math.inf))
+        # Jury's criterion for 1 / (omega T)
+        bounds = np.roots([-2.0 * zeta, 4.0 * zeta**2 + 1.5, -2.0 * zeta, 0.25])
+        most = 1.0 / (
+            period
+            * max(
+                bounds.real[np.abs(bounds.imag) < 1e-9 * np.abs(bounds)],
+                default=math.inf,
+            )
+        )
         raise RobotDynamicsError(
             f'{setting}: natural frequency {omega:.6g} rad/s with damping ratio {zeta:.3g} for {of} "{names[j]}" is '
             f"unstable at {1.0 / period:.6g} Hz, which allows less than {most:.3g} rad/s. Cure: use a lower frequency, "
@@ -224,7 +314,9 @@ def check_sampling(setting: str, kp: Array, kd: Array, period: float, names: Seq
         )
 
 
-def check_filter(kp: Array, kd: Array, period: float, cutoff: float, names: Sequence[str]) -> None:
+def check_filter(
+    kp: Array, kd: Array, period: float, cutoff: float, names: Sequence[str]
+) -> None:
     """Raise RobotDynamicsError for gains (n,) that are unstable with a velocity filter of this ``cutoff`` (Hz).
 
     As for ``check_sampling``, but the feedback is kd times the filtered velocity f_k = v_k + exp(-w T) (f_{k-1} - v_k),
@@ -250,14 +342,19 @@ def check_filter(kp: Array, kd: Array, period: float, cutoff: float, names: Sequ
 
 
 def _second_order(
-    prefix: str, natural_frequency: Sequence[float], damping_ratio: Sequence[float], names: Sequence[str]
+    prefix: str,
+    natural_frequency: Sequence[float],
+    damping_ratio: Sequence[float],
+    names: Sequence[str],
 ) -> tuple[Array, Array]:
     """Return omega^2 and 2 zeta omega (n,) for natural frequency omega (rad/s) and damping ratio zeta.
 
     Raises RobotDynamicsError, with the ``prefix`` of both parameters and one of the n ``names``, for overflows, and
     for positive numbers whose products are rounded to zero.
     """
-    omega, zeta = (np.full(len(names), values) for values in (natural_frequency, damping_ratio))
+    omega, zeta = (
+        np.full(len(names), values) for values in (natural_frequency, damping_ratio)
+    )
     with np.errstate(over="ignore", invalid="ignore"):  # checked below
         kp, kd = omega**2, 2.0 * zeta * omega
     vanishes = (np.minimum(kp, kd) == 0.0) & (np.minimum(omega, zeta) > 0.0)
@@ -283,7 +380,9 @@ def _component_rows(components: str) -> tuple[int, ...]:
     return rows
 
 
-def _end_effector(model: RobotModel, link: str, rows: tuple[int, ...], gains: TaskGains) -> EndEffector:
+def _end_effector(
+    model: RobotModel, link: str, rows: tuple[int, ...], gains: TaskGains
+) -> EndEffector:
     model.require_mass()
     ends, frames = model.end_links, model.link_frames
     if not link and len(ends) > 1:
@@ -295,7 +394,9 @@ def _end_effector(model: RobotModel, link: str, rows: tuple[int, ...], gains: Ta
     if link not in frames or frames[link].body < 0:
         moving = [name for name, frame in frames.items() if frame.body >= 0]
         cure = use_one_of(link, moving)
-        raise RobotDynamicsError(f'task_space.link: no moving link is named "{link}". Cure: {cure}')
+        raise RobotDynamicsError(
+            f'task_space.link: no moving link is named "{link}". Cure: {cure}'
+        )
     if len(rows) > model.n:
         raise RobotDynamicsError(
             f"task_space.components: {len(rows)} components for {model.n} joints. "

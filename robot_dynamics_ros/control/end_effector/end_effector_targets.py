@@ -12,7 +12,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.end_effector.poses import TaskMotion, pose_of, rotation_matrix
+from robot_dynamics_ros.control.end_effector.poses import (
+    TaskMotion,
+    pose_of,
+    rotation_matrix,
+)
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
@@ -81,7 +85,9 @@ class EndEffectorTargets:
         """True if neither a target is in effect, by a call of ``at``, nor a pose to hold has been set."""
         return self._current is None
 
-    def receive(self, target: EndEffectorTarget, root: str, begin: float, now: float) -> bool:
+    def receive(
+        self, target: EndEffectorTarget, root: str, begin: float, now: float
+    ) -> bool:
         """Add the ``target`` of a message, for the time ``begin`` (s); return True if it is the first pose.
 
         ``root`` is the name of the root link, ``now`` the time (s). Raises RobotDynamicsError for another frame, and as
@@ -94,7 +100,9 @@ class EndEffectorTargets:
         if target.quantity != "pose":
             self.feed_forward(target.quantity, target.numbers, target.stamp, now)
             return False
-        first = not self._waiting and (self._current is None or self._current.stamp is None)
+        first = not self._waiting and (
+            self._current is None or self._current.stamp is None
+        )
         pose = pose_of(target.numbers[:3], target.numbers[3:])
         self.follow(pose, target.stamp, begin, now)
         return first
@@ -130,8 +138,15 @@ class EndEffectorTargets:
         RobotDynamicsError for implausible numbers; the targets are then unchanged.
         """
         _check(kind, vector)
-        for target in (*self._waiting, *([] if self._current is None else [self._current])):
-            if target.stamp == stamp and kind not in target.feedforward and now - target.begin <= self.timeout:
+        for target in (
+            *self._waiting,
+            *([] if self._current is None else [self._current]),
+        ):
+            if (
+                target.stamp == stamp
+                and kind not in target.feedforward
+                and now - target.begin <= self.timeout
+            ):
                 target.feedforward[kind] = vector
                 return
         self._early[kind, stamp] = now, vector
@@ -160,9 +175,15 @@ class EndEffectorTargets:
         pose = target.pose.copy()
         pose[:3, 3] += change[:3]
         pose[:3, :3] = rotation_matrix(change[3:]) @ pose[:3, :3]
-        return TaskMotion(pose, _REST, _REST) if over else TaskMotion(pose, twist + t * acceleration, acceleration)
+        return (
+            TaskMotion(pose, _REST, _REST)
+            if over
+            else TaskMotion(pose, twist + t * acceleration, acceleration)
+        )
 
 
 def _check(name: str, values: Array) -> None:
     if not (np.abs(values) <= LARGEST).all():  # False for NaN
-        raise RobotDynamicsError(f"{name} {values.tolist()}. Cure: give finite numbers of at most {LARGEST:g}")
+        raise RobotDynamicsError(
+            f"{name} {values.tolist()}. Cure: give finite numbers of at most {LARGEST:g}"
+        )

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.dynamics.description.urdf_document import UNIT_LENGTH, rotation_from_quaternion
+from robot_dynamics_ros.dynamics.description.urdf_document import (
+    UNIT_LENGTH,
+    rotation_from_quaternion,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
@@ -20,7 +23,12 @@ def pose_error(desired: Array, pose: Array) -> Array:
 
     Both are in the root frame's axes. The angle is at most pi; at pi the sign of the axis is arbitrary.
     """
-    return np.concatenate([desired[:3, 3] - pose[:3, 3], rotation_vector(desired[:3, :3] @ pose[:3, :3].T)])
+    return np.concatenate(
+        [
+            desired[:3, 3] - pose[:3, 3],
+            rotation_vector(desired[:3, :3] @ pose[:3, :3].T),
+        ]
+    )
 
 
 def rotation_vector(r: Array) -> Array:
@@ -33,7 +41,11 @@ def rotation_vector(r: Array) -> Array:
     trace = diagonal.sum()
     products = np.empty((4, 4))
     products[0, 0] = 1.0 + trace
-    products[0, 1:] = products[1:, 0] = r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]
+    products[0, 1:] = products[1:, 0] = (
+        r[2, 1] - r[1, 2],
+        r[0, 2] - r[2, 0],
+        r[1, 0] - r[0, 1],
+    )
     products[1:, 1:] = r + r.T
     products[np.arange(1, 4), np.arange(1, 4)] = 1.0 - trace + 2.0 * diagonal
     row = products[np.argmax(np.diag(products))]

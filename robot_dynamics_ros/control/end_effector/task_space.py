@@ -140,10 +140,19 @@ def task_space_computed_torque(
     smallest = float(sigma[-1])
     mass, inverse = _task_mass(j, m, u, sigma, v_t[: len(rows)], gains.singular_value)
     approach = _before_singularities(
-        gains, _approach(gains, error)[select], u, sigma, v_t, lambda way: model.jacobian_dot_qd(q, way, link)[select]
+        gains,
+        _approach(gains, error)[select],
+        u,
+        sigma,
+        v_t,
+        lambda way: model.jacobian_dot_qd(q, way, link)[select],
     )
-    approach *= _share(0.5, model.limit_rows.rates(inverse @ approach), joint_velocities)
-    command = desired.acceleration[select] + gains.kd[select] * (desired.twist[select] + approach - j @ qd)
+    approach *= _share(
+        0.5, model.limit_rows.rates(inverse @ approach), joint_velocities
+    )
+    command = desired.acceleration[select] + gains.kd[select] * (
+        desired.twist[select] + approach - j @ qd
+    )
     # Projected to the null space, so that saturation does not act on the end effector; zero near singularities.
     null = v_t[len(rows) :]
     velocity = gains.posture_kp / gains.posture_kd * (posture.q - q)
@@ -151,14 +160,24 @@ def task_space_computed_torque(
     velocity *= _share(0.25, model.limit_rows.rates(velocity), joint_velocities) * min(
         1.0, max(0.0, smallest / gains.singular_value - 1.0)
     )
-    free = -gains.posture_kd * qd + (posture.qdd + gains.posture_kd * (posture.qd + velocity))
+    free = -gains.posture_kd * qd + (
+        posture.qdd + gains.posture_kd * (posture.qd + velocity)
+    )
     # The equation of the docstring with Vx and Gx inserted.
     beyond = command - model.jacobian_dot_qd(q, qd, link)[select] - j @ free
     torque = model.inverse_dynamics(q, qd, free) + j.T @ (mass @ beyond)
-    return TaskTorque(torque, error, inverse @ desired.twist[select], smallest, smallest < gains.singular_value)
+    return TaskTorque(
+        torque,
+        error,
+        inverse @ desired.twist[select],
+        smallest,
+        smallest < gains.singular_value,
+    )
 
 
-def _task_mass(j: Array, m: Array, u: Array, sigma: Array, v_t: Array, least: float) -> tuple[Array, Array]:
+def _task_mass(
+    j: Array, m: Array, u: Array, sigma: Array, v_t: Array, least: float
+) -> tuple[Array, Array]:
     """Return Mx = (J M^-1 J^T)^-1 (m, m), Craig (6.99), and Jbar = M^-1 J^T Mx (n, m).
 
     Singular values of J (m, n) below ``least`` are replaced by it.
@@ -168,7 +187,9 @@ def _task_mass(j: Array, m: Array, u: Array, sigma: Array, v_t: Array, least: fl
     mobility = j @ inverse
     if sigma[-1] < least:
         # In a nearly singular direction u_k the mobility of the end effector is sigma_k^2 v_k^T M^-1 v_k.
-        missing = np.maximum(least**2 - sigma**2, 0.0) * np.einsum("ki,ij,kj->k", v_t, m_inverse, v_t)
+        missing = np.maximum(least**2 - sigma**2, 0.0) * np.einsum(
+            "ki,ij,kj->k", v_t, m_inverse, v_t
+        )
         mobility += (u * missing) @ u.T
     mass = np.asarray(np.linalg.inv(mobility), dtype=np.float64)
     return mass, inverse @ mass
@@ -177,7 +198,10 @@ def _task_mass(j: Array, m: Array, u: Array, sigma: Array, v_t: Array, least: fl
 def _approach(gains: TaskGains, error: Array) -> Array:
     """Return Kp/Kd e (6,), saturated to the velocities in the gains."""
     velocity = gains.kp / gains.kd * error
-    for part, most in ((slice(0, 3), gains.linear_velocity), (slice(3, 6), gains.angular_velocity)):
+    for part, most in (
+        (slice(0, 3), gains.linear_velocity),
+        (slice(3, 6), gains.angular_velocity),
+    ):
         speed = math.hypot(*velocity[part])
         if speed > most:
             velocity[part] *= most / speed
@@ -185,7 +209,12 @@ def _approach(gains: TaskGains, error: Array) -> Array:
 
 
 def _before_singularities(
-    gains: TaskGains, approach: Array, u: Array, sigma: Array, v_t: Array, bend: Callable[[Array], Array]
+    gains: TaskGains,
+    approach: Array,
+    u: Array,
+    sigma: Array,
+    v_t: Array,
+    bend: Callable[[Array], Array],
 ) -> Array:
     """Return the velocity of approach (m,), reduced along singular vectors u in which it leads to a singularity.
 
@@ -198,14 +227,24 @@ def _before_singularities(
         along = float(u[:, k] @ approach)
         if abs(along) > most:
             # Near the singularity v rotates within v and the null space; the trace bounds the slope in all directions.
-            ways = [v_t[k], *(v_t[len(sigma) :] if sigma[k] < gains.singular_value else ())]
-            slope = sum(max(0.0, -math.copysign(1.0, along) * float(u[:, k] @ bend(way))) for way in ways)
+            ways = [
+                v_t[k],
+                *(v_t[len(sigma) :] if sigma[k] < gains.singular_value else ()),
+            ]
+            slope = sum(
+                max(0.0, -math.copysign(1.0, along) * float(u[:, k] @ bend(way)))
+                for way in ways
+            )
             if abs(along) * slope > most:
-                approach = approach - (along - math.copysign(most / slope, along)) * u[:, k]
+                approach = (
+                    approach - (along - math.copysign(most / slope, along)) * u[:, k]
+                )
     return approach
 
 
 def _share(part: float, velocity: Array, limits: Array) -> float:
     """Return the factor, at most 1, that scales a joint velocity (n,) to within ``part`` of the limits (2, n)."""
-    room = part * np.where(velocity > 0.0, np.maximum(limits[1], 1e-9), np.minimum(limits[0], -1e-9))
+    room = part * np.where(
+        velocity > 0.0, np.maximum(limits[1], 1e-9), np.minimum(limits[0], -1e-9)
+    )
     return float(1.0 / max(1.0, (velocity / room).max()))

@@ -148,13 +148,19 @@ class CycleClock:
         self._is_usual = False  # the period is a median of 20 steps
         self._was_unreliable = False
 
-    def advance(self, time: float, steady: float, estimate: Estimate, timeout: float) -> Instant:
+    def advance(
+        self, time: float, steady: float, estimate: Estimate, timeout: float
+    ) -> Instant:
         """Return the instant of a regular cycle at ``time`` (s) and ``steady`` (s), with ``estimate``.
 
         A time that goes back, or ahead of the steady clock by more than ``timeout`` (s), is a jump. After a jump, if
         stamps repeat, and if the time stands still without a valid state, time steps are by the steady clock.
         """
-        waited, passed, period = max(steady - self._command, 0.0), steady - self._cycle, self.period
+        waited, passed, period = (
+            max(steady - self._command, 0.0),
+            steady - self._cycle,
+            self.period,
+        )
         dt = time - self.time if waited < math.inf else 0.0
         self.time, self._cycle, self._cycle_stamp = time, steady, estimate.stamp
         jump = None
@@ -165,10 +171,16 @@ class CycleClock:
         if jump is not None:
             self.rate.restart()
         self.rate.cycle(time)
-        unreliable = estimate.stamp_repeats or jump is not None or (dt == 0.0 and not estimate.valid)
+        unreliable = (
+            estimate.stamp_repeats
+            or jump is not None
+            or (dt == 0.0 and not estimate.valid)
+        )
         if unreliable:
             dt = waited
-        elif self._was_unreliable:  # this step may contain time that was counted by the steady clock already
+        elif (
+            self._was_unreliable
+        ):  # this step may contain time that was counted by the steady clock already
             dt = min(dt, waited)
         elif self._estimates_period and dt > 0.0:
             self._count_step(dt)
@@ -179,7 +191,9 @@ class CycleClock:
         ramp_dt = self._limited(dt if dt < most else most)
         late = waited == 0.0 or (self._estimates_period and estimate.age >= period)
         limit_dt = waited if late and waited < ramp_dt else ramp_dt
-        return Instant(time, steady, dt, ramp_dt, limit_dt, period, self.rate.ratio, jump)
+        return Instant(
+            time, steady, dt, ramp_dt, limit_dt, period, self.rate.ratio, jump
+        )
 
     def stand_still(self, steady: float, stamp: float) -> Instant:
         """Return the instant of a cycle by the watchdog or the exit, at the time of the last regular cycle.
@@ -189,7 +203,17 @@ class CycleClock:
         self._was_unreliable = True
         missed = self.missed(steady, stamp)
         dt = self._limited(self.since_command(steady))
-        return Instant(self.time, steady, 0.0, dt, dt, self.period, self.rate.ratio, missed=missed, regular=False)
+        return Instant(
+            self.time,
+            steady,
+            0.0,
+            dt,
+            dt,
+            self.period,
+            self.rate.ratio,
+            missed=missed,
+            regular=False,
+        )
 
     def _count_step(self, dt: float) -> None:
         self._steps.append(dt)

@@ -14,7 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.checks import state_faults
-from robot_dynamics_ros.control.estimation.estimate import Estimate, Trust, VelocitySource
+from robot_dynamics_ros.control.estimation.estimate import (
+    Estimate,
+    Trust,
+    VelocitySource,
+)
 from robot_dynamics_ros.control.estimation.velocity_filter import VelocityFilter
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.trajectory.points import LARGEST
@@ -42,8 +46,10 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 _DRIFT = 1e-3  # of clocks, relative
 _SLOWEST = 2e-3  # s of a stamp per s of steady time
 _SHORTEST = 1e-4  # s between the stamps of two states
-_MOST_UNUSABLE = 2  # messages in succession, in which the last valid state still is feedback
-_WINDOW = 0.01  # s, for the differentiation of positions whose measured velocity is wrong
+# messages in succession, in which the last valid state still is feedback
+_MOST_UNUSABLE = 2
+# s, for the differentiation of positions whose measured velocity is wrong
+_WINDOW = 0.01
 
 
 class Estimator:
@@ -75,7 +81,9 @@ class Estimator:
         """
         self._names = tuple(joint_names)
         n = len(self._names)
-        self._continuous = continuous if continuous is not None and continuous.any() else None
+        self._continuous = (
+            continuous if continuous is not None and continuous.any() else None
+        )
         self._bounds = np.full((BOUNDS, n), np.inf)  # of check_state
         self._memory = np.zeros((MEMORY, n))
         self._trust = Trust.FULL  # of the last valid state
@@ -83,7 +91,8 @@ class Estimator:
         self.state_timeout = state_timeout
         self.simulated_time = False
         self.estimate = Estimate(np.zeros((2, n)), np.zeros(n))
-        self.arrival = self._valid_arrival = self._stamp_arrival = -math.inf  # s; also of state, and of new stamp
+        # s; also of state, and of new stamp
+        self.arrival = self._valid_arrival = self._stamp_arrival = -math.inf
         self._time = 0.0  # s, of the last valid state
         self._jumped = False  # the last state was not plausible after the one before
         self._was_slow = False  # the last stamp hardly advanced
@@ -116,7 +125,10 @@ class Estimator:
         position has moved by twice the position step, or by more than both away from the desired position. Joints with
         an infinite position step are not checked.
         """
-        self._bounds[MODELLED_FRICTION], self._bounds[UNKNOWN_FRICTION] = modelled, unknown
+        self._bounds[MODELLED_FRICTION], self._bounds[UNKNOWN_FRICTION] = (
+            modelled,
+            unknown,
+        )
 
     def set_cutoff(self, cutoff: float) -> None:
         """Replace the velocity filter by one with this ``cutoff`` (Hz), 0 for none; the next state initialises it."""
@@ -125,7 +137,11 @@ class Estimator:
     @property
     def trouble(self) -> str:
         """Reason why the state is missing or invalid, as text; before the first message "no joint_states yet"."""
-        return self._invalid.message if self._invalid is not None else self._absent or "no joint_states yet"
+        return (
+            self._invalid.message
+            if self._invalid is not None
+            else self._absent or "no joint_states yet"
+        )
 
     @property
     def silent(self) -> bool:
@@ -149,7 +165,8 @@ class Estimator:
 
     def cycle(self, steady: float) -> Estimate:
         """Return the estimate for a cycle at ``steady`` (s); defects of messages then count from here on."""
-        made = self._fresh and self._invalid is None and steady == self.arrival  # by ``measure``
+        # by ``measure``
+        made = self._fresh and self._invalid is None and steady == self.arrival
         if not made or self.estimate.age > self.state_timeout:
             self.estimate = self.at(steady)
         self._defect, self._fresh, self._stamp_repeats = None, False, False
@@ -160,14 +177,25 @@ class Estimator:
         last, age = self.estimate, self.age(steady)
         stale = age > self.state_timeout
         # Without the damping between invalid messages, a hold that alternates with g(q) would not stop the arm.
-        kept = self._unusable <= _MOST_UNUSABLE and steady - self._valid_arrival <= self.state_timeout
-        valid = last.known and not stale and (self._fresh or self._invalid is None or kept)
+        kept = (
+            self._unusable <= _MOST_UNUSABLE
+            and steady - self._valid_arrival <= self.state_timeout
+        )
+        valid = (
+            last.known and not stale and (self._fresh or self._invalid is None or kept)
+        )
         defect = self._defect or self._invalid
         if stale and defect is None:
             lags = self._lag > self.state_timeout and not self.simulated_time
             defect = state_faults.stale(age, self.state_timeout, lags, self._absent)
         trust = self._trust if valid else Trust.NONE
-        return last._replace(age=age, stale=stale, trust=trust, defect=defect, stamp_repeats=self._stamp_repeats)
+        return last._replace(
+            age=age,
+            stale=stale,
+            trust=trust,
+            defect=defect,
+            stamp_repeats=self._stamp_repeats,
+        )
 
     def reject(self, steady: float, reason: str) -> None:
         """Process an invalid message of these joints, arrived at ``steady`` (s), with the ``reason`` of its fault."""
@@ -217,32 +245,51 @@ class Estimator:
             qd = qd if self._velocity_measured else None
         if braked:
             self._memory[[IMPLIED_STILL, REST_SPEED, STILL]] = 0.0
-        contradiction = state_faults.VELOCITY_MISSING if qd is None and self._velocity_measured else None
+        contradiction = (
+            state_faults.VELOCITY_MISSING
+            if qd is None and self._velocity_measured
+            else None
+        )
         new = np.array((q, np.zeros_like(q) if qd is None else qd))
         if self._continuous is not None and last.known and np.isfinite(new[0]).all():
             turns = np.rint((last.state[0] - new[0]) / math.tau)
             new[0] += math.tau * np.where(self._continuous, turns, 0.0)
         dt, step = self._time_step(stamp, steady)
-        window = min(step, self.state_timeout) if self._jumped else step  # a position that has jumped has to come back
+        # a position that has jumped has to come back
+        window = min(step, self.state_timeout) if self._jumped else step
         passed = math.inf if self.simulated_time else steady - self._valid_arrival
-        result, joint, distrusted = self._check(new, window, passed, qd is not None, effort, desired)
+        result, joint, distrusted = self._check(
+            new, window, passed, qd is not None, effort, desired
+        )
         if result == OUT_OF_BOUNDS:
             contradiction = state_faults.out_of_bounds(self._names, new)
             qd, new[1] = None, 0.0  # positions are feedback without velocities, too
-            result, joint, distrusted = self._check(new, window, passed, False, effort, desired)
+            result, joint, distrusted = self._check(
+                new, window, passed, False, effort, desired
+            )
             if result == OUT_OF_BOUNDS or not last.known:
                 return self._refuse(contradiction)
         self._jumped = result == IMPLAUSIBLE
         if result == IMPLAUSIBLE:
             before = self._measured[:, joint]
-            return self._refuse(state_faults.implausible(self._names[joint], before, new[:, joint], step))
+            return self._refuse(
+                state_faults.implausible(
+                    self._names[joint], before, new[:, joint], step
+                )
+            )
         if result == STANDS_STILL:  # the other positions count for the gravity torque
-            self._measured, self.estimate = new, last._replace(state=np.array((new[0], last.state[1])))
-            self._unusable = _MOST_UNUSABLE  # at once without feedback: the last state stood still, too
+            self._measured, self.estimate = (
+                new,
+                last._replace(state=np.array((new[0], last.state[1]))),
+            )
+            # at once without feedback: the last state stood still, too
+            self._unusable = _MOST_UNUSABLE
             return self._refuse(state_faults.still(self._names[joint], new[:, joint]))
         if result == CONTRADICTS and contradiction is None:
             moved, implied = self._memory[[MOVED, IMPLIED], joint].tolist()
-            contradiction = state_faults.contradiction(self._names[joint], moved, implied, float(new[1, joint]))
+            contradiction = state_faults.contradiction(
+                self._names[joint], moved, implied, float(new[1, joint])
+            )
         self._invalid, self._unusable = None, 0
         if last.known:
             self._compare_clocks(dt, steady, result != UNCHANGED)
@@ -252,15 +299,21 @@ class Estimator:
         self._defect = contradiction or self._defect
         self._trust = Trust.FULL if contradiction is None else Trust.POSITION
         self._measured, self._valid_arrival, self._fresh = new, steady, True
-        self._set_estimate(stamp, new, None if qd is None or distrusted else new[1], step == 0.0)
+        self._set_estimate(
+            stamp, new, None if qd is None or distrusted else new[1], step == 0.0
+        )
         return True
 
-    def _set_estimate(self, stamp: float, state: Array, measured: Array | None, holds: bool) -> None:
+    def _set_estimate(
+        self, stamp: float, state: Array, measured: Array | None, holds: bool
+    ) -> None:
         """Set the estimate to a valid ``state`` (2, n); without a ``measured`` velocity (n,) it is differentiated.
 
         Without time since the last state, the velocity ``holds``.
         """
-        velocity = self._filter.update(self._time, state[0], measured, _WINDOW if self._velocity_measured else 0.0)
+        velocity = self._filter.update(
+            self._time, state[0], measured, _WINDOW if self._velocity_measured else 0.0
+        )
         if velocity is not measured:
             state = np.array((state[0], velocity))
         source = VelocitySource.MEASURED
@@ -268,9 +321,21 @@ class Estimator:
             source = VelocitySource.UNKNOWN
         elif measured is None:
             source = VelocitySource.HELD if holds else VelocitySource.DIFFERENTIATED
-        unfiltered, age = velocity if measured is None else measured, self.age(self.arrival)
+        unfiltered, age = (
+            velocity if measured is None else measured,
+            self.age(self.arrival),
+        )
         self.estimate = Estimate(
-            state, unfiltered, source, True, stamp, age, False, self._trust, self._defect, self._stamp_repeats
+            state,
+            unfiltered,
+            source,
+            True,
+            stamp,
+            age,
+            False,
+            self._trust,
+            self._defect,
+            self._stamp_repeats,
         )
 
     def _refuse(self, fault: Fault) -> bool:
@@ -285,7 +350,10 @@ class Estimator:
         the time to use is that of arrival.
         """
         dt, passed = stamp - self.estimate.stamp, steady - self._valid_arrival
-        slow, self._was_slow = self._was_slow, 0.0 <= dt < min(_SLOWEST * passed, _SHORTEST)
+        slow, self._was_slow = (
+            self._was_slow,
+            0.0 <= dt < min(_SLOWEST * passed, _SHORTEST),
+        )
         if slow and self._was_slow and not self.simulated_time:
             dt = 0.0
         return dt, dt if dt != 0.0 and dt <= passed + self.state_timeout else passed
@@ -329,7 +397,9 @@ class Estimator:
         if ahead > self.state_timeout:
             late = ahead - self._lag <= self.state_timeout
             self._defect = (
-                state_faults.late(ahead, self.state_timeout) if late else state_faults.clock_jump_ahead(ahead)
+                state_faults.late(ahead, self.state_timeout)
+                if late
+                else state_faults.clock_jump_ahead(ahead)
             )
         fading = 1.0 if self.simulated_time else _DRIFT  # 1/s
         self._lag = max(0.0, self._lag * max(0.0, 1.0 - fading * passed) - ahead)

@@ -50,7 +50,9 @@ class MomentumObserver:
         Raises RobotDynamicsError for a gain that is not finite and positive.
         """
         if not 0.0 < gain < math.inf:
-            raise RobotDynamicsError(f"observer gain: {gain} 1/s. Cure: give a positive number such as 20")
+            raise RobotDynamicsError(
+                f"observer gain: {gain} 1/s. Cure: give a positive number such as 20"
+            )
         self._gain = gain
         self._smoothing_velocity = friction_smoothing_velocity
         self.reset()
@@ -64,7 +66,9 @@ class MomentumObserver:
         self._time = math.inf
         self._estimate = self._q = self._qd = self._momentum = self._drift = np.zeros(0)
 
-    def update(self, model: RobotModel, time: float, q: Array, qd: Array, effort: Array) -> Array:
+    def update(
+        self, model: RobotModel, time: float, q: Array, qd: Array, effort: Array
+    ) -> Array:
         """Update the observer with a state and return the external torque.
 
         The first state returns zeros. An unchanged time returns the last estimate; a time that went back resets the
@@ -104,9 +108,13 @@ class MomentumObserver:
             if model is not self._model:
                 self._model = model
                 self._momentum, self._drift = self._terms(model, self._q, self._qd)
-            external = (momentum - self._momentum) / dt - effort - 0.5 * (drift + self._drift)
+            external = (
+                (momentum - self._momentum) / dt - effort - 0.5 * (drift + self._drift)
+            )
             _check_finite(model, external)
-            self._estimate = self._estimate - np.expm1(-self._gain * dt) * (external - self._estimate)
+            self._estimate = self._estimate - np.expm1(-self._gain * dt) * (
+                external - self._estimate
+            )
         self._model, self._time = model, time
         self._q, self._qd = q.copy(), qd.copy()
         self._momentum, self._drift = momentum, drift
@@ -115,7 +123,9 @@ class MomentumObserver:
     def _terms(self, model: RobotModel, q: Array, qd: Array) -> tuple[Array, Array]:
         """Return the momentum M qd, and s = C^T qd - g - F, each (n,)."""
         friction = model.friction_torque(q, qd, self._smoothing_velocity)
-        drift: Array = qd @ model.coriolis_matrix(q, qd) - model.gravity_torque(q) - friction
+        drift: Array = (
+            qd @ model.coriolis_matrix(q, qd) - model.gravity_torque(q) - friction
+        )
         momentum: Array = model.mass_matrix(q) @ qd
         return momentum, drift
 
@@ -154,7 +164,9 @@ class ExternalTorque(Check):
 
     def _begin(self) -> None:
         gain, smoothing_velocity = _observer(self.tuning)
-        self._observer = MomentumObserver(gain, smoothing_velocity) if gain > 0.0 else None
+        self._observer = (
+            MomentumObserver(gain, smoothing_velocity) if gain > 0.0 else None
+        )
         self.torque: Array | None = None
 
     def tune(self, tuning: Tuning, estimate: Estimate) -> None:
@@ -171,7 +183,9 @@ class ExternalTorque(Check):
         """
         if self._observer is not None and estimate.source is not VelocitySource.UNKNOWN:
             # The lag of a filter would appear as torque.
-            self.torque = self._observer.update(model, estimate.stamp, estimate.state[0], estimate.velocity, effort)
+            self.torque = self._observer.update(
+                model, estimate.stamp, estimate.state[0], estimate.velocity, effort
+            )
 
     def reset(self) -> None:
         """Reset the observer after a gap in the states; ``torque`` is None until the next state."""
@@ -179,7 +193,9 @@ class ExternalTorque(Check):
             self._observer.reset()
             self.torque = None
 
-    def fault(self, estimate: Estimate, instant: Instant, command: Command | None) -> Fault | None:
+    def fault(
+        self, estimate: Estimate, instant: Instant, command: Command | None
+    ) -> Fault | None:
         """Return the fault of the first joint whose external torque exceeds its threshold, or None."""
         if self.torque is None:
             return None
@@ -187,7 +203,9 @@ class ExternalTorque(Check):
         for j in np.flatnonzero(np.abs(self.torque) > threshold).tolist():
             name, value = self._names[j], float(self.torque[j])
             text = f'joint "{name}": external torque {value:.6g}, over observer.collision_threshold {threshold[j]:g}. '
-            return Fault(Cause.COLLISION, text + "Cure: remove the contact", name, value)
+            return Fault(
+                Cause.COLLISION, text + "Cure: remove the contact", name, value
+            )
         return None
 
 

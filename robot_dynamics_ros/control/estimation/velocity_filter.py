@@ -45,12 +45,15 @@ class VelocityFilter:
 
     def reset(self) -> None:
         """Reset the filter; the next sample initialises it."""
-        self._samples: deque[tuple[float, Array]] = deque(maxlen=_SAMPLES)  # times and positions
+        # times and positions
+        self._samples: deque[tuple[float, Array]] = deque(maxlen=_SAMPLES)
         self._velocity: Array = np.zeros(self._n)
         self._measured = True
         self.started = False
 
-    def update(self, time: float, q: Array, qd: Array | None, window: float = 0.0) -> Array:
+    def update(
+        self, time: float, q: Array, qd: Array | None, window: float = 0.0
+    ) -> Array:
         """Return the filtered velocities (n,) for positions ``q`` (n,) and velocities ``qd`` (n,) at ``time`` (s).
 
         ``qd`` None: not measured; the first estimate is then 0, and positions are compared over at least ``window``
@@ -59,7 +62,8 @@ class VelocityFilter:
         dt = time - self._samples[-1][0] if self._samples else math.inf
         if dt == 0.0:
             return self._velocity.copy()
-        if qd is not None and self._measured and self._rate == math.inf and dt > 0.0:  # usual
+        # usual
+        if qd is not None and self._measured and self._rate == math.inf and dt > 0.0:
             self._samples.append((time, q))
             self._velocity, self.started = qd, True
             return qd
@@ -74,7 +78,11 @@ class VelocityFilter:
         self._samples.append((time, q))
         if qd is None:
             return self._velocity.copy()
-        kept = math.exp(-self._rate * dt) if self.started and self._rate < math.inf else 0.0
+        kept = (
+            math.exp(-self._rate * dt)
+            if self.started and self._rate < math.inf
+            else 0.0
+        )
         self._velocity = qd if kept == 0.0 else qd + kept * (self._velocity - qd)
         self.started = True
         return self._velocity
@@ -82,5 +90,11 @@ class VelocityFilter:
     def _reference(self, time: float, window: float) -> tuple[float, Array]:
         """Return time and position of the newest sample that is old enough, else of the oldest one."""
         times = [before for before, _ in self._samples]
-        least = max(window, 0.75 * median(b - a for a, b in pairwise([*times[-_SAMPLES // 4 :], time])))
-        return next((each for each in reversed(self._samples) if time - each[0] >= least), self._samples[0])
+        least = max(
+            window,
+            0.75 * median(b - a for a, b in pairwise([*times[-_SAMPLES // 4 :], time])),
+        )
+        return next(
+            (each for each in reversed(self._samples) if time - each[0] >= least),
+            self._samples[0],
+        )

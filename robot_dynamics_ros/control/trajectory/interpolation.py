@@ -10,7 +10,8 @@ from scipy.linalg import solve_banded
 
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
-_HALVINGS = 8  # bounds the excess of a curve to 4^-8 of the excess of its Bernstein coefficients
+# bounds the excess of a curve to 4^-8 of the excess of its Bernstein coefficients
+_HALVINGS = 8
 
 
 def segments(times: Array, motion: Array, degree: int) -> Array:
@@ -23,10 +24,17 @@ def segments(times: Array, motion: Array, degree: int) -> Array:
     q, qd, qdd, effort = motion.swapaxes(1, 2)
     m, n = len(times) - 1, q.shape[1]
     polynomials = np.zeros((m, degree + 1, 4, n))
-    c = polynomials[:, ::-1].transpose(1, 2, 0, 3)  # view (degree + 1, 4, m, n), by ascending power
+    # view (degree + 1, 4, m, n), by ascending power
+    c = polynomials[:, ::-1].transpose(1, 2, 0, 3)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         h = np.diff(times)[:, None]
-        d, v0, v1, a0, a1 = q[1:] - q[:-1], qd[:-1] * h, qd[1:] * h, qdd[:-1] * h**2, qdd[1:] * h**2
+        d, v0, v1, a0, a1 = (
+            q[1:] - q[:-1],
+            qd[:-1] * h,
+            qd[1:] * h,
+            qdd[:-1] * h**2,
+            qdd[1:] * h**2,
+        )
         c[0, 0] = q[:-1]
         c[1, 0] = d / h if degree == 1 else qd[:-1]
         if degree == 3:
@@ -62,16 +70,25 @@ def excess(
     longest, (speed, bend) = h.max(initial=0.0), np.abs(motion[1:3]).max(axis=2)
     coarse, reach = q, longest * (0.4 * speed + 0.05 * longest * bend)
     if order == 1:
-        middle = np.diff(q) * (degree / h) - 0.5 * (degree - 1) * (qd[:, 1:] + qd[:, :-1])
+        middle = np.diff(q) * (degree / h) - 0.5 * (degree - 1) * (
+            qd[:, 1:] + qd[:, :-1]
+        )
         coarse, reach = np.append(qd, middle, axis=1), 0.5 * longest * bend
     near = (coarse.min(axis=1) - reach < low) | (coarse.max(axis=1) + reach > high)
     unsure = np.flatnonzero(near if order < 2 else np.isfinite(high))
     q, qd, qdd, low, high = (x[unsure] for x in (q, qd, qdd, low, high))
     begin, end, step = q[:, :-1], q[:, 1:], h / degree
-    rows = [begin, end] if degree == 1 else [begin, begin + step * qd[:, :-1], end - step * qd[:, 1:], end]
+    rows = (
+        [begin, end]
+        if degree == 1
+        else [begin, begin + step * qd[:, :-1], end - step * qd[:, 1:], end]
+    )
     if degree == 5:
         third = h * h / 20
-        rows[2:2] = [2 * rows[1] - begin + third * qdd[:, :-1], 2 * rows[2] - end + third * qdd[:, 1:]]
+        rows[2:2] = [
+            2 * rows[1] - begin + third * qdd[:, :-1],
+            2 * rows[2] - end + third * qdd[:, 1:],
+        ]
     control = np.array(rows)
     for k in range(order):
         control = np.diff(control, axis=0) * ((degree - k) / h)
@@ -90,7 +107,11 @@ def excess(
             control = 0.5 * (control[:-1] + control[1:])
             halves.append(control[[0, -1]])
         left, right = np.swapaxes(halves, 0, 1)
-        control, joint, segment = np.concatenate((left, right[::-1]), axis=1), np.tile(joint, 2), np.tile(segment, 2)
+        control, joint, segment = (
+            np.concatenate((left, right[::-1]), axis=1),
+            np.tile(joint, 2),
+            np.tile(segment, 2),
+        )
         near = ((control < low[joint]) | (control > high[joint])).any(axis=0)
         control, joint, segment = control[:, near], joint[near], segment[near]
         if not len(joint):
@@ -115,6 +136,8 @@ def spline_velocities(times: Array, q: Array, begin: Array) -> Array:
         right[0] = begin
         right[1:-1] = 3.0 * (h[1:, None] * slope[:-1] + h[:-1, None] * slope[1:])
     try:
-        return np.asarray(solve_banded((1, 1), bands, right, check_finite=False, overwrite_b=True))
+        return np.asarray(
+            solve_banded((1, 1), bands, right, check_finite=False, overwrite_b=True)
+        )
     except np.linalg.LinAlgError:
         return np.full_like(q, np.nan)

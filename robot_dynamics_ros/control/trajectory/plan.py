@@ -13,8 +13,17 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import TrajectoryError
 from robot_dynamics_ros.control.configuration.settings import TrajectoryRules
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, checked_times, joint_columns
-from robot_dynamics_ros.control.trajectory.time_scaling import TimeScaling, checked_speed, stop
+from robot_dynamics_ros.control.trajectory.points import (
+    TrajectoryPoints,
+    checked_points,
+    checked_times,
+    joint_columns,
+)
+from robot_dynamics_ros.control.trajectory.time_scaling import (
+    TimeScaling,
+    checked_speed,
+    stop,
+)
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -97,7 +106,9 @@ class MotionPlan:
         """Drop all trajectories and hold q (n,), rad or m, from ``time`` (s) on; the clock may have jumped."""
         self.empty = False
         self._time = time
-        self._scaling = TimeScaling(time, time, self._requested_speed, self._requested_speed)
+        self._scaling = TimeScaling(
+            time, time, self._requested_speed, self._requested_speed
+        )
         self._followed, self._waiting, self._stop = [], [], None
         self.drops += 1
         self._motion[0] = q
@@ -158,21 +169,44 @@ class MotionPlan:
         now = max(now, self._time)
         wait = 0.0 if start_time is None else start_time - now
         here, speed, _ = (now, self.speed, 0.0) if self.empty else self._scaling.at(now)
-        columns = joint_columns(points.joint_names, self._names, rules.allow_partial_joints_goal)
+        columns = joint_columns(
+            points.joint_names, self._names, rules.allow_partial_joints_goal
+        )
         joints = np.zeros(len(self._names), dtype=bool)
         joints[columns] = True
         begin = here
         if wait > 0.0:
             at_start = checked_times(points.times)[0] == 0.0
-            begin = max(here, self._last_knot(here + wait, joints)) if at_start else here + wait
-        if measured is not None and wait <= 0.0 and not rules.interpolate_from_desired_state:
-            state = np.stack((measured[0], measured[1] / max(speed, _SLOWEST), np.zeros(len(joints)), self._motion[3]))
+            begin = (
+                max(here, self._last_knot(here + wait, joints))
+                if at_start
+                else here + wait
+            )
+        if (
+            measured is not None
+            and wait <= 0.0
+            and not rules.interpolate_from_desired_state
+        ):
+            state = np.stack(
+                (
+                    measured[0],
+                    measured[1] / max(speed, _SLOWEST),
+                    np.zeros(len(joints)),
+                    self._motion[3],
+                )
+            )
         elif self.empty:
             state = self._first_state(points, columns, measured)
         else:
             state = self._state(begin)
         trajectory = Trajectory.from_points(
-            points, self._names, here + wait, state, state_time=begin, rules=rules, limits=limits
+            points,
+            self._names,
+            here + wait,
+            state,
+            state_time=begin,
+            rules=rules,
+            limits=limits,
         )
         trajectory.check_not_over(here)
         waiting = _without(joints, self._waiting, begin)
@@ -206,7 +240,11 @@ class MotionPlan:
 
     def _begin_stop(self, trajectory: Trajectory) -> None:
         self._stop = trajectory
-        self._waiting = [_Piece(trajectory.start_time, trajectory, np.ones(len(self._names), dtype=bool))]
+        self._waiting = [
+            _Piece(
+                trajectory.start_time, trajectory, np.ones(len(self._names), dtype=bool)
+            )
+        ]
 
     def advance(self, time: float) -> bool:
         """Update the desired motion to `time` (s); return True while a trajectory runs or waits for its start.
@@ -223,7 +261,9 @@ class MotionPlan:
         while self._waiting and self._waiting[0].begin <= here:
             piece = self._waiting.pop(0)
             self._followed = [*_without(piece.joints, self._followed), piece]
-        self._followed = [piece for piece in self._followed if self._sample(piece, here, self._motion)]
+        self._followed = [
+            piece for piece in self._followed if self._sample(piece, here, self._motion)
+        ]
         # From derivatives by trajectory time to those by clock time: the chain rule.
         self.speed = speed
         self._desired[:] = self._motion
@@ -232,7 +272,9 @@ class MotionPlan:
             self.qdd *= speed * speed
         if rate != 0.0:
             self.qdd += rate * self._motion[1]
-        if self._stop is not None and all(p.trajectory is not self._stop for p in (*self._followed, *self._waiting)):
+        if self._stop is not None and all(
+            p.trajectory is not self._stop for p in (*self._followed, *self._waiting)
+        ):
             self._stop = None
             self._scaling = self._scaling.toward(time, self._requested_speed)
         return self.busy
@@ -251,13 +293,20 @@ class MotionPlan:
                 self._sample(piece, when, state)
         return state
 
-    def _first_state(self, points: TrajectoryPoints, columns: list[int], measured: tuple[Array, Array] | None) -> Array:
+    def _first_state(
+        self,
+        points: TrajectoryPoints,
+        columns: list[int],
+        measured: tuple[Array, Array] | None,
+    ) -> Array:
         """Return the initial motion and effort (4, n) of an empty plan, for points of the joints ``columns``."""
         state = np.zeros_like(self._motion)
         if measured is not None:
             state[0] = measured[0]
         elif len(columns) == len(self._names):
-            state[0, columns] = checked_points(points, allow_nonzero_velocity_at_end=True)[1][0][0]
+            state[0, columns] = checked_points(
+                points, allow_nonzero_velocity_at_end=True
+            )[1][0][0]
         else:
             name = next(name for name in self._names if name not in points.joint_names)
             raise TrajectoryError(
@@ -267,11 +316,23 @@ class MotionPlan:
 
     def _last_knot(self, before: float, joints: Mask) -> float:
         """Return the time (s) of the last point of one of the joints before a trajectory time, or -inf."""
-        pieces = (piece for piece in (*self._followed, *self._waiting) if bool((piece.joints & joints).any()))
-        return max((piece.trajectory.last_knot_before(before) for piece in pieces), default=-math.inf)
+        pieces = (
+            piece
+            for piece in (*self._followed, *self._waiting)
+            if bool((piece.joints & joints).any())
+        )
+        return max(
+            (piece.trajectory.last_knot_before(before) for piece in pieces),
+            default=-math.inf,
+        )
 
 
-def _without(joints: Mask, pieces: Sequence[_Piece], since: float = -math.inf) -> list[_Piece]:
+def _without(
+    joints: Mask, pieces: Sequence[_Piece], since: float = -math.inf
+) -> list[_Piece]:
     """Return the pieces, without these joints in those that begin at `since` or later; empty pieces are dropped."""
-    left = [piece._replace(joints=piece.joints & ~joints) if piece.begin >= since else piece for piece in pieces]
+    left = [
+        piece._replace(joints=piece.joints & ~joints) if piece.begin >= since else piece
+        for piece in pieces
+    ]
     return [piece for piece in left if piece.joints.any()]

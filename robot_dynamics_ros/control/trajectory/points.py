@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import JointNamesError, TrajectoryError, did_you_mean
+from robot_dynamics_ros.base.errors import (
+    JointNamesError,
+    TrajectoryError,
+    did_you_mean,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 FIELDS = ("positions", "velocities", "accelerations", "effort")
@@ -17,7 +21,8 @@ FIELDS = ("positions", "velocities", "accelerations", "effort")
 LARGEST = 1e9
 """Plausibility bound (rad or m, and per s): larger magnitudes are rejected; squares of others cannot overflow."""
 
-_REST = float(np.finfo(np.float32).eps)  # final velocities up to this count as zero, as in joint_trajectory_controller
+# final velocities up to this count as zero, as in joint_trajectory_controller
+_REST = float(np.finfo(np.float32).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +48,10 @@ class TrajectoryPoints:
 
     @classmethod
     def from_rows(
-        cls, joint_names: Iterable[str], times: Sequence[float], *fields: Sequence[Sequence[float]]
+        cls,
+        joint_names: Iterable[str],
+        times: Sequence[float],
+        *fields: Sequence[Sequence[float]],
     ) -> TrajectoryPoints:
         """Create points from positions and further ``fields`` in the order of `FIELDS`, one row (k,) per point.
 
@@ -61,19 +69,26 @@ class TrajectoryPoints:
                         f"point {i} has {len(row)} {field} for {len(names)} joint names. Cure: "
                         f"give one value for each joint in every point, or omit {field} in all points"
                     )
-            numbers = chain.from_iterable(rows)  # much faster than np.array on array.array rows
-            tables[field] = np.fromiter(numbers, np.float64).reshape(len(rows), len(names))
+            # much faster than np.array on array.array rows
+            numbers = chain.from_iterable(rows)
+            tables[field] = np.fromiter(numbers, np.float64).reshape(
+                len(rows), len(names)
+            )
         return cls(names, np.array(times, dtype=np.float64), **tables)
 
 
-def joint_columns(named: Sequence[str], joint_names: Sequence[str], allow_partial: bool) -> list[int]:
+def joint_columns(
+    named: Sequence[str], joint_names: Sequence[str], allow_partial: bool
+) -> list[int]:
     """Return for each name in ``named``, the joints of a trajectory, its index in ``joint_names``.
 
     Raises JointNamesError, naming the joint, for unknown, repeated and, unless ``allow_partial``, missing joints.
     """
     places = {name: i for i, name in enumerate(joint_names)}
     if not named:
-        raise JointNamesError("the trajectory has no joint names. Cure: fill joint_names")
+        raise JointNamesError(
+            "the trajectory has no joint names. Cure: fill joint_names"
+        )
     for i, name in enumerate(named):
         if name not in places:
             raise JointNamesError(
@@ -81,7 +96,9 @@ def joint_columns(named: Sequence[str], joint_names: Sequence[str], allow_partia
                 + did_you_mean(name, joint_names)
             )
         if name in named[:i]:
-            raise JointNamesError(f"joint '{name}' is named twice. Cure: name each joint once")
+            raise JointNamesError(
+                f"joint '{name}' is named twice. Cure: name each joint once"
+            )
     missing = [name for name in joint_names if name not in named]
     if missing and not allow_partial:
         raise JointNamesError(
@@ -103,8 +120,15 @@ def as_array(name: str, values: Any) -> Array:
 def different_names(joint_names: Sequence[str]) -> tuple[str, ...]:
     """Return the names as a tuple; TrajectoryError unless there is at least one and all are texts and differ."""
     names, is_list = tuple(joint_names), not isinstance(joint_names, str)
-    if not (is_list and names and all(isinstance(name, str) for name in names) and len(set(names)) == len(names)):
-        raise TrajectoryError(f"joint_names is {joint_names!r}. Cure: list each joint once")
+    if not (
+        is_list
+        and names
+        and all(isinstance(name, str) for name in names)
+        and len(set(names)) == len(names)
+    ):
+        raise TrajectoryError(
+            f"joint_names is {joint_names!r}. Cure: list each joint once"
+        )
     return names
 
 
@@ -116,7 +140,9 @@ def checked_times(values: Any) -> Array:
             "the trajectory has no points. Cure: give at least one, with positions and time_from_start"
         )
     for i in np.flatnonzero(~(np.isfinite(times) & (times >= 0.0))).tolist():
-        raise TrajectoryError(f"the time of point {i} is {times[i]} s. Cure: give finite times of at least 0")
+        raise TrajectoryError(
+            f"the time of point {i} is {times[i]} s. Cure: give finite times of at least 0"
+        )
     for i in np.flatnonzero(times[1:] <= times[:-1]).tolist():
         raise TrajectoryError(
             f"point {i + 1} at {times[i + 1]} s is not after point {i} at {times[i]} s. "
@@ -131,13 +157,17 @@ def _checked_field(points: TrajectoryPoints, field: str) -> Array:
     shape, is_position = (len(points.times), len(names)), field == "positions"
     if values is None and not is_position:
         return np.zeros(shape)
-    array, most = as_array(field, values), LARGEST if is_position else np.finfo(np.float64).max
+    array, most = (
+        as_array(field, values),
+        LARGEST if is_position else np.finfo(np.float64).max,
+    )
     if array.shape != shape:
         raise TrajectoryError(
             f"{field} have shape {array.shape}, but {shape[0]} points of {shape[1]} joints need {shape}. "
             "Cure: give one value for each joint in every point"
         )
-    if not (array.size == 0 or (-most <= array.min() and array.max() <= most)):  # False for NaN
+    # False for NaN
+    if not (array.size == 0 or (-most <= array.min() and array.max() <= most)):
         i, j = np.argwhere(~(np.abs(array) <= most))[0]
         raise TrajectoryError(
             f"point {i} has {array[i, j]:g} in {field} of joint '{names[j]}'. Cure: give finite numbers up to {most:g}"
@@ -145,7 +175,9 @@ def _checked_field(points: TrajectoryPoints, field: str) -> Array:
     return array
 
 
-def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool) -> tuple[Array, list[Array]]:
+def checked_points(
+    points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool
+) -> tuple[Array, list[Array]]:
     """Return the times (m,), and positions, velocities, accelerations and effort, each (m, k), zeros for absent fields.
 
     Raises TrajectoryError for times that are not finite, not negative and strictly increasing, for no points, for
@@ -154,10 +186,16 @@ def checked_points(points: TrajectoryPoints, allow_nonzero_velocity_at_end: bool
     """
     times = checked_times(points.times)
     if points.velocities is None and points.accelerations is not None:
-        raise TrajectoryError("the points have accelerations without velocities. Cure: give velocities too")
+        raise TrajectoryError(
+            "the points have accelerations without velocities. Cure: give velocities too"
+        )
     tables = [_checked_field(points, field) for field in FIELDS]
     end = tables[1][-1]
-    for i in [] if allow_nonzero_velocity_at_end else np.flatnonzero(np.abs(end) > _REST).tolist():
+    for i in (
+        []
+        if allow_nonzero_velocity_at_end
+        else np.flatnonzero(np.abs(end) > _REST).tolist()
+    ):
         raise TrajectoryError(
             f"the last point's velocity of joint '{points.joint_names[i]}' is {end[i]:.6g}, not zero. "
             "Cure: end at rest or allow it (allow_nonzero_velocity_at_trajectory_end)"

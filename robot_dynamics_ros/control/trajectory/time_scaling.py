@@ -39,8 +39,18 @@ class TimeScaling:
         ramp = abs(change) / SPEED_RATE
         if dt < ramp:
             rate = math.copysign(SPEED_RATE, change)
-            return self.scaled + dt * (self.speed + 0.5 * rate * dt), self.speed + rate * dt, rate
-        return self.scaled + 0.5 * (self.speed + self.target) * ramp + self.target * (dt - ramp), self.target, 0.0
+            return (
+                self.scaled + dt * (self.speed + 0.5 * rate * dt),
+                self.speed + rate * dt,
+                rate,
+            )
+        return (
+            self.scaled
+            + 0.5 * (self.speed + self.target) * ramp
+            + self.target * (dt - ramp),
+            self.target,
+            0.0,
+        )
 
     def toward(self, time: float, target: float) -> TimeScaling:
         """Return the scaling that continuously changes the speed factor to ``target`` from clock ``time`` (s) on."""
@@ -51,7 +61,9 @@ class TimeScaling:
 def checked_speed(factor: float) -> float:
     """Return the speed factor; RobotDynamicsError unless it is from 0 (standstill) to 1 (full speed)."""
     if not 0.0 <= factor <= 1.0:
-        raise RobotDynamicsError(f"the speed scaling factor is {factor}. Cure: give a number from 0 to 1")
+        raise RobotDynamicsError(
+            f"the speed scaling factor is {factor}. Cure: give a number from 0 to 1"
+        )
     return float(factor)
 
 
@@ -69,10 +81,16 @@ def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
     begin = knots[:, None]
     moving = begin < until
     acceleration = np.where(moving, brake, 0.0)
-    coefficients[:, 2, 0] = np.where(moving, q + begin * (qd + 0.5 * brake * begin), rest)
-    coefficients[:, 1, 0] = coefficients[:, 2, 1] = np.where(moving, qd + brake * begin, 0.0)
+    coefficients[:, 2, 0] = np.where(
+        moving, q + begin * (qd + 0.5 * brake * begin), rest
+    )
+    coefficients[:, 1, 0] = coefficients[:, 2, 1] = np.where(
+        moving, qd + brake * begin, 0.0
+    )
     coefficients[:, 0, 0] = 0.5 * acceleration
     coefficients[:, 1, 1] = coefficients[:, 2, 2] = acceleration
     holds = np.zeros((2, 4, len(q)))
     holds[0, 0], holds[1] = q, coefficients[-1, -1]
-    return Trajectory(time, knots, holds, lambda first, after: coefficients[first:after])
+    return Trajectory(
+        time, knots, holds, lambda first, after: coefficients[first:after]
+    )

@@ -14,8 +14,15 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import TrajectoryError, TrajectoryOverError
 from robot_dynamics_ros.control.configuration.settings import TrajectoryRules
-from robot_dynamics_ros.control.trajectory.interpolation import segments, spline_velocities
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, checked_points, joint_columns
+from robot_dynamics_ros.control.trajectory.interpolation import (
+    segments,
+    spline_velocities,
+)
+from robot_dynamics_ros.control.trajectory.points import (
+    TrajectoryPoints,
+    checked_points,
+    joint_columns,
+)
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
@@ -43,7 +50,12 @@ class Trajectory:
     """
 
     def __init__(
-        self, start: float, times: Array, holds: Array, polynomials: Callable[[int, int], Array], joined: int = 0
+        self,
+        start: float,
+        times: Array,
+        holds: Array,
+        polynomials: Callable[[int, int], Array],
+        joined: int = 0,
     ) -> None:
         """Create a trajectory from polynomials, without validation.
 
@@ -58,10 +70,12 @@ class Trajectory:
         self._times = times
         self._holds = holds
         self._polynomials = polynomials
-        self._first, self._coefficients = 0, polynomials(0, _AT_ONCE)  # from the segment with the index _first on
+        # from the segment with the index _first on
+        self._first, self._coefficients = 0, polynomials(0, _AT_ONCE)
         self.degree = int(self._coefficients.shape[1]) - 1
         self._joined = joined
-        self._time = np.zeros(())  # NumPy multiplies by a 0-d array three times as fast as by a float
+        # NumPy multiplies by a 0-d array three times as fast as by a float
+        self._time = np.zeros(())
         self._begin = self._until = -math.inf  # of the segment of _rows
         self._rows = tuple(holds[0])
         self.shift = np.zeros(holds.shape[2])
@@ -120,11 +134,17 @@ class Trajectory:
             For empty, unsorted or non-finite points, wrong sizes, accelerations without velocities, a nonzero final
             velocity and motion beyond the limits, naming point and joint.
         """
-        columns = joint_columns(points.joint_names, joint_names, rules.allow_partial_joints_goal)
-        times, given = checked_points(points, rules.allow_nonzero_velocity_at_trajectory_end)
+        columns = joint_columns(
+            points.joint_names, joint_names, rules.allow_partial_joints_goal
+        )
+        times, given = checked_points(
+            points, rules.allow_nonzero_velocity_at_trajectory_end
+        )
         state_at = 0.0 if state_time is None else state_time - start_time
         if not math.isfinite(start_time + state_at):
-            raise TrajectoryError("the start time is not a finite number. Cure: give seconds")
+            raise TrajectoryError(
+                "the start time is not a finite number. Cure: give seconds"
+            )
         start = start_state[:, :, np.newaxis]
         motion = np.zeros((4, len(joint_names), len(times)))
         motion[0] = start[0]
@@ -147,14 +167,23 @@ class Trajectory:
         if upsampled and len(times) > 1:
             # The start state's velocity does not apply to a first point in the past.
             begin = start_state[1] * (abs(times[0] - state_at) <= _NANOSECOND)
-            motion[1, columns] = spline_velocities(times, motion[0, columns].T, begin[columns]).T
+            motion[1, columns] = spline_velocities(
+                times, motion[0, columns].T, begin[columns]
+            ).T
         if late:
-            times, motion = np.append(state_at, times[passed:]), np.append(start, motion[:, :, passed:], axis=2)
+            times, motion = (
+                np.append(state_at, times[passed:]),
+                np.append(start, motion[:, :, passed:], axis=2),
+            )
         h, largest = np.diff(times), np.abs(motion).max()
         with np.errstate(all="ignore"):  # upper bound of the polynomial coefficients
-            bound = 1e3 * largest * h.max(initial=1.0) ** 2 / h.min(initial=1.0) ** degree
+            bound = (
+                1e3 * largest * h.max(initial=1.0) ** 2 / h.min(initial=1.0) ** degree
+            )
         if not np.isfinite(bound):
-            raise TrajectoryError("the points are too close in time for their values. Cure: space them further apart")
+            raise TrajectoryError(
+                "the points are too close in time for their values. Cure: space them further apart"
+            )
         if limits is not None:
             limits.check(times, motion, degree, start_state)
         holds = np.zeros((2, 4, len(joint_names)))
@@ -163,9 +192,13 @@ class Trajectory:
             holds[1, 1:3] = 0.0
 
         def polynomials(first: int, after: int) -> Array:
-            return segments(times[first : after + 1], motion[:, :, first : after + 1], degree)
+            return segments(
+                times[first : after + 1], motion[:, :, first : after + 1], degree
+            )
 
-        trajectory = cls(float(start_time), times, holds, polynomials, int(passed == 0 or late))
+        trajectory = cls(
+            float(start_time), times, holds, polynomials, int(passed == 0 or late)
+        )
         trajectory.shift = shift
         return trajectory
 
@@ -197,11 +230,15 @@ class Trajectory:
         indices = np.append(0.0, np.cumsum(parts))  # of the knots
         times = np.interp(np.arange(indices[-1] + 1.0), indices, knots)
         times = times[max(self._joined, np.searchsorted(times, 0.0)) :]
-        segment = np.minimum(np.searchsorted(knots, times, side="right") - 1, len(knots) - 2)
+        segment = np.minimum(
+            np.searchsorted(knots, times, side="right") - 1, len(knots) - 2
+        )
         for begin in range(0, len(times), _AT_ONCE):
             some = slice(begin, begin + _AT_ONCE)
             first, last = segment[some][[0, -1]]
-            coefficients = self._polynomials(first, last + 1)[segment[some] - first].swapaxes(0, 1)
+            coefficients = self._polynomials(first, last + 1)[
+                segment[some] - first
+            ].swapaxes(0, 1)
             since = times[some] - knots[segment[some]]
             motion = np.polyval(coefficients, since[:, None, None])
             if times[some][-1] == knots[-1]:
@@ -219,7 +256,9 @@ class Trajectory:
         active = t < self.end_time
         if not (active and self._begin <= s < self._until):
             if t != t:
-                raise TrajectoryError("the sampling time is not a number. Cure: give seconds")
+                raise TrajectoryError(
+                    "the sampling time is not a number. Cure: give seconds"
+                )
             if not (active and self._times[0] <= s < self.duration):
                 out[:] = self._holds[0 if active and s < self.duration else 1]
                 return active
@@ -235,6 +274,9 @@ class Trajectory:
 
     def _enter(self, segment: int) -> None:
         if not 0 <= segment - self._first < len(self._coefficients):
-            self._first, self._coefficients = segment, self._polynomials(segment, segment + _AT_ONCE)
+            self._first, self._coefficients = (
+                segment,
+                self._polynomials(segment, segment + _AT_ONCE),
+            )
         self._begin, self._until = self._times[segment : segment + 2].tolist()
         self._rows = tuple(self._coefficients[segment - self._first])

@@ -49,10 +49,13 @@ def trajectory_effort(
     """
     columns = joint_columns(joint_names, model.joint_names, allow_partial=True)
     blocks = []
-    for times, motion in trajectory.resampled(max(period, trajectory.duration / _MOST_ADDED)):
+    for times, motion in trajectory.resampled(
+        max(period, trajectory.duration / _MOST_ADDED)
+    ):
         given = motion[:, :, columns]
         if times[-1] == trajectory.duration:
-            trajectory.sample_rows(trajectory.end_time, motion[-1])  # the state held after the end
+            # the state held after the end
+            trajectory.sample_rows(trajectory.end_time, motion[-1])
         q, qd, qdd, extra = np.ascontiguousarray(motion.swapaxes(0, 1))
         effort = model.inverse_dynamics(q, qd, qdd) + extra
         if friction_smoothing_velocity is not None:
@@ -70,7 +73,8 @@ def trajectory_effort(
     yield TrajectoryPoints(
         tuple(joint_names),
         times,
-        positions - trajectory.shift[columns],  # back to the turns of the original points
+        # back to the turns of the original points
+        positions - trajectory.shift[columns],
         velocities if trajectory.degree >= 3 else None,
         accelerations if trajectory.degree == 5 else None,
         effort,

@@ -16,10 +16,16 @@ from robot_dynamics_ros.base.errors import JointNamesError, TrajectoryError
 from robot_dynamics_ros.control.trajectory.interpolation import excess
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.joint_limits import SOFT_LOWER, SOFT_UPPER, VELOCITY, LimitRows
+from robot_dynamics_ros.dynamics.model.joint_limits import (
+    SOFT_LOWER,
+    SOFT_UPPER,
+    VELOCITY,
+    LimitRows,
+)
 
 _TOLERANCE = 1e-3  # rad or m beyond a position limit
-_EXCESS = 0.05  # share beyond a limit of velocity or acceleration, as planners check them only at the points
+# share beyond a limit of velocity or acceleration, as planners check them only at the points
+_EXCESS = 0.05
 _REST = 1e-6  # rad/s or m/s: a planner's last point is at rest, but slowing down
 _STEP_TOLERANCE = 1e-9  # rad or m
 # Factors of acceleration and jerk between the points: interpolation of a planner's motion that switches between its
@@ -60,7 +66,9 @@ class JointLimits(NamedTuple):
         names, n, moves = self.rows.names, len(self.step), self.rows.factors != 0.0
         limited = np.isfinite(self.rows.limits[SOFT_LOWER:, n:]).any(axis=0)
         given = moves[:, columns].sum(axis=1)
-        for k in np.flatnonzero(limited & (given > 0) & (given < moves.sum(axis=1))).tolist():
+        for k in np.flatnonzero(
+            limited & (given > 0) & (given < moves.sum(axis=1))
+        ).tolist():
             together = ", ".join(names[j] for j in np.flatnonzero(moves[k]))
             raise JointNamesError(
                 f"joint '{names[n + k]}' has limits and depends on {together}, of which some are missing from the "
@@ -75,17 +83,25 @@ class JointLimits(NamedTuple):
         is raised, naming the joint, if its distance from the start exceeds `step`.
         """
         q, qd = motion[:2]
-        turns: Array = self.continuous * np.rint((start - q[:, first]) / math.tau) * math.tau
+        turns: Array = (
+            self.continuous * np.rint((start - q[:, first]) / math.tau) * math.tau
+        )
         if turns.any():
             q += turns[:, np.newaxis]
         if self.clamp:
-            lower, upper, velocity = self.rows.limits[SOFT_LOWER:, : len(start), np.newaxis]
-            inside = np.clip(q, np.minimum(lower.T, start).T, np.maximum(upper.T, start).T)
+            lower, upper, velocity = self.rows.limits[
+                SOFT_LOWER:, : len(start), np.newaxis
+            ]
+            inside = np.clip(
+                q, np.minimum(lower.T, start).T, np.maximum(upper.T, start).T
+            )
             motion[1:3, inside != q] = 0.0
             q[:] = inside
             np.clip(qd, -velocity, velocity, qd)
         step = q[:, first] - start
-        for i in np.flatnonzero(at_once & (np.abs(step) > self.step + _STEP_TOLERANCE)).tolist():
+        for i in np.flatnonzero(
+            at_once & (np.abs(step) > self.step + _STEP_TOLERANCE)
+        ).tolist():
             raise TrajectoryError(
                 f"joint '{self.rows.names[i]}' would step by {step[i]:.6g} at once, more than {self.step[i]:g}. "
                 "Cure: start at the arm's position, give the first point a later time, or raise set_point_step_limit"
@@ -101,30 +117,66 @@ class JointLimits(NamedTuple):
         planner's points can cause. Jumps of acceleration between segments are not checked.
         """
         rows, (lower, upper, velocity) = self.rows, self.rows.limits[SOFT_LOWER:]
-        of_rows = np.array([rows.positions(motion[0].T).T, *(rows.rates(x.T).T for x in motion[1:3])])
-        position, rate, fast = rows.positions(start[0]), rows.rates(start[1]), (1.0 + _EXCESS) * velocity
+        of_rows = np.array(
+            [rows.positions(motion[0].T).T, *(rows.rates(x.T).T for x in motion[1:3])]
+        )
+        position, rate, fast = (
+            rows.positions(start[0]),
+            rows.rates(start[1]),
+            (1.0 + _EXCESS) * velocity,
+        )
         bounds = [
-            (lower, upper, np.minimum(lower - _TOLERANCE, position), np.maximum(upper + _TOLERANCE, position)),
+            (
+                lower,
+                upper,
+                np.minimum(lower - _TOLERANCE, position),
+                np.maximum(upper + _TOLERANCE, position),
+            ),
             (-velocity, velocity, np.minimum(-fast, rate), np.maximum(fast, rate)),
         ]
         if self.rates is not None:
             either, jerk = self.rates[:2].max(axis=0), self.rates[2]
             high = np.maximum(_ACCELERATION_BETWEEN * either, np.abs(start[2]))
-            bounds += [(-either, either, -high, high), (-jerk, jerk, -_JERK_BETWEEN * jerk, _JERK_BETWEEN * jerk)]
+            bounds += [
+                (-either, either, -high, high),
+                (-jerk, jerk, -_JERK_BETWEEN * jerk, _JERK_BETWEEN * jerk),
+            ]
         for order, (least, most, low, high) in enumerate(bounds):
-            if first := excess(times, of_rows if order < 2 else motion, degree, order, low, high):
+            if first := excess(
+                times, of_rows if order < 2 else motion, degree, order, low, high
+            ):
                 time, j, value = first
                 above, note = bool(value > high[j]), ""
                 if order < 2:
-                    note = rows.owner_note(VELOCITY if order else (SOFT_LOWER, SOFT_UPPER)[above], j)
-                raise _beyond(rows.names[j], order, value, time, (most if above else least)[j], note)
+                    note = rows.owner_note(
+                        VELOCITY if order else (SOFT_LOWER, SOFT_UPPER)[above], j
+                    )
+                raise _beyond(
+                    rows.names[j],
+                    order,
+                    value,
+                    time,
+                    (most if above else least)[j],
+                    note,
+                )
         if self.rates is not None:  # at the knots
-            (speeding, slowing, _), (qd, qdd) = self.rates[:, :, np.newaxis], motion[1:3]
+            (speeding, slowing, _), (qd, qdd) = (
+                self.rates[:, :, np.newaxis],
+                motion[1:3],
+            )
             limit = np.where(qd * qdd < 0.0, slowing, speeding)
             limit = np.where(np.abs(qd) < _REST, np.maximum(speeding, slowing), limit)
-            beyond = np.abs(qdd) > np.maximum((1.0 + _EXCESS) * limit, np.abs(start[2])[:, np.newaxis])
+            beyond = np.abs(qdd) > np.maximum(
+                (1.0 + _EXCESS) * limit, np.abs(start[2])[:, np.newaxis]
+            )
             for j, k in np.argwhere(beyond).tolist():
-                raise _beyond(rows.names[j], 2, qdd[j, k], times[k], math.copysign(limit[j, k], qdd[j, k]))
+                raise _beyond(
+                    rows.names[j],
+                    2,
+                    qdd[j, k],
+                    times[k],
+                    math.copysign(limit[j, k], qdd[j, k]),
+                )
 
 
 def rate_limits(model: RobotModel) -> Array | None:
@@ -138,7 +190,9 @@ def rate_limits(model: RobotModel) -> Array | None:
     return limits if np.isfinite(limits).any() else None
 
 
-def _beyond(name: str, order: int, value: float, time: float, limit: float, note: str = "") -> TrajectoryError:
+def _beyond(
+    name: str, order: int, value: float, time: float, limit: float, note: str = ""
+) -> TrajectoryError:
     cure = "allow it more time" if order else "keep it within the limit"
     return TrajectoryError(
         f"joint '{name}' reaches the {_QUANTITIES[order]} {value:.6g} in the segment from {time:.6g} s on, "

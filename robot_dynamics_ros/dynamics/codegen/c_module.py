@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from robot_dynamics_ros.dynamics.codegen.c_source import Signature, Tree, signatures, sizes
+from robot_dynamics_ros.dynamics.codegen.c_source import (
+    Signature,
+    Tree,
+    signatures,
+    sizes,
+)
 
-_DEFAULTS = {"gravity": "{robot}_gravity", "payload": "{robot}_payload", "smoothing_velocity": "&zero"}
+_DEFAULTS = {
+    "gravity": "{robot}_gravity",
+    "payload": "{robot}_payload",
+    "smoothing_velocity": "&zero",
+}
 
 
 def module_functions(robot: Tree) -> str:
@@ -23,10 +32,15 @@ def module_methods(robot: Tree) -> str:
 
 def _function(robot: Tree, signature: Signature) -> str:
     name, arguments, size = signature.name, signature.arguments, sizes(robot.n)
-    passed = ", ".join([f"{'' if size[x] else '*'}x[{i}]" for i, x in enumerate(arguments)] + ["result"])
+    passed = ", ".join(
+        [f"{'' if size[x] else '*'}x[{i}]" for i, x in enumerate(arguments)]
+        + ["result"]
+    )
     call = f"{robot.name}_{name}({passed});"
     body = f"    return {call}" if signature.status else f"    {call}\n    return 0;"
-    defaults = ", ".join(_DEFAULTS.get(x, "NULL").format(robot=robot.name) for x in arguments)
+    defaults = ", ".join(
+        _DEFAULTS.get(x, "NULL").format(robot=robot.name) for x in arguments
+    )
     fields = [
         f'"{name}"',
         str(_required(signature)),

@@ -7,7 +7,10 @@ from pathlib import Path
 from textwrap import indent
 from typing import NamedTuple
 
-from robot_dynamics_ros.dynamics.codegen.c_module import module_functions, module_methods
+from robot_dynamics_ros.dynamics.codegen.c_module import (
+    module_functions,
+    module_methods,
+)
 from robot_dynamics_ros.dynamics.codegen.c_source import (
     Signature,
     Tree,
@@ -106,8 +109,12 @@ def write_project(directory: Path, robot: Tree, facts: Facts, vectors: Vectors) 
         **{name: initializer(limits) for name, limits in facts.limits.items()},
     }
     joints = zip(facts.joints, facts.units, strict=True)
-    values["joints"] = "\n".join(f"   {k:4}  {_plain(name)}, {unit}" for k, (name, unit) in enumerate(joints))
-    described = (f"{comment(_contract(x, facts))}\n{prototype(robot, x)};" for x in listed)
+    values["joints"] = "\n".join(
+        f"   {k:4}  {_plain(name)}, {unit}" for k, (name, unit) in enumerate(joints)
+    )
+    described = (
+        f"{comment(_contract(x, facts))}\n{prototype(robot, x)};" for x in listed
+    )
     computed = next(x for x in listed if x.name == "computed_torque")
     contents = {
         "dynamics.h": {"prototypes": "\n\n".join(described)},
@@ -120,10 +127,15 @@ def write_project(directory: Path, robot: Tree, facts: Facts, vectors: Vectors) 
         "test.c": {
             "cases": str(len(vectors.singular)),
             "tables": _tables(vectors),
-            "calls": "\n".join(_call(robot, x) for x in listed if x.name in vectors.expected),
+            "calls": "\n".join(
+                _call(robot, x) for x in listed if x.name in vectors.expected
+            ),
             "largest": str(max(x.size for x in listed)),
         },
-        "module.c": {"functions": module_functions(robot), "methods": module_methods(robot)},
+        "module.c": {
+            "functions": module_functions(robot),
+            "methods": module_methods(robot),
+        },
         "setup.py.in": {},  # not itself a module
         "pyproject.toml": {},
         "example.c": {},
@@ -132,8 +144,14 @@ def write_project(directory: Path, robot: Tree, facts: Facts, vectors: Vectors) 
     }
     directory.mkdir(parents=True, exist_ok=True)
     for name, own in contents.items():
-        target = f"{robot.name}_{name}" if name.startswith(_NAMED) else name.removesuffix(".in")
-        (directory / target).write_text(_filled(name, {**values, **own}), encoding="utf-8")
+        target = (
+            f"{robot.name}_{name}"
+            if name.startswith(_NAMED)
+            else name.removesuffix(".in")
+        )
+        (directory / target).write_text(
+            _filled(name, {**values, **own}), encoding="utf-8"
+        )
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
@@ -151,14 +169,21 @@ def _plain(name: str) -> str:
 
 def _string(name: str) -> str:
     """Return a C string literal."""
-    letters = (chr(x) if 32 <= x < 127 and chr(x) not in '"\\?@' else f"\\{x:03o}" for x in name.encode())
+    letters = (
+        chr(x) if 32 <= x < 127 and chr(x) not in '"\\?@' else f"\\{x:03o}"
+        for x in name.encode()
+    )
     return f'"{"".join(letters)}"'
 
 
 def _contract(signature: Signature, facts: Facts) -> str:
     """Return the comment of a function in the header."""
     shape = f"{signature.result} ({' x '.join(map(str, signature.shape))})"
-    links = (_plain(name) for link, name in facts.links.items() if signature.name in _of_link(link))
+    links = (
+        _plain(name)
+        for link, name in facts.links.items()
+        if signature.name in _of_link(link)
+    )
     link = "".join(f' Link "{name}".' for name in links)
     return f"{signature.comment}{link} Writes {shape}."
 
@@ -169,15 +194,26 @@ def _of_link(link: str) -> tuple[str, ...]:
 
 def _friction(robot: Tree) -> str:
     rows = friction_rows(robot)
-    return _filled("friction.c", {"joints": table(robot.friction[rows])}) if rows else ""
+    return (
+        _filled("friction.c", {"joints": table(robot.friction[rows])}) if rows else ""
+    )
 
 
 def _wrapper(robot: Tree, signature: Signature) -> str:
     """Return the C++ function for a C function."""
     size = sizes(robot.n)
-    arguments = [f"const std::array<double, {size[x]}> &{x}" if size[x] else f"double {x}" for x in signature.arguments]
-    passed = ", ".join([f"{x}.data()" if size[x] else x for x in signature.arguments] + [f"{signature.result}.data()"])
-    result, call = f"std::array<double, {signature.size}>", f"{robot.name}_{signature.name}({passed});"
+    arguments = [
+        f"const std::array<double, {size[x]}> &{x}" if size[x] else f"double {x}"
+        for x in signature.arguments
+    ]
+    passed = ", ".join(
+        [f"{x}.data()" if size[x] else x for x in signature.arguments]
+        + [f"{signature.result}.data()"]
+    )
+    result, call = (
+        f"std::array<double, {signature.size}>",
+        f"{robot.name}_{signature.name}({passed});",
+    )
     if signature.status:
         arguments.append(f"{result} &{signature.result}")
         return f"inline int {signature.name}({', '.join(arguments)}) noexcept\n{{\n    return {call}\n}}"

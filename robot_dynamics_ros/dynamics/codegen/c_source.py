@@ -112,7 +112,14 @@ class Signature(NamedTuple):
 def sizes(n: int) -> dict[str, int]:
     """Return the size of each argument of the functions of a robot with ``n`` coordinates; 0 for a number."""
     vectors = ("q", "qd", "qdd", "tau", "load", "q_d", "qd_d", "qdd_d", "kp", "kd")
-    others = {"gravity": 3, "payload": 10, "com": 3, "inertia": 6, "mass": 0, "smoothing_velocity": 0}
+    others = {
+        "gravity": 3,
+        "payload": 10,
+        "com": 3,
+        "inertia": 6,
+        "mass": 0,
+        "smoothing_velocity": 0,
+    }
     return dict.fromkeys(vectors, n) | others
 
 
@@ -135,7 +142,13 @@ def signatures(robot: Tree) -> list[Signature]:
             (n,),
             "Torque of the motion q, qd, qdd, without friction.",
         ),
-        Signature("gravity_torque", ("q", "gravity", "payload"), "tau", (n,), "Torque that holds the robot at rest."),
+        Signature(
+            "gravity_torque",
+            ("q", "gravity", "payload"),
+            "tau",
+            (n,),
+            "Torque that holds the robot at rest.",
+        ),
         Signature(
             "bias_torque",
             ("q", "qd", "gravity", "payload"),
@@ -143,7 +156,13 @@ def signatures(robot: Tree) -> list[Signature]:
             (n,),
             "Torque at zero acceleration: velocity products and gravity.",
         ),
-        Signature("mass_matrix", ("q", "payload"), "matrix", (n, n), "Mass matrix with rotors, both triangles."),
+        Signature(
+            "mass_matrix",
+            ("q", "payload"),
+            "matrix",
+            (n, n),
+            "Mass matrix with rotors, both triangles.",
+        ),
         Signature(
             "forward_dynamics",
             ("q", "qd", "tau", "gravity", "payload"),
@@ -183,7 +202,13 @@ def signatures(robot: Tree) -> list[Signature]:
         signature
         for link in robot.links
         for signature in (
-            Signature(f"pose_{link}", ("q",), "pose", (4, 4), "Homogeneous matrix of the link in the root frame."),
+            Signature(
+                f"pose_{link}",
+                ("q",),
+                "pose",
+                (4, 4),
+                "Homogeneous matrix of the link in the root frame.",
+            ),
             Signature(
                 f"jacobian_{link}",
                 ("q",),
@@ -207,7 +232,10 @@ def prototype(robot: Tree, signature: Signature) -> str:
     """Return the declaration of a function, without semicolon."""
     restrict = f"{robot.name.upper()}_RESTRICT"
     size = sizes(robot.n)
-    arguments = [f"const double *{restrict} {x}" if size[x] else f"double {x}" for x in signature.arguments]
+    arguments = [
+        f"const double *{restrict} {x}" if size[x] else f"double {x}"
+        for x in signature.arguments
+    ]
     arguments.append(f"double *{restrict} {signature.result}")
     kind = "int" if signature.status else "void"
     first, *others = arguments
@@ -223,7 +251,11 @@ def prototype(robot: Tree, signature: Signature) -> str:
 
 def comment(text: str) -> str:
     """Return a C comment of one or more lines."""
-    return "/* " + fill(text, width=_WIDTH, subsequent_indent="   ", break_long_words=False) + " */"
+    return (
+        "/* "
+        + fill(text, width=_WIDTH, subsequent_indent="   ", break_long_words=False)
+        + " */"
+    )
 
 
 def table(rows: Iterable[Iterable[float]]) -> str:
@@ -250,7 +282,10 @@ def functions(robot: Tree) -> str:
     """
     writer = _Writer(robot)
     bodies = {x.name: writer.traced(x, x.name) for x in _ALGORITHMS}
-    bodies |= {"gear_load": writer.gear_load(), "friction_torque": Body(_friction(robot))}
+    bodies |= {
+        "gear_load": writer.gear_load(),
+        "friction_torque": Body(_friction(robot)),
+    }
     for link, placement in robot.links.items():
         for algorithm in (POSE, JACOBIAN, JACOBIAN_DOT_QD):
             name = f"{algorithm.name}_{link}"
@@ -264,7 +299,13 @@ def functions(robot: Tree) -> str:
     return "\n".join(texts)
 
 
-_ALGORITHMS = (INVERSE_DYNAMICS, GRAVITY_TORQUE, BIAS_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)
+_ALGORITHMS = (
+    INVERSE_DYNAMICS,
+    GRAVITY_TORQUE,
+    BIAS_TORQUE,
+    MASS_MATRIX,
+    FORWARD_DYNAMICS,
+)
 
 
 class _Writer:
@@ -275,10 +316,16 @@ class _Writer:
         places = interpreted(unpack)(robot.topology, np.arange(len(robot.parameters)))
         self._rotor_inertias = places.rotors[:, ROTOR_INERTIA]
         masses = places.bodies[:, MASS:BODY_SIZE]
-        self._inputs = np.concatenate([places.gravity, masses.ravel(), self._rotor_inertias])
-        self._payload_places = masses[robot.payload.body] if robot.payload.body >= 0 else masses[0, :0]
+        self._inputs = np.concatenate(
+            [places.gravity, masses.ravel(), self._rotor_inertias]
+        )
+        self._payload_places = (
+            masses[robot.payload.body] if robot.payload.body >= 0 else masses[0, :0]
+        )
 
-    def traced(self, algorithm: Algorithm, name: str, link: LinkPlacement | None = None) -> Body:
+    def traced(
+        self, algorithm: Algorithm, name: str, link: LinkPlacement | None = None
+    ) -> Body:
         """Return the body of the function of an algorithm."""
         return self._body(algorithm, name, algorithm.result, link)
 
@@ -286,14 +333,23 @@ class _Writer:
         """Return the body of inverse dynamics without rotors."""
         if len(self._rotor_inertias):
             return self._body(INVERSE_DYNAMICS, "gear_load", "load", None, rotors=False)
-        return Body([f"{self.robot.name}_inverse_dynamics(q, qd, qdd, gravity, payload, load);"])
+        return Body(
+            [f"{self.robot.name}_inverse_dynamics(q, qd, qdd, gravity, payload, load);"]
+        )
 
     def _body(
-        self, algorithm: Algorithm, name: str, result: str, link: LinkPlacement | None, rotors: bool = True
+        self,
+        algorithm: Algorithm,
+        name: str,
+        result: str,
+        link: LinkPlacement | None,
+        rotors: bool = True,
     ) -> Body:
         """Return the body of a function that writes ``result``; without ``rotors``, their inertias are zero."""
         robot = self.robot
-        program = trace_algorithm(algorithm, robot.topology, robot.parameters, self._inputs, link)
+        program = trace_algorithm(
+            algorithm, robot.topology, robot.parameters, self._inputs, link
+        )
         trace = Trace()
         values = self._values(trace, rotors)
         if link is not None:
@@ -305,10 +361,15 @@ class _Writer:
             return trace.input(node.array, node.element)
 
         own = 0 if program is None else specialised(program, trace, replaced)
-        names = {*algorithm.vectors, *(() if link else ("payload",) if algorithm == MASS_MATRIX else _CONTEXT)}
+        names = {
+            *algorithm.vectors,
+            *(() if link else ("payload",) if algorithm == MASS_MATRIX else _CONTEXT),
+        }
         if isinstance(own, int):
             return Body([*unused(names | {result}), f"return {1 + own};"])
-        return body(own, result, names, f"{robot.name}_{name}", f"{robot.name.upper()}_RESTRICT")
+        return body(
+            own, result, names, f"{robot.name}_{name}", f"{robot.name.upper()}_RESTRICT"
+        )
 
     def _values(self, trace: Trace, rotors: bool) -> Scalars:
         """Return the model parameters, as numbers and as expressions of gravity and payload."""
@@ -318,8 +379,12 @@ class _Writer:
             values[self._rotor_inertias] = 0.0
         if len(self._payload_places):
             carrier = values[self._payload_places]
-            payload = np.array([trace.input("payload", k) for k in range(10)], dtype=object)
-            interpreted(add_inertia)(self.robot.payload.frame.astype(object), payload, carrier)
+            payload = np.array(
+                [trace.input("payload", k) for k in range(10)], dtype=object
+            )
+            interpreted(add_inertia)(
+                self.robot.payload.frame.astype(object), payload, carrier
+            )
             values[self._payload_places] = carrier
         return values
 
@@ -339,8 +404,17 @@ def _friction(robot: Tree) -> list[str]:
     lines, names = [], {"q", "qd", "load", "smoothing_velocity"}
     for k, i in enumerate(friction_rows(robot)):
         own = slice(model.tree[i, FIRST], model.tree[i, AFTER])
-        entries = [*zip(model.coordinates[own].tolist(), model.factors[own].tolist(), strict=True)]
-        position, rate = (" + ".join(_scaled(factor, f"{x}[{c}]") for c, factor in entries) for x in ("q", "qd"))
+        entries = [
+            *zip(
+                model.coordinates[own].tolist(),
+                model.factors[own].tolist(),
+                strict=True,
+            )
+        ]
+        position, rate = (
+            " + ".join(_scaled(factor, f"{x}[{c}]") for c, factor in entries)
+            for x in ("q", "qd")
+        )
         loaded = robot.friction[i, [LOAD_DRIVING, LOAD_BACKDRIVING]].any()
         load = f"load[{entries[0][0]}]" if loaded else "0.0"
         arguments = f"&joints[{k}], {position}, {rate}, {load}, smoothing_velocity"
@@ -348,7 +422,9 @@ def _friction(robot: Tree) -> list[str]:
         names -= {"q", "qd", "smoothing_velocity", *(["load"] if loaded else [])}
         for c, factor in entries:
             terms[c].append(_scaled(factor, f"f{i}"))
-    lines += [f"tau[{c}] = {' + '.join(term) or '0.0'};" for c, term in enumerate(terms)]
+    lines += [
+        f"tau[{c}] = {' + '.join(term) or '0.0'};" for c, term in enumerate(terms)
+    ]
     return [*unused(names), *lines]
 
 

@@ -10,7 +10,12 @@ from collections.abc import Iterable, Sequence
 from textwrap import indent
 from typing import NamedTuple
 
-from robot_dynamics_ros.dynamics.codegen.expressions import CONSTANT, INPUT, Expression, Node
+from robot_dynamics_ros.dynamics.codegen.expressions import (
+    CONSTANT,
+    INPUT,
+    Expression,
+    Node,
+)
 from robot_dynamics_ros.dynamics.codegen.statements import C, Statements
 from robot_dynamics_ros.dynamics.codegen.tracing import FORWARD_DYNAMICS, Program
 
@@ -30,7 +35,9 @@ def unused(names: Iterable[str]) -> list[str]:
     return [f"(void){name};" for name in sorted(names)]
 
 
-def body(program: Program, result: str, arguments: set[str], name: str, restrict: str) -> Body:
+def body(
+    program: Program, result: str, arguments: set[str], name: str, restrict: str
+) -> Body:
     """Return the body of a function that computes a program.
 
     Parameters
@@ -44,10 +51,16 @@ def body(program: Program, result: str, arguments: set[str], name: str, restrict
     """
     trace, results = program.trace, program.results.ravel().tolist()
     needed = trace.needed(results)
-    operations = [place for place in needed if trace.nodes[place].operation not in (INPUT, CONSTANT)]
+    operations = [
+        place
+        for place in needed
+        if trace.nodes[place].operation not in (INPUT, CONSTANT)
+    ]
     # The comparisons of the guards are operations of the last part; until then results may be NaN.
     operations.sort(key=set(trace.guards).__contains__)
-    pieces = [operations[i : i + LARGEST] for i in range(0, len(operations), LARGEST)] or [[]]
+    pieces = [
+        operations[i : i + LARGEST] for i in range(0, len(operations), LARGEST)
+    ] or [[]]
     home = {place: k for k, piece in enumerate(pieces) for place in piece}
     last = len(pieces) - 1
     leaving = {
@@ -56,7 +69,11 @@ def body(program: Program, result: str, arguments: set[str], name: str, restrict
         for operand in trace.nodes[place].operands
         if home.get(operand, last) < home[place]
     }
-    leaving |= {x.place for x in results if isinstance(x, Expression) and home.get(x.place, last) < last}
+    leaving |= {
+        x.place
+        for x in results
+        if isinstance(x, Expression) and home.get(x.place, last) < last
+    }
     slots = {place: k for k, place in enumerate(sorted(leaving))}
     index = {node: place for place, node in enumerate(trace.nodes)}
     status = program.algorithm == FORWARD_DYNAMICS
@@ -77,12 +94,17 @@ def body(program: Program, result: str, arguments: set[str], name: str, restrict
                 return f"w[{slots[index[node]]}]"
             return None
 
-        stored = [Expression(trace, place, False) for place in slots if home[place] == k]
+        stored = [
+            Expression(trace, place, False) for place in slots if home[place] == k
+        ]
         values = results if k == last else stored
         targets = range(len(results)) if k == last else [slots[x.place] for x in stored]
         statements = Statements(trace, values, read, guard if k == last else None, C)
         array = result if k == last else "w"
-        writes = [f"{array}[{i}] = {statements.text(x)};" for i, x in zip(targets, values, strict=True)]
+        writes = [
+            f"{array}[{i}] = {statements.text(x)};"
+            for i, x in zip(targets, values, strict=True)
+        ]
         return read_arrays, [*statements.lines, *writes]
 
     texts = [piece(k) for k in range(last + 1)]
@@ -101,6 +123,10 @@ def body(program: Program, result: str, arguments: set[str], name: str, restrict
         ]
         kind = "int" if status and k == last else "void"
         text = indent("\n".join([*statements, *(end if k == last else [])]), "    ")
-        parts.append(f"NOT_INLINED static {kind} {name}_{k}({', '.join(kinds[: len(passed)])})\n{{\n{text}\n}}\n")
-        lines.append(f"{'return ' if kind == 'int' else ''}{name}_{k}({', '.join(passed)});")
+        parts.append(
+            f"NOT_INLINED static {kind} {name}_{k}({', '.join(kinds[: len(passed)])})\n{{\n{text}\n}}\n"
+        )
+        lines.append(
+            f"{'return ' if kind == 'int' else ''}{name}_{k}({', '.join(passed)});"
+        )
     return Body(lines, parts)

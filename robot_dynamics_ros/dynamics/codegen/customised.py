@@ -30,11 +30,14 @@ from robot_dynamics_ros.dynamics.kernels.layout import MASS, unpack
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
 _ALGORITHMS = {
-    algorithm.name: algorithm for algorithm in (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)
+    algorithm.name: algorithm
+    for algorithm in (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)
 }
 
 
-def customised_kernel(algorithm: Algorithm, topology: IntArray, parameters: Array) -> Kernel | None:
+def customised_kernel(
+    algorithm: Algorithm, topology: IntArray, parameters: Array
+) -> Kernel | None:
     """Return the single-state kernel of an algorithm for one robot, or None if it cannot be traced.
 
     ``algorithm`` is a constant of tracing, such as INVERSE_DYNAMICS. Vectors have shape (n,). None: forward dynamics of
@@ -43,10 +46,16 @@ def customised_kernel(algorithm: Algorithm, topology: IntArray, parameters: Arra
     of their bodies share a kernel. Without numba the same source runs as plain Python.
     """
     program = trace_algorithm(algorithm, topology, parameters)
-    return None if program is None else _generated(function_source(program), algorithm.name)
+    return (
+        None
+        if program is None
+        else _generated(function_source(program), algorithm.name)
+    )
 
 
-def customised_batch(algorithm: Algorithm, topology: IntArray, parameters: Array) -> Kernel | None:
+def customised_batch(
+    algorithm: Algorithm, topology: IntArray, parameters: Array
+) -> Kernel | None:
     """Return the batched kernel of an algorithm for one robot, or None if it cannot be traced.
 
     ``algorithm`` is a constant of tracing, such as INVERSE_DYNAMICS. Vectors have shape (count, n), the result (count,
@@ -59,7 +68,9 @@ def customised_batch(algorithm: Algorithm, topology: IntArray, parameters: Array
         return None
     kernel = _generated(batch_source(program), f"{algorithm.name}_batch")
     states, result = "float64[:,::1]", f"float64[{algorithm.axes * ':,'}::1]"
-    compile_for(kernel, f"int64(float64[::1], {len(algorithm.vectors) * f'{states}, '}{result})")
+    compile_for(
+        kernel, f"int64(float64[::1], {len(algorithm.vectors) * f'{states}, '}{result})"
+    )
     return kernel
 
 
@@ -86,15 +97,22 @@ class CustomisedKernels(GeneralKernels):
     customised = True
 
     def __init__(
-        self, topology: IntArray, parameters: Array, generated: dict[str, Kernel | None] | None = None
+        self,
+        topology: IntArray,
+        parameters: Array,
+        generated: dict[str, Kernel | None] | None = None,
     ) -> None:
         super().__init__(topology, parameters)
         self._generated = {} if generated is None else generated
 
     def with_parameters(self, parameters: Array) -> CustomisedKernels:
         """Return the kernels of a robot with other parameters; generated ones are used again if they are the same."""
-        same = np.array_equal(_folded(self.topology, parameters), _folded(self.topology, self.parameters))
-        return CustomisedKernels(self.topology, parameters, self._generated if same else None)
+        same = np.array_equal(
+            _folded(self.topology, parameters), _folded(self.topology, self.parameters)
+        )
+        return CustomisedKernels(
+            self.topology, parameters, self._generated if same else None
+        )
 
     def _single(self, kernel: Kernel, vectors: int, shape: tuple[int, ...]) -> Call:
         own = self._own(kernel, customised_kernel)
@@ -106,12 +124,20 @@ class CustomisedKernels(GeneralKernels):
         own = self._own(kernel, customised_batch)
         return super()._batch(kernel) if own is None else partial(own, *self._fixed[1:])
 
-    def _own(self, general: Kernel, make: Callable[[Algorithm, IntArray, Array], Kernel | None]) -> Kernel | None:
+    def _own(
+        self,
+        general: Kernel,
+        make: Callable[[Algorithm, IntArray, Array], Kernel | None],
+    ) -> Kernel | None:
         """Return this robot's kernel for a general one, or None if there is none."""
         name = general.__name__
         if name not in self._generated:
             algorithm = _ALGORITHMS.get(name.removesuffix("_batch"))
-            self._generated[name] = None if algorithm is None else make(algorithm, self.topology, self.parameters)
+            self._generated[name] = (
+                None
+                if algorithm is None
+                else make(algorithm, self.topology, self.parameters)
+            )
         return self._generated[name]
 
 

@@ -17,7 +17,8 @@ from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from robot_dynamics_ros.dynamics.kernels.layout import MASS, unpack
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
-_REFUSED = (AttributeError, TypeError, ValueError, ArithmeticError)  # arguments that the module does not take
+# arguments that the module does not take
+_REFUSED = (AttributeError, TypeError, ValueError, ArithmeticError)
 
 
 class ExportedKernels(GeneralKernels):
@@ -44,7 +45,12 @@ class ExportedKernels(GeneralKernels):
     """
 
     def __init__(
-        self, topology: IntArray, parameters: Array, module: ModuleType, bare: Array, carrier: LinkPlacement
+        self,
+        topology: IntArray,
+        parameters: Array,
+        module: ModuleType,
+        bare: Array,
+        carrier: LinkPlacement,
     ) -> None:
         super().__init__(topology, parameters)
         self._module, self._bare, self._carrier = module, bare, carrier
@@ -53,11 +59,23 @@ class ExportedKernels(GeneralKernels):
 
     def with_parameters(self, parameters: Array) -> GeneralKernels:
         """Return the kernels of a robot with other parameters: general ones if more than gravity and payload differ."""
-        kernels = ExportedKernels(self.topology, parameters, self._module, self._bare, self._carrier)
-        return GeneralKernels(self.topology, parameters) if kernels.payload is None else kernels
+        kernels = ExportedKernels(
+            self.topology, parameters, self._module, self._bare, self._carrier
+        )
+        return (
+            GeneralKernels(self.topology, parameters)
+            if kernels.payload is None
+            else kernels
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _imported, (self.topology, self.parameters, self._module.__name__, self._bare, self._carrier)
+        return _imported, (
+            self.topology,
+            self.parameters,
+            self._module.__name__,
+            self._bare,
+            self._carrier,
+        )
 
     def _single(self, kernel: Kernel, vectors: int, shape: tuple[int, ...]) -> Call:
         function, context = self._own(kernel)
@@ -87,23 +105,34 @@ class ExportedKernels(GeneralKernels):
 
         return batch
 
-    def _own(self, general: Kernel) -> tuple[Callable[..., Array] | None, tuple[Any, ...]]:
+    def _own(
+        self, general: Kernel
+    ) -> tuple[Callable[..., Array] | None, tuple[Any, ...]]:
         """Return the module's function for a general kernel, or None, and its arguments after the vectors."""
         name = general.__name__.removesuffix("_batch")
-        context = (self.payload,) if name == "mass_matrix" else (self._gravity, self.payload)
+        context = (
+            (self.payload,) if name == "mass_matrix" else (self._gravity, self.payload)
+        )
         return getattr(self._module, name, None), context
 
 
-def payload_on(carrier: LinkPlacement, topology: IntArray, parameters: Array, bare: Array) -> Array | None:
+def payload_on(
+    carrier: LinkPlacement, topology: IntArray, parameters: Array, bare: Array
+) -> Array | None:
     """Return the payload (10,) of a robot in the frame of its link, or None if more than gravity and payload differ.
 
     ``parameters`` are the robot's, ``bare`` those of the same robot without payload.
     """
-    model, without = (interpreted(unpack)(topology, x.copy()) for x in (parameters, bare))
+    model, without = (
+        interpreted(unpack)(topology, x.copy()) for x in (parameters, bare)
+    )
     without.gravity[:] = model.gravity
     added, payload = np.zeros(10), np.zeros(10)
     if carrier.body >= 0:
-        own, other = model.bodies[carrier.body, MASS:], without.bodies[carrier.body, MASS:]
+        own, other = (
+            model.bodies[carrier.body, MASS:],
+            without.bodies[carrier.body, MASS:],
+        )
         added = own - other
         other[:] = own
     for one, other in zip(model, without, strict=True):
@@ -115,5 +144,11 @@ def payload_on(carrier: LinkPlacement, topology: IntArray, parameters: Array, ba
     return payload
 
 
-def _imported(topology: IntArray, parameters: Array, module: str, bare: Array, carrier: LinkPlacement) -> Any:
+def _imported(
+    topology: IntArray,
+    parameters: Array,
+    module: str,
+    bare: Array,
+    carrier: LinkPlacement,
+) -> Any:
     return ExportedKernels(topology, parameters, import_module(module), bare, carrier)

@@ -67,7 +67,9 @@ class Trace:
 
     def needed(self, results: Iterable[Scalar]) -> list[int]:
         """Return the ascending indices of the nodes that ``results`` and the guards depend on, including themselves."""
-        needed = {value.place for value in results if isinstance(value, Expression)} | set(self.guards)
+        needed = {
+            value.place for value in results if isinstance(value, Expression)
+        } | set(self.guards)
         for place in reversed(range(len(self.nodes))):
             if place in needed:
                 needed.update(self.nodes[place].operands)
@@ -87,7 +89,9 @@ class Trace:
             return right
         if _is_known(right, 0.0):
             return left
-        a, b = sorted((self._lifted(left), self._lifted(right)), key=attrgetter("place"))
+        a, b = sorted(
+            (self._lifted(left), self._lifted(right)), key=attrgetter("place")
+        )
         if a.negative == b.negative:
             return self._record(Node(ADD, (a.place, b.place)), a.negative)
         if a.place == b.place:
@@ -98,7 +102,9 @@ class Trace:
         """Return ``left * right``; at least one is an expression. The result is 0.0 for a float 0."""
         if _is_known(left, 0.0) or _is_known(right, 0.0):
             return 0.0
-        a, b = sorted((self._lifted(left), self._lifted(right)), key=attrgetter("place"))
+        a, b = sorted(
+            (self._lifted(left), self._lifted(right)), key=attrgetter("place")
+        )
         sign = a.negative != b.negative
         for one, other in ((a, b), (b, a)):
             if self.nodes[one.place] == _ONE:
@@ -122,14 +128,19 @@ class Trace:
         """
         if name == SQRT:
             return self._record(Node(name, (self._unsigned(argument),)), False)
-        return self._record(Node(name, (argument.place,)), name == SIN and argument.negative)
+        return self._record(
+            Node(name, (argument.place,)), name == SIN and argument.negative
+        )
 
     def guard(self, greater: Scalar, smaller: Scalar) -> bool:
         """Assume that ``greater > smaller``, record the comparison in ``guards`` and return True.
 
         The generated code checks it when it runs.
         """
-        operands = (self._unsigned(self._lifted(greater)), self._unsigned(self._lifted(smaller)))
+        operands = (
+            self._unsigned(self._lifted(greater)),
+            self._unsigned(self._lifted(smaller)),
+        )
         self.guards.append(self._record(Node(GREATER, operands), False).place)
         return True
 

@@ -12,13 +12,19 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from robot_dynamics_ros.dynamics.kernels.compilation import COMPILED, cache_directory, warn_unwritable
+from robot_dynamics_ros.dynamics.kernels.compilation import (
+    COMPILED,
+    cache_directory,
+    warn_unwritable,
+)
 
 _PREFIX = "robot_dynamics_ros"
 
 
 @cache  # so that each class of a module exists once
-def load_source(source: str, name: str, **functions: Callable[..., Any]) -> dict[str, Any]:
+def load_source(
+    source: str, name: str, **functions: Callable[..., Any]
+) -> dict[str, Any]:
     """Return the namespace (objects by name) of a module with the given ``source``.
 
     Equal arguments give the same objects. The source is written to a file of the cache, since numba caches only
@@ -28,7 +34,9 @@ def load_source(source: str, name: str, **functions: Callable[..., Any]) -> dict
     key = source + "".join(function.__module__ for function in functions.values())
     stem = f"{name}_{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     path = _source_file(stem, source) if COMPILED else None
-    spec = util.spec_from_file_location(f"{_PREFIX}_{stem}", path, loader=None if path else _Text(source))
+    spec = util.spec_from_file_location(
+        f"{_PREFIX}_{stem}", path, loader=None if path else _Text(source)
+    )
     assert spec is not None and spec.loader is not None
     module = util.module_from_spec(spec)
     sys.modules[spec.name] = module  # needed by numba when it loads cached code

@@ -10,7 +10,13 @@ from __future__ import annotations
 import math
 from textwrap import indent
 
-from robot_dynamics_ros.dynamics.codegen.expressions import COS, INPUT, SIN, Expression, Node
+from robot_dynamics_ros.dynamics.codegen.expressions import (
+    COS,
+    INPUT,
+    SIN,
+    Expression,
+    Node,
+)
 from robot_dynamics_ros.dynamics.codegen.statements import NUMPY, Statements
 from robot_dynamics_ros.dynamics.codegen.tracing import Program
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel
@@ -37,7 +43,11 @@ def function_source(program: Program) -> str:
         return f"if not {condition}:\n    return {SINGULAR + program.guarded[k]}"
 
     statements = Statements(program.trace, results, read, guard)
-    body = [f"if {_wrong_shape(program)}:", f"    return {WRONG_SHAPE}", *statements.lines]
+    body = [
+        f"if {_wrong_shape(program)}:",
+        f"    return {WRONG_SHAPE}",
+        *statements.lines,
+    ]
     if algorithm.axes > 1:
         body.append(f"{name} = {name}.reshape({len(results)})")
     # One assignment: compiling a statement for each zero of a large robot's mass matrix takes long.
@@ -119,7 +129,9 @@ class _Rows:
         return f"b[{self.offset(part) + index * self.block} + k]"
 
 
-def batch_source(program: Program, own_parameters: bool = False, block: int = BLOCK) -> str:
+def batch_source(
+    program: Program, own_parameters: bool = False, block: int = BLOCK
+) -> str:
     """Return the source of a module with a batched kernel ``(parameters, q, ..., result) -> int``.
 
     The kernel is named after the algorithm, with "_batch" appended. Vectors have shape (count, n), the result (count,
@@ -144,7 +156,9 @@ def batch_source(program: Program, own_parameters: bool = False, block: int = BL
     results = program.results.ravel()
     needed = [trace.nodes[place] for place in trace.needed(results)]
     columns = [node.element for node in needed if node.array == "parameters"]
-    angles = sorted({node.operands[0] for node in needed if node.operation in (SIN, COS)})
+    angles = sorted(
+        {node.operands[0] for node in needed if node.operation in (SIN, COS)}
+    )
     rows = _Rows(block)
     if own_parameters:
         rows.add("parameters", len(columns))
@@ -158,7 +172,11 @@ def batch_source(program: Program, own_parameters: bool = False, block: int = BL
             return None
         if node.array == "parameters":
             place = columns.index(node.element)
-            return rows.text("parameters", place) if own_parameters else f"parameter_{node.element}"
+            return (
+                rows.text("parameters", place)
+                if own_parameters
+                else f"parameter_{node.element}"
+            )
         return rows.text(node.array, node.element)
 
     def read(node: Node) -> str | None:
@@ -171,26 +189,36 @@ def batch_source(program: Program, own_parameters: bool = False, block: int = BL
 
     arguments = [Expression(trace, place, False) for place in angles]
     before = Statements(trace, arguments, read_input, language=NUMPY)
-    write_angles = [f"{rows.text('angle', i)} = {before.text(angle)}" for i, angle in enumerate(arguments)]
+    write_angles = [
+        f"{rows.text('angle', i)} = {before.text(angle)}"
+        for i, angle in enumerate(arguments)
+    ]
 
     main = Statements(trace, results, read, guard, NUMPY)
     texts = [main.text(result) for result in results]
-    distinct = list(dict.fromkeys(texts))  # a mass matrix has zeros, and all other elements twice
+    # a mass matrix has zeros, and all other elements twice
+    distinct = list(dict.fromkeys(texts))
     rows.add("result", len(distinct))
     rows.add("held", 1)
-    write_results = [f"{rows.text('result', i)} = {text}" for i, text in enumerate(distinct)]
+    write_results = [
+        f"{rows.text('result', i)} = {text}" for i, text in enumerate(distinct)
+    ]
     return _TEMPLATE.format(
         name=f"{algorithm.name}_batch",
         vectors=", ".join(algorithm.vectors),
         result=algorithm.result,
         columns=columns,
         result_rows=[rows.first["result"] + distinct.index(text) for text in texts],
-        wrong_shapes=_wrong_shape(program, ("count",) if own_parameters else (), ("count",)),
+        wrong_shapes=_wrong_shape(
+            program, ("count",) if own_parameters else (), ("count",)
+        ),
         n=n,
         size=len(results),
         block=block,
         buffer=rows.count * block,
-        read_parameters="" if own_parameters else _indented(1, [f"parameter_{x} = parameters[{x}]" for x in columns]),
+        read_parameters=""
+        if own_parameters
+        else _indented(1, [f"parameter_{x} = parameters[{x}]" for x in columns]),
         read_own_parameters=_indented(
             3,
             [
@@ -201,7 +229,11 @@ def batch_source(program: Program, own_parameters: bool = False, block: int = BL
             else [],
         ),
         read_vectors=_indented(
-            4, [f"b[{rows.offset(x)} + {block} * j + k] = {x}[state, j]" for x in algorithm.vectors]
+            4,
+            [
+                f"b[{rows.offset(x)} + {block} * j + k] = {x}[state, j]"
+                for x in algorithm.vectors
+            ],
         ),
         angles=_indented(3, [*before.lines, *write_angles] or ["pass"]),
         first_angle=rows.offset("angle"),
@@ -221,16 +253,24 @@ def _indented(levels: int, lines: list[str]) -> str:
     return indent("\n".join(lines), levels * "    ")
 
 
-def _wrong_shape(program: Program, parameters: tuple[str, ...] = (), others: tuple[str, ...] = ()) -> str:
+def _wrong_shape(
+    program: Program, parameters: tuple[str, ...] = (), others: tuple[str, ...] = ()
+) -> str:
     """Return the condition that an array has a wrong shape.
 
     ``parameters`` and ``others`` are the leading axes of the parameters and of all other arrays.
     """
     algorithm = program.algorithm
-    shapes: dict[str, tuple[str | int, ...]] = {"parameters": (*parameters, program.parameter_count)}
+    shapes: dict[str, tuple[str | int, ...]] = {
+        "parameters": (*parameters, program.parameter_count)
+    }
     shapes.update(dict.fromkeys(algorithm.vectors, (*others, program.n)))
     shapes[algorithm.result] = (*others, *program.results.shape)
-    tests = [f"{array}.shape[{axis}] != {size}" for array, shape in shapes.items() for axis, size in enumerate(shape)]
+    tests = [
+        f"{array}.shape[{axis}] != {size}"
+        for array, shape in shapes.items()
+        for axis, size in enumerate(shape)
+    ]
     return " or ".join(tests)
 
 
@@ -238,17 +278,39 @@ FARTHEST = 1e5
 """Largest angle (rad) that is reduced accurately; ``math.sin`` and ``math.cos`` are used beyond it."""
 
 # pi / 2 in three parts. An integer below 2**17 times either of the first two is exact.
-_FIRST, _SECOND, _THIRD = 1.57079632673412561417, 6.07710050630396597660e-11, 2.02226624879595063154e-21
+_FIRST, _SECOND, _THIRD = (
+    1.57079632673412561417,
+    6.07710050630396597660e-11,
+    2.02226624879595063154e-21,
+)
 _ROUND = 1.5 * 2.0**52  # adding and subtracting it rounds to an integer
 
-_S1, _S2, _S3 = -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04
-_S4, _S5, _S6 = 2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10
-_C1, _C2, _C3 = 4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05
-_C4, _C5, _C6 = -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11
+_S1, _S2, _S3 = (
+    -1.66666666666666324348e-01,
+    8.33333333332248946124e-03,
+    -1.98412698298579493134e-04,
+)
+_S4, _S5, _S6 = (
+    2.75573137070700676789e-06,
+    -2.50507602534068634195e-08,
+    1.58969099521155010221e-10,
+)
+_C1, _C2, _C3 = (
+    4.16666666666666019037e-02,
+    -1.38888888888741095749e-03,
+    2.48015872894767294178e-05,
+)
+_C4, _C5, _C6 = (
+    -2.75573143513906633035e-07,
+    2.08757232129817482790e-09,
+    -1.13596475577881948265e-11,
+)
 
 
 @kernel
-def sines_and_cosines(b: Array, angles: int, sines: int, cosines: int, count: int) -> None:
+def sines_and_cosines(
+    b: Array, angles: int, sines: int, cosines: int, count: int
+) -> None:
     """Write the sines and cosines of ``count`` angles (rad) to ``b``.
 
     ``b`` (elements,) contains the angles and receives the results. ``angles``, ``sines`` and ``cosines`` are the

@@ -10,7 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from robot_dynamics_ros.dynamics.codegen.expressions import CONSTANT, GREATER, Expression, Node, Scalar, Trace
+from robot_dynamics_ros.dynamics.codegen.expressions import (
+    CONSTANT,
+    GREATER,
+    Expression,
+    Node,
+    Scalar,
+    Trace,
+)
 
 _LONGEST = 88  # characters of an expression that is still inlined into the next one
 
@@ -73,7 +80,8 @@ class Statements:
         guards = {place: k for k, place in enumerate(trace.guards)} if guard else {}
         # Results count twice, so that all are computed before the first is written: a result can also be an input.
         uses = Counter(
-            {value.place: 2 for value in results if isinstance(value, Expression)} | dict.fromkeys(guards, 1)
+            {value.place: 2 for value in results if isinstance(value, Expression)}
+            | dict.fromkeys(guards, 1)
         )
         given: dict[int, str] = {}
         for place in reversed(range(len(trace.nodes))):
@@ -83,11 +91,17 @@ class Statements:
                 uses.update(trace.nodes[place].operands)
         for place in sorted(uses):
             node = trace.nodes[place]
-            text = given.get(place) or _operation(node, [self._texts[operand] for operand in node.operands], language)
+            text = given.get(place) or _operation(
+                node, [self._texts[operand] for operand in node.operands], language
+            )
             if guard and place in guards:
                 self.lines.append(guard(guards[place], text))
-            elif node.operation != CONSTANT and (uses[place] > 1 or len(text) > _LONGEST):
-                self.lines.append(language.assignment.format(name=f"x{place}", text=text))
+            elif node.operation != CONSTANT and (
+                uses[place] > 1 or len(text) > _LONGEST
+            ):
+                self.lines.append(
+                    language.assignment.format(name=f"x{place}", text=text)
+                )
                 text = f"x{place}"
             self._texts[place] = text
 
@@ -98,7 +112,11 @@ class Statements:
         """
         if not isinstance(result, Expression):
             return repr(float(result))
-        return f"-{self._texts[result.place]}" if result.negative else self._texts[result.place]
+        return (
+            f"-{self._texts[result.place]}"
+            if result.negative
+            else self._texts[result.place]
+        )
 
 
 def _operation(node: Node, operands: list[str], language: Language) -> str:

@@ -15,13 +15,39 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.dynamics.codegen.expressions import CONSTANT, GREATER, INPUT, Expression, Node, Scalar, Trace
+from robot_dynamics_ros.dynamics.codegen.expressions import (
+    CONSTANT,
+    GREATER,
+    INPUT,
+    Expression,
+    Node,
+    Scalar,
+    Trace,
+)
 from robot_dynamics_ros.dynamics.kernels.composite_body import composite_body
-from robot_dynamics_ros.dynamics.kernels.forward_dynamics import solve_fixed_mode_motion, solve_motion
+from robot_dynamics_ros.dynamics.kernels.forward_dynamics import (
+    solve_fixed_mode_motion,
+    solve_motion,
+)
 from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
-from robot_dynamics_ros.dynamics.kernels.kinematics import jacobian, jacobian_dot_qd, link_pose
-from robot_dynamics_ros.dynamics.kernels.layout import BODY_SIZE, MASS, WORK_SIZE, ModelArrays, coordinate_count, unpack
-from robot_dynamics_ros.dynamics.kernels.newton_euler import bias_torque, gravity_torque, newton_euler
+from robot_dynamics_ros.dynamics.kernels.kinematics import (
+    jacobian,
+    jacobian_dot_qd,
+    link_pose,
+)
+from robot_dynamics_ros.dynamics.kernels.layout import (
+    BODY_SIZE,
+    MASS,
+    WORK_SIZE,
+    ModelArrays,
+    coordinate_count,
+    unpack,
+)
+from robot_dynamics_ros.dynamics.kernels.newton_euler import (
+    bias_torque,
+    gravity_torque,
+    newton_euler,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
 Scalars = NDArray[np.object_]
@@ -124,11 +150,16 @@ def trace_algorithm(
     trace = Trace()
     symbols: Any = np.array(parameters.tolist(), dtype=object)
     if inputs is None:
-        inputs = interpreted(unpack)(topology, np.arange(len(parameters))).bodies[:, MASS:BODY_SIZE]
+        inputs = interpreted(unpack)(topology, np.arange(len(parameters))).bodies[
+            :, MASS:BODY_SIZE
+        ]
     for place in inputs.flat:
         symbols[place] = trace.input("parameters", int(place))
     robot: ModelArrays = interpreted(unpack)(topology, symbols)
-    vectors: Any = [np.array([trace.input(name, j) for j in range(n)], dtype=object) for name in algorithm.vectors]
+    vectors: Any = [
+        np.array([trace.input(name, j) for j in range(n)], dtype=object)
+        for name in algorithm.vectors
+    ]
     results = run(algorithm, robot, vectors, link)
     if results is None or (algorithm == FORWARD_DYNAMICS and len(trace.guards) < n):
         return None
@@ -145,7 +176,9 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def specialised(program: Program, trace: Trace, replaced: Callable[[Node], Scalar]) -> Program | int:
+def specialised(
+    program: Program, trace: Trace, replaced: Callable[[Node], Scalar]
+) -> Program | int:
     """Return a program in ``trace`` with inputs replaced by other expressions or numbers, and folded again.
 
     ``replaced`` returns the scalar for an input of the program, an expression of ``trace`` or a number. Guards that are
@@ -174,7 +207,9 @@ def specialised(program: Program, trace: Trace, replaced: Callable[[Node], Scala
     results: Scalars = np.empty_like(program.results)
     for index, result in np.ndenumerate(program.results):
         value = values[result.place] if isinstance(result, Expression) else result
-        results[index] = -value if isinstance(result, Expression) and result.negative else value
+        results[index] = (
+            -value if isinstance(result, Expression) and result.negative else value
+        )
     return program._replace(trace=trace, results=results, guarded=tuple(guarded))
 
 
@@ -187,7 +222,10 @@ _KINEMATIC: dict[Algorithm, tuple[Callable[..., None], tuple[int, ...]]] = {
 
 
 def run(
-    algorithm: Algorithm, robot: ModelArrays, vectors: Sequence[Scalars], link: LinkPlacement | None = None
+    algorithm: Algorithm,
+    robot: ModelArrays,
+    vectors: Sequence[Scalars],
+    link: LinkPlacement | None = None,
 ) -> Scalars | None:
     """Return the results of a general kernel, run as plain Python on arguments (n,) of any number type.
 
@@ -213,11 +251,21 @@ def run(
         kernel, shape = _KINEMATIC[algorithm]
         results = np.empty([n if size < 0 else size for size in shape], dtype=object)
         world: Any = np.empty((len(robot.bodies), 12), dtype=object)
-        interpreted(kernel)(robot, link.body, link.frame.astype(object), *vectors, work, world, results)
+        interpreted(kernel)(
+            robot, link.body, link.frame.astype(object), *vectors, work, world, results
+        )
     elif algorithm == FIXED_MODE_MOTION:
         results = np.empty((2 + n, n), dtype=object)
-        if interpreted(solve_fixed_mode_motion)(robot, *vectors, no_wrenches, work, matrix, results) >= 0:
+        if (
+            interpreted(solve_fixed_mode_motion)(
+                robot, *vectors, no_wrenches, work, matrix, results
+            )
+            >= 0
+        ):
             return None
-    elif interpreted(solve_motion)(robot, *vectors, no_wrenches, work, matrix, results) >= 0:
+    elif (
+        interpreted(solve_motion)(robot, *vectors, no_wrenches, work, matrix, results)
+        >= 0
+    ):
         return None
     return results

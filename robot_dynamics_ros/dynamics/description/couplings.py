@@ -16,7 +16,12 @@ from numbers import Real
 from typing import Any
 
 from robot_dynamics_ros.base.errors import RobotModelError, use_one_of
-from robot_dynamics_ros.dynamics.description.dynamics_file import DynamicsFile, JointDynamics, Rotor, Row
+from robot_dynamics_ros.dynamics.description.dynamics_file import (
+    DynamicsFile,
+    JointDynamics,
+    Rotor,
+    Row,
+)
 from robot_dynamics_ros.dynamics.description.urdf import MOVABLE, Description
 
 
@@ -60,11 +65,16 @@ class Couplings:
                 f"{where}: a factor or an offset of its coupling overflows a float. "
                 "Cure: correct the mimic multipliers, couplings or ratios"
             )
-        return Row({name: factor for name, factor in factors.items() if factor != 0.0}, offset)
+        return Row(
+            {name: factor for name, factor in factors.items() if factor != 0.0}, offset
+        )
 
 
 def resolve(
-    description: Description, dynamics: DynamicsFile, joints: Sequence[str] | None, locked: Mapping[str, Any] | None
+    description: Description,
+    dynamics: DynamicsFile,
+    joints: Sequence[str] | None,
+    locked: Mapping[str, Any] | None,
 ) -> Couplings:
     """Select the independent coordinates and express every movable joint by them.
 
@@ -88,7 +98,9 @@ def resolve(
         For unknown names, joints that follow themselves, dependent joints in ``joints``, names both in ``joints``
         and ``locked``, and coordinates that move nothing.
     """
-    movable = dict.fromkeys(joint.name for joint in description.joints if joint.kind in MOVABLE)
+    movable = dict.fromkeys(
+        joint.name for joint in description.joints if joint.kind in MOVABLE
+    )
     for name in dynamics.coordinates:
         if name in movable:
             raise RobotModelError(
@@ -98,11 +110,15 @@ def resolve(
     known = movable | dict.fromkeys(dynamics.coordinates)
     for name in (*dynamics.joints, *dynamics.couplings):
         if name not in movable:
-            raise RobotModelError(_no_joint(description, dynamics.source, name, movable))
+            raise RobotModelError(
+                _no_joint(description, dynamics.source, name, movable)
+            )
     for where, used in _references(dynamics):
         for name in used:
             if name not in known:
-                raise RobotModelError(_no_joint(description, f"{dynamics.source}: {where}", name, known))
+                raise RobotModelError(
+                    _no_joint(description, f"{dynamics.source}: {where}", name, known)
+                )
 
     positions = _checked_locked(description, known, locked)
     mimics = {
@@ -110,16 +126,36 @@ def resolve(
         for joint in description.joints
         if joint.mimic is not None
     }
-    rows = {name: row for name, row in {**mimics, **dynamics.couplings}.items() if name not in positions}
+    rows = {
+        name: row
+        for name, row in {**mimics, **dynamics.couplings}.items()
+        if name not in positions
+    }
     free = [name for name in known if name not in rows and name not in positions]
-    names = tuple(free) if joints is None else _in_order(description, joints, known, rows, positions, free)
+    names = (
+        tuple(free)
+        if joints is None
+        else _in_order(description, joints, known, rows, positions, free)
+    )
     others = set(free).difference(names)
-    positions = {name: positions.get(name, 0.0) for name in known if name in positions or name in others}
-    start = {name: Row({name: 1.0}) for name in names} | {name: Row({}, value) for name, value in positions.items()}
+    positions = {
+        name: positions.get(name, 0.0)
+        for name in known
+        if name in positions or name in others
+    }
+    start = {name: Row({name: 1.0}) for name in names} | {
+        name: Row({}, value) for name, value in positions.items()
+    }
     couplings = Couplings(names, _resolved(description, dynamics, rows, start))
     if not any(couplings.rows[name].factors for name in movable):
-        raise RobotModelError(f"{description.source}: no joint can move. Cure: use a robot with movable joints")
-    couplings = replace(couplings, rotors=tuple(_rotors(description, dynamics, couplings)), locked=positions)
+        raise RobotModelError(
+            f"{description.source}: no joint can move. Cure: use a robot with movable joints"
+        )
+    couplings = replace(
+        couplings,
+        rotors=tuple(_rotors(description, dynamics, couplings)),
+        locked=positions,
+    )
     _refuse_idle(dynamics, couplings)
     return couplings
 
@@ -132,20 +168,36 @@ def _rotors(
         extra = dynamics.joints.get(joint.name, JointDynamics())
         if extra.rotor_inertia > 0.0 and couplings.rows[joint.name].factors:
             carrier = joint.parent if extra.rotor_carrier == "parent" else None
-            rotor = Rotor(carrier, None, extra.rotor_inertia, {joint.name: extra.gear_ratio})
+            rotor = Rotor(
+                carrier, None, extra.rotor_inertia, {joint.name: extra.gear_ratio}
+            )
             rotors.append((f"{joint.name} rotor", rotor))
     rotors += [(f"rotors[{k}]", rotor) for k, rotor in enumerate(dynamics.rotors)]
     for name, rotor in rotors:
-        yield name, rotor, couplings.substitute(Row(rotor.ratio), f"{dynamics.source}: {name}").factors
+        yield (
+            name,
+            rotor,
+            couplings.substitute(
+                Row(rotor.ratio), f"{dynamics.source}: {name}"
+            ).factors,
+        )
 
 
 def _references(dynamics: DynamicsFile) -> list[tuple[str, list[str]]]:
     """Return each element of the file that names joints or coordinates, with these names."""
-    rows = [(f'couplings: joint "{name}"', list(row.factors)) for name, row in dynamics.couplings.items()]
-    return rows + [(f"rotors[{k}] ratio", list(rotor.ratio)) for k, rotor in enumerate(dynamics.rotors)]
+    rows = [
+        (f'couplings: joint "{name}"', list(row.factors))
+        for name, row in dynamics.couplings.items()
+    ]
+    return rows + [
+        (f"rotors[{k}] ratio", list(rotor.ratio))
+        for k, rotor in enumerate(dynamics.rotors)
+    ]
 
 
-def _no_joint(description: Description, where: str, name: str, known: Iterable[str]) -> str:
+def _no_joint(
+    description: Description, where: str, name: str, known: Iterable[str]
+) -> str:
     names = list(known)
     cure = use_one_of(name, names)
     return f'{where}: {description.source} has no movable joint "{name}". Cure: {cure}'
@@ -155,7 +207,9 @@ def _checked_locked(
     description: Description, known: Collection[str], locked: Mapping[str, Any] | None
 ) -> dict[str, float]:
     if not isinstance(locked, Mapping | None):
-        raise RobotModelError(f"locked: {locked!r} is not a mapping. Cure: pass a mapping from joints to positions")
+        raise RobotModelError(
+            f"locked: {locked!r} is not a mapping. Cure: pass a mapping from joints to positions"
+        )
     result: dict[str, float] = {}
     for name, value in (locked or {}).items():
         if name not in known:
@@ -165,7 +219,9 @@ def _checked_locked(
         except OverflowError:  # an integer that is too large for a float
             result[name] = math.inf
         if not math.isfinite(result[name]):
-            raise RobotModelError(f'locked: joint "{name}": position {value!r} is not finite. Cure: pass a number')
+            raise RobotModelError(
+                f'locked: joint "{name}": position {value!r} is not finite. Cure: pass a number'
+            )
     return result
 
 
@@ -178,35 +234,50 @@ def _in_order(
     free: Sequence[str],
 ) -> tuple[str, ...]:
     try:
-        names = None if isinstance(joints, str | set | frozenset) else tuple(joints)  # a set has no order
+        # a set has no order
+        names = None if isinstance(joints, str | set | frozenset) else tuple(joints)
     except TypeError:  # for example an array without dimensions
         names = None
     if names is None:
-        raise RobotModelError(f"joints: {joints!r} is not a list of names. Cure: pass a list of joint names")
+        raise RobotModelError(
+            f"joints: {joints!r} is not a list of names. Cure: pass a list of joint names"
+        )
     for name in names:
         if not isinstance(name, str) or name not in known:
             raise RobotModelError(_no_joint(description, "joints", name, known))
         if name in rows:
             followed = ", ".join(rows[name].factors)
-            reason = f"it follows {followed}" if followed else "its coupling row locks it"
+            reason = (
+                f"it follows {followed}" if followed else "its coupling row locks it"
+            )
             raise RobotModelError(
                 f'joints: joint "{name}" is not independent: {reason}. '
                 f"Cure: remove it; the independent names are {', '.join(free)}"
             )
     if len(set(names)) < len(names):
-        raise RobotModelError(f"joints: {list(names)} names a joint twice. Cure: name each once")
+        raise RobotModelError(
+            f"joints: {list(names)} names a joint twice. Cure: name each once"
+        )
     both = [name for name in names if name in positions]
     if both:
-        raise RobotModelError(f"joints: {both} are also in locked. Cure: name each joint in only one of the two")
+        raise RobotModelError(
+            f"joints: {both} are also in locked. Cure: name each joint in only one of the two"
+        )
     return names
 
 
 def _resolved(
-    description: Description, dynamics: DynamicsFile, rows: Mapping[str, Row], start: dict[str, Row]
+    description: Description,
+    dynamics: DynamicsFile,
+    rows: Mapping[str, Row],
+    start: dict[str, Row],
 ) -> dict[str, Row]:
     """Resolve rows that refer to other rows, in the order of their dependencies."""
     done = Couplings((), start)
-    missing = {name: {source for source in row.factors if source in rows} for name, row in rows.items()}
+    missing = {
+        name: {source for source in row.factors if source in rows}
+        for name, row in rows.items()
+    }
     followers: dict[str, list[str]] = {name: [] for name in rows}
     for name, sources in missing.items():
         for source in sources:
@@ -215,7 +286,9 @@ def _resolved(
     pending = dict(rows)
     while ready:
         name = ready.popleft()
-        start[name] = done.substitute(pending.pop(name), f'{description.source}: joint "{name}"')
+        start[name] = done.substitute(
+            pending.pop(name), f'{description.source}: joint "{name}"'
+        )
         for follower in followers[name]:
             missing[follower].remove(name)
             if not missing[follower]:

@@ -21,7 +21,17 @@ from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
 from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.dynamics.description.dh_table import dh_urdf
 
-_KEYS = ("rows", "convention", "joints", "links", "limits", "parents", "down", "parameters", "dynamics")
+_KEYS = (
+    "rows",
+    "convention",
+    "joints",
+    "links",
+    "limits",
+    "parents",
+    "down",
+    "parameters",
+    "dynamics",
+)
 _TEXTS = ("convention", "joints")
 _LONGEST = 200  # characters of a formula, since the parser recurses
 _OPERATORS: Mapping[type, Any] = {
@@ -34,7 +44,9 @@ _OPERATORS: Mapping[type, Any] = {
 }
 
 
-def read_dh_file(path: str | Path, parameters: Mapping[str, float | str] | None = None) -> tuple[str, str]:
+def read_dh_file(
+    path: str | Path, parameters: Mapping[str, float | str] | None = None
+) -> tuple[str, str]:
     """Return the URDF of a table's robot, and the text of its dynamics file, empty if the table has none.
 
     ``parameters``, numbers or formulas in SI units, replace those of the file with the same names. The name of the
@@ -44,17 +56,28 @@ def read_dh_file(path: str | Path, parameters: Mapping[str, float | str] | None 
     try:
         table = load_yaml(read_bytes(path, "DH table"), str(path))
     except NotPlainYaml as error:
-        raise RobotModelError(f"{path}: not plain YAML: {error}. Cure: correct the file") from None
+        raise RobotModelError(
+            f"{path}: not plain YAML: {error}. Cure: correct the file"
+        ) from None
     if not isinstance(table, dict) or "rows" not in table:
-        raise RobotModelError(f"{path}: no key rows. Cure: write a DH table, docs/dh_tables.md")
+        raise RobotModelError(
+            f"{path}: no key rows. Cure: write a DH table, docs/dh_tables.md"
+        )
     for key in table:
         if key not in _KEYS:
-            raise RobotModelError(f"{path}: unknown key {key!r}. Cure: {use_one_of(key, _KEYS)}")
+            raise RobotModelError(
+                f"{path}: unknown key {key!r}. Cure: {use_one_of(key, _KEYS)}"
+            )
     try:
         names = _parameters(table.pop("parameters", {}), parameters or {})
-        table = {key: value if key in _TEXTS else _valued(value, names) for key, value in table.items()}
+        table = {
+            key: value if key in _TEXTS else _valued(value, names)
+            for key, value in table.items()
+        }
         dynamics = table.pop("dynamics", None)
-        return dh_urdf(**table, name=Path(path).stem), "" if dynamics is None else yaml.safe_dump(dynamics)
+        return dh_urdf(
+            **table, name=Path(path).stem
+        ), "" if dynamics is None else yaml.safe_dump(dynamics)
     except RobotModelError as error:
         raise RobotModelError(f"{path}: {error}") from None
 
@@ -72,11 +95,15 @@ def _parameters(own: Any, replaced: Mapping[str, float | str]) -> dict[str, floa
         raise RobotModelError(f"parameters: {own!r}. Cure: give a number for each name")
     for name in replaced:
         if name not in own:
-            raise RobotModelError(f"parameter {name!r} is unknown. Cure: {use_one_of(name, own)}")
+            raise RobotModelError(
+                f"parameter {name!r} is unknown. Cure: {use_one_of(name, own)}"
+            )
     values = _valued({**own, **replaced}, {"pi": math.pi})
     for name, value in values.items():
         if not isinstance(value, int | float):
-            raise RobotModelError(f"parameter {name!r} is {value!r}. Cure: give a number")
+            raise RobotModelError(
+                f"parameter {name!r} is {value!r}. Cure: give a number"
+            )
     return {"pi": math.pi, **values}
 
 
@@ -90,7 +117,14 @@ def _valued(value: Any, names: Mapping[str, float]) -> Any:
         return value
     try:
         return _number(ast.parse(value.strip(), mode="eval").body, names)
-    except (SyntaxError, LookupError, AttributeError, ArithmeticError, ValueError, TypeError):
+    except (
+        SyntaxError,
+        LookupError,
+        AttributeError,
+        ArithmeticError,
+        ValueError,
+        TypeError,
+    ):
         return value
 
 

@@ -17,13 +17,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotModelError
-from robot_dynamics_ros.dynamics.description.inertia import payload_inertial, real_numbers
+from robot_dynamics_ros.dynamics.description.inertia import (
+    payload_inertial,
+    real_numbers,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 Body = tuple[float, ArrayLike, ArrayLike]
 """Mass (kg), centre of mass (3,) (m), and inertia about it, (6,) or (3, 3) (kg m^2), in the link's frame."""
 
-_Placement = tuple[tuple[float, float, float], tuple[float, float, float]]  # xyz and rpy of an <origin>
+# xyz and rpy of an <origin>
+_Placement = tuple[tuple[float, float, float], tuple[float, float, float]]
 
 _TYPES = {"R": "continuous", "P": "prismatic", "F": "fixed"}
 _UNMOVED: _Placement = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
@@ -75,27 +79,62 @@ def dh_urdf(
         For arguments of a wrong size or type, and for mass properties that no body can have.
     """
     if convention not in ("standard", "craig"):
-        raise RobotModelError(f"convention: {convention!r} is unknown. Cure: use standard or craig")
+        raise RobotModelError(
+            f"convention: {convention!r} is unknown. Cure: use standard or craig"
+        )
     table = _numbers("rows", rows, (-1, 4)).tolist()
     kinds = "R" * len(table) if joints is None else joints
-    if not isinstance(kinds, str) or len(kinds) != len(table) or set(kinds) - set(_TYPES):
-        raise RobotModelError(f"joints: {joints!r}. Cure: give a letter R, P or F for each of the {len(table)} rows")
-    each = [_each(key, values, len(table)) for key, values in (("links", links), ("limits", limits))]
-    each.append(_each("parents", range(len(table)) if parents is None else parents, len(table)))
+    if (
+        not isinstance(kinds, str)
+        or len(kinds) != len(table)
+        or set(kinds) - set(_TYPES)
+    ):
+        raise RobotModelError(
+            f"joints: {joints!r}. Cure: give a letter R, P or F for each of the {len(table)} rows"
+        )
+    each = [
+        _each(key, values, len(table))
+        for key, values in (("links", links), ("limits", limits))
+    ]
+    each.append(
+        _each("parents", range(len(table)) if parents is None else parents, len(table))
+    )
     robot = _element("robot", _element("link", name="link0"), name=name)
     if down is not None:
         root = _element("link", name="base_link")
-        robot.extend([root, _joint("base", "F", "base_link", "link0", _upright(_numbers("down", down, (3,))))])
-    for i, (row, kind, body, bounds, parent) in enumerate(zip(table, kinds, *each, strict=True), start=1):
+        robot.extend(
+            [
+                root,
+                _joint(
+                    "base",
+                    "F",
+                    "base_link",
+                    "link0",
+                    _upright(_numbers("down", down, (3,))),
+                ),
+            ]
+        )
+    for i, (row, kind, body, bounds, parent) in enumerate(
+        zip(table, kinds, *each, strict=True), start=1
+    ):
         if parent not in range(i):
-            raise RobotModelError(f"parents: {parent!r} of link{i}. Cure: give an integer from 0 to {i - 1}")
+            raise RobotModelError(
+                f"parents: {parent!r} of link{i}. Cure: give an integer from 0 to {i - 1}"
+            )
         before = f"link{int(parent)}"
         on_parent, on_joint = _placements(row, convention)
         moved = f"link{i}" if on_joint == _UNMOVED else f"axis{i}"
         robot.append(_element("link", *_inertial(f"link{i}", body), name=f"link{i}"))
-        robot.append(_joint(f"joint{i}", kind, before, moved, on_parent, _limit(i, kind, bounds)))
+        robot.append(
+            _joint(f"joint{i}", kind, before, moved, on_parent, _limit(i, kind, bounds))
+        )
         if on_joint != _UNMOVED:
-            robot.extend([_element("link", name=moved), _joint(f"frame{i}", "F", moved, f"link{i}", on_joint)])
+            robot.extend(
+                [
+                    _element("link", name=moved),
+                    _joint(f"frame{i}", "F", moved, f"link{i}", on_joint),
+                ]
+            )
     indent(robot)
     return tostring(robot, encoding="unicode") + "\n"
 
@@ -106,14 +145,19 @@ def _placements(row: Sequence[float], convention: str) -> tuple[_Placement, _Pla
         alpha, a, d, theta = row
         return ((a, 0.0, 0.0), (alpha, 0.0, 0.0)), ((0.0, 0.0, d), (0.0, 0.0, theta))
     theta, d, a, alpha = row
-    return _UNMOVED, ((a * math.cos(theta), a * math.sin(theta), d), (alpha, 0.0, theta))
+    return _UNMOVED, (
+        (a * math.cos(theta), a * math.sin(theta), d),
+        (alpha, 0.0, theta),
+    )
 
 
 def _upright(down: Array) -> _Placement:
     """Return the placement whose rotation turns the direction ``down`` to -z."""
     x, y, z = down.tolist()
     if not math.hypot(x, y, z):
-        raise RobotModelError("down: the direction is zero. Cure: set the direction of gravity in frame 0")
+        raise RobotModelError(
+            "down: the direction is zero. Cure: set the direction of gravity in frame 0"
+        )
     return _UNMOVED[0], (math.atan2(-y, -z), math.atan2(x, math.hypot(y, z)), 0.0)
 
 
@@ -121,28 +165,52 @@ def _inertial(link: str, body: Body | None) -> list[Element]:
     if body is None:
         return []
     if not isinstance(body, Sequence) or len(body) != 3:
-        raise RobotModelError(f"links: {body!r} of {link}. Cure: give mass, com and inertia")
+        raise RobotModelError(
+            f"links: {body!r} of {link}. Cure: give mass, com and inertia"
+        )
     checked = payload_inertial(*body, where=f"links: {link}")
     names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-    moments = dict(zip(names, checked.inertia[np.triu_indices(3)].tolist(), strict=True))
+    moments = dict(
+        zip(names, checked.inertia[np.triu_indices(3)].tolist(), strict=True)
+    )
     mass = _element("mass", value=checked.mass)
-    return [_element("inertial", _element("origin", xyz=checked.com), mass, _element("inertia", **moments))]
+    return [
+        _element(
+            "inertial",
+            _element("origin", xyz=checked.com),
+            mass,
+            _element("inertia", **moments),
+        )
+    ]
 
 
 def _limit(i: int, kind: str, bounds: Sequence[float] | None) -> list[Element]:
     if kind == "F" or (bounds is None and kind == "R"):
         return []
-    lower, upper, velocity, effort = _numbers(f"limits of joint{i}", _SLIDE if bounds is None else bounds, (4,))
-    return [_element("limit", lower=lower, upper=upper, velocity=velocity, effort=effort)]
+    lower, upper, velocity, effort = _numbers(
+        f"limits of joint{i}", _SLIDE if bounds is None else bounds, (4,)
+    )
+    return [
+        _element("limit", lower=lower, upper=upper, velocity=velocity, effort=effort)
+    ]
 
 
 def _joint(
-    name: str, kind: str, parent: str, child: str, placement: _Placement, limit: Sequence[Element] = ()
+    name: str,
+    kind: str,
+    parent: str,
+    child: str,
+    placement: _Placement,
+    limit: Sequence[Element] = (),
 ) -> Element:
     """Return the element of a joint about or along z of its frame; kind is a letter of ``joints``."""
     xyz, rpy = placement
     type_ = "revolute" if kind == "R" and limit else _TYPES[kind]
-    parts = [_element("parent", link=parent), _element("child", link=child), _element("origin", xyz=xyz, rpy=rpy)]
+    parts = [
+        _element("parent", link=parent),
+        _element("child", link=child),
+        _element("origin", xyz=xyz, rpy=rpy),
+    ]
     axis = [] if kind == "F" else [_element("axis", xyz=(0, 0, 1))]
     return _element("joint", *parts, *axis, *limit, name=name, type=type_)
 
@@ -151,7 +219,11 @@ def _element(tag: str, *children: Element, **attributes: object) -> Element:
     """Return an element; attributes are texts, numbers or vectors."""
 
     def text(value: object) -> str:
-        return value if isinstance(value, str) else " ".join(map(repr, np.ravel(np.asarray(value)).tolist()))
+        return (
+            value
+            if isinstance(value, str)
+            else " ".join(map(repr, np.ravel(np.asarray(value)).tolist()))
+        )
 
     element = Element(tag, {key: text(value) for key, value in attributes.items()})
     element.extend(children)
@@ -163,14 +235,21 @@ def _each(key: str, values: Any, n: int) -> Any:
     if values is None:
         return [None] * n
     if isinstance(values, str) or not isinstance(values, Sequence) or len(values) != n:
-        raise RobotModelError(f"{key}: {values!r}. Cure: list one for each of the {n} rows")
+        raise RobotModelError(
+            f"{key}: {values!r}. Cure: list one for each of the {n} rows"
+        )
     return values
 
 
 def _numbers(key: str, values: ArrayLike, shape: tuple[int, ...]) -> Array:
     """Return finite numbers as an array of a shape, whose first length is free if it is -1."""
     array = real_numbers(values)
-    if array is None or array.ndim != len(shape) or array.shape[-1] != shape[-1] or not np.isfinite(array).all():
+    if (
+        array is None
+        or array.ndim != len(shape)
+        or array.shape[-1] != shape[-1]
+        or not np.isfinite(array).all()
+    ):
         form = "rows of 4" if shape[0] < 0 else str(shape[0])
         raise RobotModelError(f"{key}: {values!r}. Cure: give {form} finite numbers")
     return array

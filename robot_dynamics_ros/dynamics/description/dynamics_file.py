@@ -11,10 +11,18 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning, use_one_of
+from robot_dynamics_ros.base.errors import (
+    RobotModelError,
+    RobotModelWarning,
+    use_one_of,
+)
 from robot_dynamics_ros.base.files import checksum, read_bytes
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
-from robot_dynamics_ros.dynamics.description.inertia import Inertial, payload_inertial, unit_vector
+from robot_dynamics_ros.dynamics.description.inertia import (
+    Inertial,
+    payload_inertial,
+    unit_vector,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
@@ -197,13 +205,17 @@ def parse_dynamics_file(text: str | bytes, source: str) -> DynamicsFile:
     try:
         content = load_yaml(text, source)
     except NotPlainYaml as error:
-        raise RobotModelError(f"{source}: not plain YAML: {error}. Cure: correct the file") from None
+        raise RobotModelError(
+            f"{source}: not plain YAML: {error}. Cure: correct the file"
+        ) from None
     if content is None:
         return DynamicsFile(source, sha256=checksum(text))
     top = _table(content, _TOP, f"{source}: top level")
     return DynamicsFile(
         source,
-        gravity=None if top.get("gravity") is None else _numbers(top["gravity"], 3, f"{source}: gravity"),
+        gravity=None
+        if top.get("gravity") is None
+        else _numbers(top["gravity"], 3, f"{source}: gravity"),
         joints=_named(top, "joints", "joint", _joint, source),
         links=_named(top, "links", "link", _inertial, source),
         rotors=_listed(top, "rotors", _rotor, source),
@@ -216,13 +228,21 @@ def parse_dynamics_file(text: str | bytes, source: str) -> DynamicsFile:
 
 
 def _named(
-    top: Mapping[str, Any], key: str, kind: str, read: Callable[[Any, str], Content], source: str
+    top: Mapping[str, Any],
+    key: str,
+    kind: str,
+    read: Callable[[Any, str], Content],
+    source: str,
 ) -> dict[str, Content]:
     table = _table(top.get(key), None, f"{source}: {key}")
-    return {name: read(value, f'{source}: {kind} "{name}"') for name, value in table.items()}
+    return {
+        name: read(value, f'{source}: {kind} "{name}"') for name, value in table.items()
+    }
 
 
-def _listed(top: Mapping[str, Any], key: str, read: Callable[[Any, str], Content], source: str) -> tuple[Content, ...]:
+def _listed(
+    top: Mapping[str, Any], key: str, read: Callable[[Any, str], Content], source: str
+) -> tuple[Content, ...]:
     values = _list(top.get(key), "tables", f"{source}: {key}")
     return tuple(read(value, f"{source}: {key}[{k}]") for k, value in enumerate(values))
 
@@ -231,12 +251,18 @@ def _table(value: Any, known: tuple[str, ...] | None, where: str) -> Mapping[str
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise RobotModelError(f"{where}: {value!r} is not a table. Cure: write a table of keys and values")
+        raise RobotModelError(
+            f"{where}: {value!r} is not a table. Cure: write a table of keys and values"
+        )
     for key in value:
         if not isinstance(key, str):
-            raise RobotModelError(f"{where}: key {key!r} is not a string. Cure: put it in quotes")
+            raise RobotModelError(
+                f"{where}: key {key!r} is not a string. Cure: put it in quotes"
+            )
         if known is not None and key not in known:
-            raise RobotModelError(f"{where}: unknown key {key!r}. Cure: {use_one_of(key, known)}")
+            raise RobotModelError(
+                f"{where}: unknown key {key!r}. Cure: {use_one_of(key, known)}"
+            )
     return value
 
 
@@ -244,28 +270,38 @@ def _list(value: Any, content: str, where: str) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise RobotModelError(f"{where}: {value!r} is not a list. Cure: write a list of {content}")
+        raise RobotModelError(
+            f"{where}: {value!r} is not a list. Cure: write a list of {content}"
+        )
     return value
 
 
 def _required(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
     missing = [key for key in keys if key not in table]
     if missing:
-        raise RobotModelError(f"{where}: {', '.join(missing)} missing. Cure: add {', '.join(missing)}")
+        raise RobotModelError(
+            f"{where}: {', '.join(missing)} missing. Cure: add {', '.join(missing)}"
+        )
 
 
 def _number(value: Any, where: str, *, least: float = -math.inf) -> float:
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     if not plain or abs(value) > _LARGEST or math.isnan(value):
-        raise RobotModelError(f"{where}: {value!r} is not a finite number. Cure: write a number, without a unit")
+        raise RobotModelError(
+            f"{where}: {value!r} is not a finite number. Cure: write a number, without a unit"
+        )
     if value < least:
-        raise RobotModelError(f"{where}: {value!r} is below {least:g}. Cure: write a number of at least {least:g}")
+        raise RobotModelError(
+            f"{where}: {value!r} is below {least:g}. Cure: write a number of at least {least:g}"
+        )
     return float(value)
 
 
 def _numbers(value: Any, count: int, where: str) -> Array:
     if not isinstance(value, list) or len(value) != count:
-        raise RobotModelError(f"{where}: {value!r} is not a list of {count} numbers. Cure: write {count} numbers")
+        raise RobotModelError(
+            f"{where}: {value!r} is not a list of {count} numbers. Cure: write {count} numbers"
+        )
     return np.array([_number(item, where) for item in value])
 
 
@@ -290,10 +326,14 @@ def _joint(value: Any, where: str) -> JointDynamics:
             )
     carrier = table.get("rotor_carrier", "parent")
     if carrier not in _CARRIERS:
-        raise RobotModelError(f"{where} rotor_carrier: {carrier!r} is unknown. Cure: use one of {', '.join(_CARRIERS)}")
+        raise RobotModelError(
+            f"{where} rotor_carrier: {carrier!r} is unknown. Cure: use one of {', '.join(_CARRIERS)}"
+        )
 
     def optional(key: str) -> float | None:
-        return _number(table[key], f"{where} {key}", least=0.0) if key in table else None
+        return (
+            _number(table[key], f"{where} {key}", least=0.0) if key in table else None
+        )
 
     return JointDynamics(
         viscous=optional("viscous"),
@@ -313,11 +353,14 @@ def _joint(value: Any, where: str) -> JointDynamics:
     )
 
 
-def _curve(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> tuple[float, float, float]:
+def _curve(
+    table: Mapping[str, Any], keys: tuple[str, ...], where: str
+) -> tuple[float, float, float]:
     """Return three numbers, 0 for missing ones. The first two must not be negative."""
     bounds = (0.0, 0.0, -math.inf)
     first, second, third = (
-        _number(table.get(key, 0.0), f"{where} {key}", least=least) for key, least in zip(keys, bounds, strict=True)
+        _number(table.get(key, 0.0), f"{where} {key}", least=least)
+        for key, least in zip(keys, bounds, strict=True)
     )
     return first, second, third
 
@@ -327,18 +370,27 @@ def _rotor(value: Any, where: str) -> Rotor:
     _required(table, ("carrier", "inertia", "ratio"), where)
     carrier = table["carrier"]
     if not isinstance(carrier, str):
-        raise RobotModelError(f"{where} carrier: {carrier!r} is not a name. Cure: name a link, or {_NO_CARRIER}")
+        raise RobotModelError(
+            f"{where} carrier: {carrier!r} is not a name. Cure: name a link, or {_NO_CARRIER}"
+        )
     axis = None
     if "axis" in table:
-        axis = unit_vector(_numbers(table["axis"], 3, f"{where} axis"), f"{where} axis:")
+        axis = unit_vector(
+            _numbers(table["axis"], 3, f"{where} axis"), f"{where} axis:"
+        )
     ratio = _table(table["ratio"], None, f"{where} ratio")
     if not ratio:
-        raise RobotModelError(f"{where} ratio: the table is empty. Cure: add a ratio for a joint or coordinate")
+        raise RobotModelError(
+            f"{where} ratio: the table is empty. Cure: add a ratio for a joint or coordinate"
+        )
     return Rotor(
         carrier=None if carrier == _NO_CARRIER else carrier,
         axis=axis,
         inertia=_number(table["inertia"], f"{where} inertia", least=0.0),
-        ratio={name: _number(number, f"{where} ratio {name}") for name, number in ratio.items()},
+        ratio={
+            name: _number(number, f"{where} ratio {name}")
+            for name, number in ratio.items()
+        },
     )
 
 
@@ -347,11 +399,17 @@ def _coordinates(value: Any, where: str) -> tuple[str, ...]:
     seen: set[str] = set()
     for name in names:
         if not isinstance(name, str) or not name.strip():
-            raise RobotModelError(f"{where}: {name!r} is not a name. Cure: put it in quotes")
+            raise RobotModelError(
+                f"{where}: {name!r} is not a name. Cure: put it in quotes"
+            )
         if name == _OFFSET:
-            raise RobotModelError(f'{where}: "{_OFFSET}" is reserved for the constant in couplings. Cure: rename it')
+            raise RobotModelError(
+                f'{where}: "{_OFFSET}" is reserved for the constant in couplings. Cure: rename it'
+            )
         if name in seen:
-            raise RobotModelError(f'{where}: "{name}" is listed twice. Cure: remove one')
+            raise RobotModelError(
+                f'{where}: "{name}" is listed twice. Cure: remove one'
+            )
         seen.add(name)
     return tuple(names)
 
@@ -359,7 +417,10 @@ def _coordinates(value: Any, where: str) -> tuple[str, ...]:
 def _row(value: Any, where: str) -> Row:
     table = dict(_table(value, None, where))
     offset = _number(table.pop(_OFFSET, 0.0), f"{where} {_OFFSET}")
-    return Row({name: _number(factor, f"{where} {name}") for name, factor in table.items()}, offset)
+    return Row(
+        {name: _number(factor, f"{where} {name}") for name, factor in table.items()},
+        offset,
+    )
 
 
 def _loop(value: Any, where: str) -> Loop:
@@ -367,10 +428,17 @@ def _loop(value: Any, where: str) -> Loop:
     _required(table, _keys(Loop), where)
     for key in ("link_a", "link_b"):
         if not isinstance(table[key], str):
-            raise RobotModelError(f"{where} {key}: {table[key]!r} is not a name. Cure: name a link")
+            raise RobotModelError(
+                f"{where} {key}: {table[key]!r} is not a name. Cure: name a link"
+            )
     if table["link_a"] == table["link_b"]:
-        raise RobotModelError(f'{where}: link_a and link_b are both "{table["link_a"]}". Cure: name different links')
-    (ax, ay, az), (bx, by, bz) = (_numbers(table[key], 3, f"{where} {key}").tolist() for key in ("point_a", "point_b"))
+        raise RobotModelError(
+            f'{where}: link_a and link_b are both "{table["link_a"]}". Cure: name different links'
+        )
+    (ax, ay, az), (bx, by, bz) = (
+        _numbers(table[key], 3, f"{where} {key}").tolist()
+        for key in ("point_a", "point_b")
+    )
     return Loop(table["link_a"], (ax, ay, az), table["link_b"], (bx, by, bz))
 
 
@@ -378,7 +446,10 @@ def _inertial(value: Any, where: str) -> Inertial:
     table = _table(value, _INERTIAL, where)
     _required(table, _INERTIAL, where)
     mass = _number(table["mass"], f"{where} mass", least=0.0)
-    com, inertia = _numbers(table["com"], 3, f"{where} com"), _numbers(table["inertia"], 6, f"{where} inertia")
+    com, inertia = (
+        _numbers(table["com"], 3, f"{where} com"),
+        _numbers(table["inertia"], 6, f"{where} inertia"),
+    )
     return payload_inertial(mass, com, inertia, where)
 
 
@@ -388,5 +459,7 @@ def _payload(value: Any, source: str) -> tuple[str, Inertial] | None:
     table = dict(_table(value, ("link", *_INERTIAL), f"{source}: payload"))
     link = table.pop("link", None)
     if not isinstance(link, str):
-        raise RobotModelError(f"{source}: payload: link is missing. Cure: name the link that carries it")
+        raise RobotModelError(
+            f"{source}: payload: link is missing. Cure: name the link that carries it"
+        )
     return link, _inertial(table, f"{source}: payload")

@@ -8,7 +8,10 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotModelError
 from robot_dynamics_ros.dynamics.description.couplings import Couplings
-from robot_dynamics_ros.dynamics.description.dynamics_file import DynamicsFile, JointDynamics
+from robot_dynamics_ros.dynamics.description.dynamics_file import (
+    DynamicsFile,
+    JointDynamics,
+)
 from robot_dynamics_ros.dynamics.description.urdf import Description, Joint
 from robot_dynamics_ros.dynamics.kernels.friction import depends_on_load
 from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
@@ -23,7 +26,9 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
-def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequence[Joint]) -> Array:
+def friction_table(
+    dynamics: DynamicsFile, couplings: Couplings, moving: Sequence[Joint]
+) -> Array:
     """Return the friction of the ``moving`` joints (bodies, FRICTION_SIZE); the dynamics file overrides the URDF.
 
     The joints are in the order of the bodies. Columns, in SI units: viscous coefficient; Coulomb level for positive and
@@ -44,7 +49,8 @@ def friction_table(dynamics: DynamicsFile, couplings: Couplings, moving: Sequenc
             extra.stribeck_velocity,
             amplitude,
             per_turn,
-            phase + per_turn * couplings.rows[joint.name].offset,  # positions in kernels are without the offset
+            # positions in kernels are without the offset
+            phase + per_turn * couplings.rows[joint.name].offset,
             *extra.sigmoid,
             *_load_coefficients(extra),
             extra.quadratic,
@@ -80,7 +86,10 @@ def check_static(description: Description, dynamics: DynamicsFile) -> None:
 def _coulomb(joint: Joint, extra: JointDynamics) -> tuple[float, float]:
     """Return the Coulomb levels in the joint's positive and negative direction."""
     positive = joint.friction if extra.coulomb is None else extra.coulomb
-    return positive, positive if extra.coulomb_negative is None else extra.coulomb_negative
+    return (
+        positive,
+        positive if extra.coulomb_negative is None else extra.coulomb_negative,
+    )
 
 
 def check_load(joint: Array, where: str) -> None:
@@ -89,7 +98,9 @@ def check_load(joint: Array, where: str) -> None:
     ``joint`` (FRICTION_SIZE,) is a row of the friction table; ``where`` is the beginning of the message.
     """
     levels = joint[[COULOMB, COULOMB_NEGATIVE]]
-    at_rest = joint[[LOAD_DRIVING, LOAD_BACKDRIVING]].max() * max([1.0, *(joint[STATIC] / levels[levels > 0.0])])
+    at_rest = joint[[LOAD_DRIVING, LOAD_BACKDRIVING]].max() * max(
+        [1.0, *(joint[STATIC] / levels[levels > 0.0])]
+    )
     if at_rest >= 1.0:
         raise RobotModelError(
             f"{where}: the load coefficient times static over Coulomb level is {at_rest:g}: the joint could never be "

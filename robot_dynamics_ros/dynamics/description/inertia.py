@@ -23,7 +23,9 @@ def unit_vector(axis: Array, where: str) -> Array:
     length = math.hypot(*axis)
     if not _SHORTEST <= length <= _LONGEST:
         error = "zero" if length < _SHORTEST else "too long"
-        raise RobotModelError(f"{where} {axis.tolist()} is {error}. Cure: set the direction of the axis")
+        raise RobotModelError(
+            f"{where} {axis.tolist()} is {error}. Cure: set the direction of the axis"
+        )
     return np.asarray(axis / np.linalg.norm(axis))
 
 
@@ -39,7 +41,9 @@ class Inertial:
     inertia: Array
 
 
-def symmetric(ixx: float, ixy: float, ixz: float, iyy: float, iyz: float, izz: float) -> Array:
+def symmetric(
+    ixx: float, ixy: float, ixz: float, iyy: float, iyz: float, izz: float
+) -> Array:
     """Return the symmetric matrix (3, 3) with these six elements, kg m^2, [[ixx, ixy, ixz], ...]."""
     return np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
 
@@ -84,7 +88,9 @@ class InertiaSum:
             com = position + rotation @ part.com
             self.mass += part.mass
             self.moment += part.mass * com
-            self.inertia += rotation @ part.inertia @ rotation.T + steiner(part.mass, com)
+            self.inertia += rotation @ part.inertia @ rotation.T + steiner(
+                part.mass, com
+            )
 
     def about_com(self) -> Array:
         """Return the inertia (3, 3), kg m^2, about the centre of mass; without mass, about the origin."""
@@ -95,7 +101,18 @@ class InertiaSum:
     def flat(self) -> Array:
         """Return the ten elements (10,) in the kernels' layout: mass, first moment, ixx ixy ixz iyy iyz izz."""
         i = self.inertia
-        return np.array([self.mass, *self.moment, i[0, 0], i[0, 1], i[0, 2], i[1, 1], i[1, 2], i[2, 2]])
+        return np.array(
+            [
+                self.mass,
+                *self.moment,
+                i[0, 0],
+                i[0, 1],
+                i[0, 2],
+                i[1, 1],
+                i[1, 2],
+                i[2, 2],
+            ]
+        )
 
 
 def check_inertia(inertia: Array) -> str | None:
@@ -117,7 +134,9 @@ def check_inertia(inertia: Array) -> str | None:
     return None
 
 
-def payload_inertial(mass: float, com: ArrayLike, inertia: ArrayLike, where: str = "payload") -> Inertial:
+def payload_inertial(
+    mass: float, com: ArrayLike, inertia: ArrayLike, where: str = "payload"
+) -> Inertial:
     """Check mass properties and return them as an Inertial.
 
     Parameters
@@ -139,18 +158,25 @@ def payload_inertial(mass: float, com: ArrayLike, inertia: ArrayLike, where: str
     """
     m, c, i = (_finite(value) for value in (mass, com, inertia))
     if m.shape != () or m < 0.0:
-        raise RobotModelError(f"{where} mass: {mass!r} is not a finite number of at least 0. Cure: set it in kg")
+        raise RobotModelError(
+            f"{where} mass: {mass!r} is not a finite number of at least 0. Cure: set it in kg"
+        )
     if c.shape != (3,):
-        raise RobotModelError(f"{where} com: {com!r} is not 3 finite numbers. Cure: set x y z in m")
+        raise RobotModelError(
+            f"{where} com: {com!r} is not 3 finite numbers. Cure: set x y z in m"
+        )
     error: str | None = f"{inertia!r} is not 6 finite numbers"
     if i.shape == (3, 3):
         error = f"{inertia!r} is not symmetric"
-        if np.allclose(i, i.T, rtol=0.0, atol=_ROUNDING * np.abs(i).max()):  # as R I R^T is
+        # as R I R^T is
+        if np.allclose(i, i.T, rtol=0.0, atol=_ROUNDING * np.abs(i).max()):
             i = (0.5 * i + 0.5 * i.T)[np.triu_indices(3)]
     if i.shape == (6,):
         error = check_inertia(symmetric(*i))
     if error is not None:
-        raise RobotModelError(f"{where} inertia: {error}. Cure: set ixx ixy ixz iyy iyz izz about the com (kg m^2)")
+        raise RobotModelError(
+            f"{where} inertia: {error}. Cure: set ixx ixy ixz iyy iyz izz about the com (kg m^2)"
+        )
     return Inertial(float(m), c, symmetric(*i))
 
 
@@ -165,7 +191,9 @@ def real_numbers(value: ArrayLike) -> Array | None:
     try:
         given = np.asarray(value)
         # NumPy converts text and dates to numbers, and None to nan.
-        if given.dtype.kind in "fiub" or (given.dtype.kind == "O" and all(isinstance(x, Real) for x in given.flat)):
+        if given.dtype.kind in "fiub" or (
+            given.dtype.kind == "O" and all(isinstance(x, Real) for x in given.flat)
+        ):
             return np.array(given, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError):
         pass

@@ -14,7 +14,12 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from robot_dynamics_ros.dynamics.description.inertia import Inertial, check_inertia, steiner, symmetric
+from robot_dynamics_ros.dynamics.description.inertia import (
+    Inertial,
+    check_inertia,
+    steiner,
+    symmetric,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _SLOTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -35,8 +40,10 @@ _STEEL, _FOAM = 8000.0, 20.0  # kg/m^3
 _MARGIN = 1.5  # housings exceed the distances between joints
 _HEAVY = 3.0  # times the heaviest other link
 _LIGHTEST = 0.05  # kg, of a mass in g
-_LEVER = 0.3  # distance of the centre of mass over radius of gyration, above which the reference point matters
-_INACCURACY = 0.1  # of the largest moment, by which measured moments violate the triangle inequality
+# distance of the centre of mass over radius of gyration, above which the reference point matters
+_LEVER = 0.3
+# of the largest moment, by which measured moments violate the triangle inequality
+_INACCURACY = 0.1
 _CLEARLY = 4.0  # ratio of spreads
 _THIN = 1e-3  # ratio of moments; of thinner rods it does not matter
 _NEGLIGIBLE = 1e-15  # kg m^2
@@ -67,12 +74,18 @@ class _Link:
     @property
     def bounds(self) -> tuple[float, float]:
         """Plausible radii of gyration: from a ball of steel up to one of foam, or up to the size of the link."""
-        steel, foam = (math.sqrt(0.4) * (3 * self.mass / (4 * math.pi * x)) ** (1 / 3) for x in (_STEEL, _FOAM))
+        steel, foam = (
+            math.sqrt(0.4) * (3 * self.mass / (4 * math.pi * x)) ** (1 / 3)
+            for x in (_STEEL, _FOAM)
+        )
         return steel, _MARGIN * max(self.size, foam)
 
     def possible(self) -> bool:
         """Return True if a body can have the inertia."""
-        return bool(np.isfinite(self.elements).all()) and check_inertia(symmetric(*self.elements)) is None
+        return (
+            bool(np.isfinite(self.elements).all())
+            and check_inertia(symmetric(*self.elements)) is None
+        )
 
     def plausible(self) -> bool:
         """Return True if a body of this mass and size can have the inertia."""
@@ -109,14 +122,19 @@ def _explained(mistakes: Sequence[str]) -> str:
 
 
 def _extent(link: _Link) -> str:
-    return f"radius of gyration {link.gyration:.3g} m" + (f" in a link of {link.size:.2g} m" if link.size else "")
+    return f"radius of gyration {link.gyration:.3g} m" + (
+        f" in a link of {link.size:.2g} m" if link.size else ""
+    )
 
 
 def _row_by_row(link: _Link) -> Iterator[str]:
     """Yield the order of the whole matrix: iyy repeats ixy, and izz is lost."""
     ixx, ixy, ixz, repeated, iyy, iyz = link.elements
     if repeated == ixy:
-        whole = (np.array([ixx, ixy, ixz, iyy, iyz, izz]) for izz in np.linspace(abs(ixx - iyy), ixx + iyy, 21))
+        whole = (
+            np.array([ixx, ixy, ixz, iyy, iyz, izz])
+            for izz in np.linspace(abs(ixx - iyy), ixx + iyy, 21)
+        )
         if any(replace(link, elements=elements).possible() for elements in whole):
             yield "the order row by row, ixx ixy ixz iyx iyy iyz"
 
@@ -135,7 +153,11 @@ def _signs(link: _Link) -> Iterator[str]:
 def _repeated(link: _Link) -> Iterator[str]:
     """Yield a product of inertia that has the value of a moment, and is impossible."""
     for slot in set(range(6)) - set(_MOMENTS):
-        same = [_SLOTS[moment] for moment in _MOMENTS if link.elements[moment] == link.elements[slot]]
+        same = [
+            _SLOTS[moment]
+            for moment in _MOMENTS
+            if link.elements[moment] == link.elements[slot]
+        ]
         if same and link.changed(slot, 0.0).possible():
             yield f"{_SLOTS[slot]}, which repeats {same[0]}"
 
@@ -146,17 +168,26 @@ def _decimal_point(link: _Link) -> Iterator[str]:
     Measured inertias that are almost possible are not explained.
     """
     moments = np.linalg.eigvalsh(symmetric(*link.elements))
-    if max(-moments[0], moments[2] - moments[1] - moments[0]) < _INACCURACY * moments[2]:
+    if (
+        max(-moments[0], moments[2] - moments[1] - moments[0])
+        < _INACCURACY * moments[2]
+    ):
         return
-    best: dict[int, tuple[float, float, float]] = {}  # slot -> spread of the moments, power of ten, value
+    # slot -> spread of the moments, power of ten, value
+    best: dict[int, tuple[float, float, float]] = {}
     for slot, power in product(range(6), _POWERS):
         for factor in (power, 1.0 / power):
             other = link.changed(slot, factor)
             if link.elements[slot] and other.plausible():
                 least, _, most = sorted(other.elements[list(_MOMENTS)])
                 spread = most / max(least, _THIN * most)
-                best[slot] = min(best.get(slot, (math.inf, 0.0, 0.0)), (spread, power, other.elements[slot]))
-    (first, slot), *others = sorted((spread, slot) for slot, (spread, *_) in best.items()) or [(math.inf, 0)]
+                best[slot] = min(
+                    best.get(slot, (math.inf, 0.0, 0.0)),
+                    (spread, power, other.elements[slot]),
+                )
+    (first, slot), *others = sorted(
+        (spread, slot) for slot, (spread, *_) in best.items()
+    ) or [(math.inf, 0)]
     if math.isfinite(first) and all(spread > _CLEARLY * first for spread, _ in others):
         yield f"the decimal point of {_SLOTS[slot]}, {best[slot][2]:g} instead of {link.elements[slot]:g}"
 
@@ -174,16 +205,25 @@ def implausible_links(root: Element, inertials: Mapping[str, Inertial]) -> list[
     ``inertials`` are those of the links to consider, in link axes. Placeholders, inertias without a preferred axis, are
     ignored.
     """
-    links = [link for link in _links(root) if link.moving and link.mass > 0.0 and link.name in inertials]
-    return [f'link "{link.name}" <inertial>: {text}' for link in links for text in _misfit(link, links)] + list(
-        _about_joints(links, inertials)
-    )
+    links = [
+        link
+        for link in _links(root)
+        if link.moving and link.mass > 0.0 and link.name in inertials
+    ]
+    return [
+        f'link "{link.name}" <inertial>: {text}'
+        for link in links
+        for text in _misfit(link, links)
+    ] + list(_about_joints(links, inertials))
 
 
 def _misfit(link: _Link, links: Sequence[_Link]) -> Iterator[str]:
     others = sorted(other.mass for other in links if other is not link)
     factor = link.mass / others[-1] if len(others) > 1 and link.limbs < 2 else 0.0
-    reach, distance = sum(other.size for other in links) - link.size, float(np.linalg.norm(link.com))
+    reach, distance = (
+        sum(other.size for other in links) - link.size,
+        float(np.linalg.norm(link.com)),
+    )
     if factor > _HEAVY:
         text = f"mass {link.mass:g} kg is {factor:.2g} times that of the heaviest other moving link"
         yield text + _explained(_wrong_units(link))
@@ -191,9 +231,14 @@ def _misfit(link: _Link, links: Sequence[_Link]) -> Iterator[str]:
         yield f"the centre of mass is {distance:.3g} m away; explained by a position in mm"
     elif _real(link) and not link.plausible():
         found = _wrong_units(link)
-        if not found and any(link.divided(1.0, power).plausible() for power in (1e-3, 1e-2, 0.1, 10.0, 100.0)):
+        if not found and any(
+            link.divided(1.0, power).plausible()
+            for power in (1e-3, 1e-2, 0.1, 10.0, 100.0)
+        ):
             found = ["a decimal point of mass or inertia"]
-        small = ", less than a ball of steel has" if link.gyration < link.bounds[0] else ""
+        small = (
+            ", less than a ball of steel has" if link.gyration < link.bounds[0] else ""
+        )
         yield _extent(link) + small + _explained(found)
 
 
@@ -203,7 +248,8 @@ def _wrong_units(link: _Link) -> list[str]:
     return [
         mistake
         for mistake, (mass, inertia) in _UNITS.items()
-        if (mass == 1.0 or link.mass > mass * _LIGHTEST) and link.divided(mass, inertia).plausible()
+        if (mass == 1.0 or link.mass > mass * _LIGHTEST)
+        and link.divided(mass, inertia).plausible()
     ]
 
 
@@ -211,14 +257,27 @@ def _real(link: _Link) -> bool:
     """Return True if the inertia is possible, not zero, and has preferred axes."""
     ixx, ixy, ixz, iyy, iyz, izz = link.elements
     placeholder = ixx == iyy == izz and ixy == ixz == iyz == 0.0
-    return not placeholder and bool(np.abs(link.elements).max() > _NEGLIGIBLE) and link.possible()
+    return (
+        not placeholder
+        and bool(np.abs(link.elements).max() > _NEGLIGIBLE)
+        and link.possible()
+    )
 
 
-def _about_joints(links: Sequence[_Link], inertials: Mapping[str, Inertial]) -> Iterator[str]:
+def _about_joints(
+    links: Sequence[_Link], inertials: Mapping[str, Inertial]
+) -> Iterator[str]:
     """Yield one message if every inertia can be one about the link's origin, which few inertias can by accident."""
-    levers = [link for link in links if _real(link) and np.linalg.norm(link.com) > _LEVER * link.gyration]
+    levers = [
+        link
+        for link in links
+        if _real(link) and np.linalg.norm(link.com) > _LEVER * link.gyration
+    ]
     parts = [inertials[link.name] for link in levers]
-    central = [check_inertia(part.inertia - steiner(part.mass, part.com)) is None for part in parts]
+    central = [
+        check_inertia(part.inertia - steiner(part.mass, part.com)) is None
+        for part in parts
+    ]
     if len({part.mass for part in parts}) > 2 and all(central):
         names = ", ".join(link.name for link in levers)
         yield f"{names}: explained by inertias about the origin of the link instead of the centre of mass"
@@ -244,7 +303,12 @@ def _links(root: Element) -> list[_Link]:
                 name,
                 0.0 if mass is None else float(mass.get("value", "0")),
                 com,
-                np.array([0.0 if inertia is None else float(inertia.get(slot, "0")) for slot in _SLOTS]),
+                np.array(
+                    [
+                        0.0 if inertia is None else float(inertia.get(slot, "0"))
+                        for slot in _SLOTS
+                    ]
+                ),
                 size,
                 own is not None and own.get("type") != "fixed",
                 sum(joint.get("type") != "fixed" for joint in carried),

@@ -20,8 +20,15 @@ from urdf_parser_py.urdf import URDF
 
 from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.base.files import checksum
-from robot_dynamics_ros.dynamics.description.inertia import Inertial, symmetric, unit_vector
-from robot_dynamics_ros.dynamics.description.urdf_document import UrdfDocument, placement
+from robot_dynamics_ros.dynamics.description.inertia import (
+    Inertial,
+    symmetric,
+    unit_vector,
+)
+from robot_dynamics_ros.dynamics.description.urdf_document import (
+    UrdfDocument,
+    placement,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 MOVABLE = ("revolute", "continuous", "prismatic")
@@ -120,18 +127,23 @@ def parse_urdf(text: str | bytes, source: str) -> Description:
         _refuse_duplicates(robot.findall(kind), kind, source)
     parsed = _parsed(robot, source)
     if not parsed.links:
-        raise RobotModelError(f"{source}: robot {parsed.name!r} has no link. Cure: add at least one <link>")
+        raise RobotModelError(
+            f"{source}: robot {parsed.name!r} has no link. Cure: add at least one <link>"
+        )
     links = {
         link.name: _inertial(link, element, source)
         for link, element in zip(parsed.links, robot.iter("link"), strict=True)
     }
     joints = [
-        _joint(joint, element, links, source) for joint, element in zip(parsed.joints, robot.iter("joint"), strict=True)
+        _joint(joint, element, links, source)
+        for joint, element in zip(parsed.joints, robot.iter("joint"), strict=True)
     ]
     _check_mimics({joint.name: joint for joint in joints}, source)
     root, ordered = _walk(links, joints, source)
     _warn_of_missing_limits(ordered, source)
-    return Description(source, parsed.name, root, links, tuple(ordered), robot, checksum(text))
+    return Description(
+        source, parsed.name, root, links, tuple(ordered), robot, checksum(text)
+    )
 
 
 def _refuse_duplicates(elements: Iterable[Element], kind: str, source: str) -> None:
@@ -139,7 +151,9 @@ def _refuse_duplicates(elements: Iterable[Element], kind: str, source: str) -> N
     for element in elements:
         name = element.get("name")
         if name in seen:
-            raise RobotModelError(f'{source}: {kind} "{name}": the name is used twice. Cure: rename one')
+            raise RobotModelError(
+                f'{source}: {kind} "{name}": the name is used twice. Cure: rename one'
+            )
         seen.add(name)
 
 
@@ -154,7 +168,8 @@ def _parsed(robot: Element, source: str) -> Any:
             limit.attrib.pop(key, None)
         if limit.get("lower") is None and limit.get("upper") is None:
             limit.attrib.update(lower="-inf", upper="inf")
-        for key in ("effort", "velocity"):  # urdf_parser_py requires attributes that many files omit
+        # urdf_parser_py requires attributes that many files omit
+        for key in ("effort", "velocity"):
             limit.attrib.setdefault(key, "0")
     for safety in robot.iter("safety_controller"):
         safety.set("k_velocity", "0")  # required, and not used here
@@ -176,7 +191,9 @@ def _inertial(link: Any, element: Element, source: str) -> Inertial:
     where = f'{source}: link "{link.name}" <inertial>'
     mass = link.inertial.mass
     if mass < 0.0:
-        raise RobotModelError(f"{where}: mass {mass} is negative. Cure: set a mass of at least 0 kg")
+        raise RobotModelError(
+            f"{where}: mass {mass} is negative. Cure: set a mass of at least 0 kg"
+        )
     rotation, com = placement(inertial)
     inertia = np.zeros((3, 3))
     if link.inertial.inertia is not None:
@@ -184,26 +201,37 @@ def _inertial(link: Any, element: Element, source: str) -> Inertial:
     with np.errstate(over="ignore", invalid="ignore"):
         inertia = rotation @ inertia @ rotation.T
     if not np.isfinite(inertia).all():
-        raise RobotModelError(f"{where}: the inertia overflows a float. Cure: check the units")
+        raise RobotModelError(
+            f"{where}: the inertia overflows a float. Cure: check the units"
+        )
     return Inertial(mass, com, inertia)
 
 
-def _joint(joint: Any, element: Element, links: dict[str, Inertial], source: str) -> Joint:
+def _joint(
+    joint: Any, element: Element, links: dict[str, Inertial], source: str
+) -> Joint:
     where = f'{source}: joint "{joint.name}"'
     for role, link in (("parent", joint.parent), ("child", joint.child)):
         if link not in links:
-            raise RobotModelError(f"{where}: {role} link {link!r} does not exist. Cure: define it or correct the name")
+            raise RobotModelError(
+                f"{where}: {role} link {link!r} does not exist. Cure: define it or correct the name"
+            )
     axis = unit_vector(np.array(joint.axis or (1.0, 0.0, 0.0)), f"{where}: axis")
     damping = (joint.dynamics and joint.dynamics.damping) or 0.0
     friction = (joint.dynamics and joint.dynamics.friction) or 0.0
     if damping < 0.0 or friction < 0.0:
-        raise RobotModelError(f"{where} <dynamics>: damping or friction is negative. Cure: set values of at least 0")
+        raise RobotModelError(
+            f"{where} <dynamics>: damping or friction is negative. Cure: set values of at least 0"
+        )
     rotation, position = placement(element)
     lower, upper = _position_limits(joint, where)
     mimic = None
-    if joint.mimic is not None and joint.type != "fixed":  # the <mimic> of a fixed joint has no effect
+    # the <mimic> of a fixed joint has no effect
+    if joint.mimic is not None and joint.type != "fixed":
         multiplier, offset = joint.mimic.multiplier, joint.mimic.offset
-        mimic = Mimic(joint.mimic.joint, 1.0 if multiplier is None else multiplier, offset or 0.0)
+        mimic = Mimic(
+            joint.mimic.joint, 1.0 if multiplier is None else multiplier, offset or 0.0
+        )
     soft_lower, soft_upper = _soft_limits(joint, lower, upper, where)
     return Joint(
         name=joint.name,
@@ -229,7 +257,9 @@ def _position_limits(joint: Any, where: str) -> tuple[float, float]:
         return -math.inf, math.inf
     lower, upper = joint.limit.lower, joint.limit.upper
     if lower > upper or math.inf in (lower, -upper):
-        raise RobotModelError(f"{where}: lower limit {lower} is above the upper {upper}. Cure: swap or correct them")
+        raise RobotModelError(
+            f"{where}: lower limit {lower} is above the upper {upper}. Cure: swap or correct them"
+        )
     return lower, upper
 
 
@@ -241,14 +271,22 @@ def _magnitude_limits(joint: Any, element: Element, where: str) -> dict[str, flo
         limits |= {key: float(limit.get(key, "0")) for key in _EXTENDED}
     for key, value in limits.items():
         if value < 0.0:
-            raise RobotModelError(f"{where}: the {key} limit is negative. Cure: set its magnitude")
+            raise RobotModelError(
+                f"{where}: the {key} limit is negative. Cure: set its magnitude"
+            )
     return {key: value or math.inf for key, value in limits.items()}
 
 
-def _soft_limits(joint: Any, lower: float, upper: float, where: str) -> tuple[float, float]:
+def _soft_limits(
+    joint: Any, lower: float, upper: float, where: str
+) -> tuple[float, float]:
     """Return the limits of <safety_controller> if they are within the position limits; both 0 means none."""
     safety = joint.safety_controller
-    soft = (0.0, 0.0) if safety is None else (safety.soft_lower_limit, safety.soft_upper_limit)
+    soft = (
+        (0.0, 0.0)
+        if safety is None
+        else (safety.soft_lower_limit, safety.soft_upper_limit)
+    )
     if joint.type not in ("revolute", "prismatic") or soft == (0.0, 0.0):
         return lower, upper
     if lower <= soft[0] < soft[1] <= upper:
@@ -265,7 +303,9 @@ def _soft_limits(joint: Any, lower: float, upper: float, where: str) -> tuple[fl
 def _check_mimics(joints: dict[str, Joint], source: str) -> None:
     for joint in joints.values():
         followed = joint if joint.mimic is None else joints.get(joint.mimic.joint)
-        if joint.mimic is not None and (followed is None or followed.kind not in MOVABLE):
+        if joint.mimic is not None and (
+            followed is None or followed.kind not in MOVABLE
+        ):
             error = "does not exist" if followed is None else "is fixed"
             raise RobotModelError(
                 f'{source}: joint "{joint.name}" <mimic>: joint "{joint.mimic.joint}" {error}. '
@@ -286,7 +326,9 @@ def _check_mimics(joints: dict[str, Joint], source: str) -> None:
         resolved.update(chain)
 
 
-def _walk(links: dict[str, Inertial], joints: list[Joint], source: str) -> tuple[str, list[Joint]]:
+def _walk(
+    links: dict[str, Inertial], joints: list[Joint], source: str
+) -> tuple[str, list[Joint]]:
     """Return the root link and the joints in depth-first order; RobotModelError if the links do not form a tree."""
     moved_by: dict[str, Joint] = {}
     children: dict[str, list[Joint]] = {name: [] for name in links}
@@ -300,9 +342,13 @@ def _walk(links: dict[str, Inertial], joints: list[Joint], source: str) -> tuple
         children[joint.parent].append(joint)
     roots = [name for name in links if name not in moved_by]
     if len(roots) > 1:
-        raise RobotModelError(f"{source}: links {roots} have no parent. Cure: connect all but one of them by joints")
+        raise RobotModelError(
+            f"{source}: links {roots} have no parent. Cure: connect all but one of them by joints"
+        )
     if not roots:
-        raise RobotModelError(f"{source}: every link has a parent: the joints form a cycle. Cure: remove one joint")
+        raise RobotModelError(
+            f"{source}: every link has a parent: the joints form a cycle. Cure: remove one joint"
+        )
     ordered: list[Joint] = []
     stack = list(reversed(children[roots[0]]))
     while stack:
@@ -310,8 +356,12 @@ def _walk(links: dict[str, Inertial], joints: list[Joint], source: str) -> tuple
         ordered.append(joint)
         stack.extend(reversed(children[joint.child]))
     if len(ordered) < len(joints):
-        lost = sorted({joint.name for joint in joints} - {joint.name for joint in ordered})
-        raise RobotModelError(f"{source}: joints {lost} form a cycle apart from the root. Cure: remove one of them")
+        lost = sorted(
+            {joint.name for joint in joints} - {joint.name for joint in ordered}
+        )
+        raise RobotModelError(
+            f"{source}: joints {lost} form a cycle apart from the root. Cure: remove one of them"
+        )
     return roots[0], ordered
 
 
@@ -324,7 +374,11 @@ def _warn_of_missing_values(root: Element, source: str) -> None:
         for limit in joint.iter("limit")
     }
     single = [name for name, pair in limits.items() if pair.count(None) == 1]
-    equal = [name for name, (low, high) in limits.items() if low and high and float(low) == float(high)]
+    equal = [
+        name
+        for name, (low, high) in limits.items()
+        if low and high and float(low) == float(high)
+    ]
     zero = [
         joint.get("name")
         for joint in root.iter("joint")
@@ -332,21 +386,38 @@ def _warn_of_missing_values(root: Element, source: str) -> None:
         if any(float(limit.get(key, "1")) == 0.0 for key in _EXTENDED)
     ]
     incomplete = [
-        link.get("name") for link in root.iter("link") for i in link.iter("inertia") if len(i.attrib) < len(_INERTIA)
+        link.get("name")
+        for link in root.iter("link")
+        for i in link.iter("inertia")
+        if len(i.attrib) < len(_INERTIA)
     ]
     for names, error, cure in (
-        (single, "only one of lower and upper is set, the other is 0", "set both in <limit>"),
+        (
+            single,
+            "only one of lower and upper is set, the other is 0",
+            "set both in <limit>",
+        ),
         (
             equal,
             "lower and upper limit are equal: the joint cannot move",
             "correct <limit>, or make the joint fixed",
         ),
-        (zero, f"one of {', '.join(_EXTENDED)} is 0: none is applied", "set it in <limit>, or remove it"),
-        (incomplete, f"<inertia> lacks some of {' '.join(_INERTIA)}, which are 0", "complete <inertia>"),
+        (
+            zero,
+            f"one of {', '.join(_EXTENDED)} is 0: none is applied",
+            "set it in <limit>, or remove it",
+        ),
+        (
+            incomplete,
+            f"<inertia> lacks some of {' '.join(_INERTIA)}, which are 0",
+            "complete <inertia>",
+        ),
     ):
         if names:
             warnings.warn(
-                f"{source}: {', '.join(map(str, names))}: {error}. Cure: {cure}", RobotModelWarning, stacklevel=5
+                f"{source}: {', '.join(map(str, names))}: {error}. Cure: {cure}",
+                RobotModelWarning,
+                stacklevel=5,
             )
 
 

@@ -52,7 +52,15 @@ _GRAMMAR = {
         {"name": 0},
         ("inertial",),
         # `UrdfDocument.reduced` reads visual and collision on request; contact to surface are of simulators.
-        ("visual", "collision", "collision_checking", "contact", "self_filter", "surface", "type"),
+        (
+            "visual",
+            "collision",
+            "collision_checking",
+            "contact",
+            "self_filter",
+            "surface",
+            "type",
+        ),
     ),
     "inertial": _Rule({}, ("origin", "mass", "inertia")),
     "origin": _Rule({"xyz": 3, "rpy": 3, "quat_xyzw": 4}),
@@ -60,18 +68,42 @@ _GRAMMAR = {
     "inertia": _Rule({key: 1 for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")}),
     "joint": _Rule(
         {"name": 0, "type": 0},
-        ("origin", "axis", "parent", "child", "limit", "dynamics", "mimic", "safety_controller"),
+        (
+            "origin",
+            "axis",
+            "parent",
+            "child",
+            "limit",
+            "dynamics",
+            "mimic",
+            "safety_controller",
+        ),
         ("calibration", "dont_collapse"),
     ),
     "axis": _Rule({"xyz": 3}),
     "parent": _Rule({"link": 0}),
     "child": _Rule({"link": 0}),
     "limit": _Rule(
-        {key: 1 for key in ("lower", "upper", "effort", "velocity", "acceleration", "deceleration", "jerk")},
-        ignored=("command_effort", "current", "gear_velocity"),  # of the drives of one manufacturer
+        {
+            key: 1
+            for key in (
+                "lower",
+                "upper",
+                "effort",
+                "velocity",
+                "acceleration",
+                "deceleration",
+                "jerk",
+            )
+        },
+        # of the drives of one manufacturer
+        ignored=("command_effort", "current", "gear_velocity"),
     ),
     "dynamics": _Rule({"damping": 1, "friction": 1}),
-    "safety_controller": _Rule({"soft_lower_limit": 1, "soft_upper_limit": 1}, ignored=("k_position", "k_velocity")),
+    "safety_controller": _Rule(
+        {"soft_lower_limit": 1, "soft_upper_limit": 1},
+        ignored=("k_position", "k_velocity"),
+    ),
     "mimic": _Rule({"joint": 0, "multiplier": 1, "offset": 1}),
     "visual": _Rule({}, ("origin", "geometry")),
     "collision": _Rule({}, ("origin", "geometry")),
@@ -97,7 +129,11 @@ _REQUIRED = {
     "capsule": ("radius", "length"),
     "mesh": ("filename",),
 }
-_REQUIRED_CHILDREN = {"joint": ("parent", "child"), "inertial": ("mass",), "visual": ("geometry",)}
+_REQUIRED_CHILDREN = {
+    "joint": ("parent", "child"),
+    "inertial": ("mass",),
+    "visual": ("geometry",),
+}
 _REPEATED = ("link", "joint")
 # element and its attribute or child -> version that introduced it
 _SINCE = {
@@ -137,7 +173,9 @@ class UrdfDocument:
         self.source = source
         self.root = parse_xml(text, source)
         if self.root.tag != "robot":
-            raise RobotModelError(f"{source}: root element is <{self.root.tag}>, not <robot>. Cure: pass a URDF")
+            raise RobotModelError(
+                f"{source}: root element is <{self.root.tag}>, not <robot>. Cure: pass a URDF"
+            )
         version = self.root.get("version", VERSIONS[0]).strip()
         self.version = VERSIONS[0] if version == "1" else version
         if self.version not in VERSIONS:
@@ -154,7 +192,9 @@ class UrdfDocument:
         newer: dict[str, list[str]] = {}
         for (tag, name), since in _SINCE.items():
             for owner, element in self._parts(tag):
-                if self.version < since and (name in element.attrib or element.find(name) is not None):
+                if self.version < since and (
+                    name in element.attrib or element.find(name) is not None
+                ):
                     newer.setdefault(f"{name} of version {since}", []).append(owner)
         for found, error, cure in (
             (
@@ -165,8 +205,15 @@ class UrdfDocument:
             (self._unknown, "unknown and ignored", "correct the name, or remove it"),
         ):
             if found:
-                listed = "; ".join(f"{name} ({_some(owners)})" for name, owners in list(found.items())[: 2 * _NAMED])
-                warnings.warn(f"{self.source}: {error}: {listed}. Cure: {cure}", RobotModelWarning, stacklevel=5)
+                listed = "; ".join(
+                    f"{name} ({_some(owners)})"
+                    for name, owners in list(found.items())[: 2 * _NAMED]
+                )
+                warnings.warn(
+                    f"{self.source}: {error}: {listed}. Cure: {cure}",
+                    RobotModelWarning,
+                    stacklevel=5,
+                )
 
     def _parts(self, tag: str) -> Iterator[tuple[str, Element]]:
         """Yield the elements ``tag`` within links and joints, each after its link or joint as text."""
@@ -180,11 +227,15 @@ class UrdfDocument:
         if value is None or self.version < _SINCE["origin", "quat_xyzw"]:
             return
         if origin.get("rpy") is not None:
-            raise RobotModelError(f"{where}: both rpy and quat_xyzw are set. Cure: remove one")
+            raise RobotModelError(
+                f"{where}: both rpy and quat_xyzw are set. Cure: remove one"
+            )
         check_numbers(value, 4, self.source, f'{owner} <origin>: quat_xyzw="{value}"')
         length = math.hypot(*map(float, value.split()))
         if not abs(length - 1.0) < UNIT_LENGTH:
-            raise RobotModelError(f'{where}: quat_xyzw="{value}" has length {length:.6g}. Cure: normalise x y z w to 1')
+            raise RobotModelError(
+                f'{where}: quat_xyzw="{value}" has length {length:.6g}. Cure: normalise x y z w to 1'
+            )
 
     def reduced(self, element: Element, owner: str, path: str = "") -> Element:
         """Return a new element with the known and checked content of ``element``, a part of this document.
@@ -198,7 +249,9 @@ class UrdfDocument:
             value = element.get(name)
             if value is None:
                 if name in _REQUIRED.get(element.tag, ()):
-                    raise RobotModelError(f"{where}: attribute {name!r} is missing. Cure: add it")
+                    raise RobotModelError(
+                        f"{where}: attribute {name!r} is missing. Cure: add it"
+                    )
                 continue
             if _SINCE.get((element.tag, name), "") > self.version:
                 continue
@@ -207,31 +260,49 @@ class UrdfDocument:
                     f'{where}: {name}="{value}" is unexpanded xacro. Cure: expand the file with xacro'
                 )
             if count == 0 and not value.strip():
-                raise RobotModelError(f"{where}: attribute {name!r} is empty. Cure: set its value")
-            if count > 0 and not (element.tag == "limit" and _INFINITE.fullmatch(value.strip())):
-                check_numbers(value, count, self.source, f'{owner}{path}: {name}="{value}"')
+                raise RobotModelError(
+                    f"{where}: attribute {name!r} is empty. Cure: set its value"
+                )
+            if count > 0 and not (
+                element.tag == "limit" and _INFINITE.fullmatch(value.strip())
+            ):
+                check_numbers(
+                    value, count, self.source, f'{owner}{path}: {name}="{value}"'
+                )
             result.set(name, value)
         for name in element.attrib:
-            if name not in (*rule.attributes, *rule.ignored) and not name.startswith("xml"):
+            if name not in (*rule.attributes, *rule.ignored) and not name.startswith(
+                "xml"
+            ):
                 self._unknown.setdefault(f"{name} of <{element.tag}>", []).append(owner)
         seen: set[str] = set()
         for child in element:
             tag = child.tag if isinstance(child.tag, str) else ""
             if "xacro" in tag:
-                raise RobotModelError(f"{where}: element {tag} is xacro. Cure: expand the file with xacro")
+                raise RobotModelError(
+                    f"{where}: element {tag} is xacro. Cure: expand the file with xacro"
+                )
             if tag not in rule.children:
                 if tag and tag not in rule.ignored:
-                    self._unknown.setdefault(f"<{tag}> in <{element.tag}>", []).append(owner)
+                    self._unknown.setdefault(f"<{tag}> in <{element.tag}>", []).append(
+                        owner
+                    )
                 continue
-            if (tag == "axis" and element.get("type") == "fixed") or _SINCE.get((element.tag, tag), "") > self.version:
+            if (tag == "axis" and element.get("type") == "fixed") or _SINCE.get(
+                (element.tag, tag), ""
+            ) > self.version:
                 continue
             if tag in seen and tag not in _REPEATED:
-                raise RobotModelError(f"{where}: <{tag}> is defined twice. Cure: remove one")
+                raise RobotModelError(
+                    f"{where}: <{tag}> is defined twice. Cure: remove one"
+                )
             seen.add(tag)
             named = tag in _REPEATED
             result.append(
                 self.reduced(
-                    child, f'{tag} "{child.get("name")}"' if named else owner, "" if named else f"{path} <{tag}>"
+                    child,
+                    f'{tag} "{child.get("name")}"' if named else owner,
+                    "" if named else f"{path} <{tag}>",
                 )
             )
         for tag in _REQUIRED_CHILDREN.get(element.tag, ()):
@@ -253,9 +324,12 @@ def parse_xml(text: str | bytes, source: str) -> Element:
     Raises RobotModelError for malformed XML and for a document type.
     """
     if not isinstance(text, (str, bytes)):
-        raise RobotModelError(f"{source}: {type(text).__name__} is not text. Cure: pass the URDF as str or bytes")
+        raise RobotModelError(
+            f"{source}: {type(text).__name__} is not text. Cure: pass the URDF as str or bytes"
+        )
 
-    def refuse(name: str, *_: object) -> None:  # entities can read files and exhaust memory
+    # entities can read files and exhaust memory
+    def refuse(name: str, *_: object) -> None:
         raise RobotModelError(
             f"{source}: <!DOCTYPE {name}>: document types and entities are not allowed. Cure: remove it"
         )
@@ -270,7 +344,9 @@ def parse_xml(text: str | bytes, source: str) -> Element:
     try:
         parser.Parse(text.lstrip(), True)
     except (expat.ExpatError, ValueError, LookupError) as error:
-        raise RobotModelError(f"{source}: not well-formed XML: {error}. Cure: pass a URDF, or use xmllint") from None
+        raise RobotModelError(
+            f"{source}: not well-formed XML: {error}. Cure: pass a URDF, or use xmllint"
+        ) from None
     return builder.close()
 
 
@@ -281,10 +357,14 @@ def check_numbers(value: str, count: int, source: str, where: str) -> None:
     """
     words = value.split()
     if len(words) != count:
-        raise RobotModelError(f"{source}: {where}: {len(words)} numbers instead of {count}. Cure: write {count}")
+        raise RobotModelError(
+            f"{source}: {where}: {len(words)} numbers instead of {count}. Cure: write {count}"
+        )
     for word in words:
         if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
-            raise RobotModelError(f"{source}: {where}: {word!r} is not a finite number. Cure: write a number")
+            raise RobotModelError(
+                f"{source}: {where}: {word!r} is not a finite number. Cure: write a number"
+            )
 
 
 def numbers(element: Element, name: str, default: str) -> list[float]:
@@ -307,7 +387,9 @@ def placement(parent: Element) -> tuple[Array, Array]:
 
 def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
     """Return the rotation (3, 3) of URDF angles (rad): roll about fixed x, pitch about fixed y, yaw about fixed z."""
-    cr, sr, cp, sp, cy, sy = (f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin))
+    cr, sr, cp, sp, cy, sy = (
+        f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin)
+    )
     return np.array(
         [
             [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],

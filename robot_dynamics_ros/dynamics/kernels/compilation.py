@@ -40,7 +40,9 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 _NAME = "robot_dynamics_ros"
 _KERNEL_FOLDERS = ("dynamics/codegen", "dynamics/kernels", "simulation")
 _FLAGS: dict[str, Any] = {"error_model": "numpy"}
-_CANNOT_BE_CACHED = "compiled kernels cannot be cached ({}): every start compiles them again. Cure: {}"
+_CANNOT_BE_CACHED = (
+    "compiled kernels cannot be cached ({}): every start compiles them again. Cure: {}"
+)
 _PAUSE = 60.0  # s without compilation, after which the next one is announced again
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
@@ -65,17 +67,29 @@ def _source_hash() -> str:
     # numba's cache does not notice an edit of another file with a function that a cached one calls.
     # Code compiled by one version of Python or numba is useless to another.
     """Return a hash of everything that compiled kernels depend on."""
-    conditions = (_PACKAGE, sys.version, numba.__version__, sorted(_FLAGS.items()), numba.config.BOUNDSCHECK)
+    conditions = (
+        _PACKAGE,
+        sys.version,
+        numba.__version__,
+        sorted(_FLAGS.items()),
+        numba.config.BOUNDSCHECK,
+    )
     digest = hashlib.sha256(repr(conditions).encode())
     for folder in _KERNEL_FOLDERS:
         for source in sorted((_PACKAGE / folder).rglob("*.py")):
-            digest.update(str(source.relative_to(_PACKAGE)).encode() + b"\0" + source.read_bytes())
+            digest.update(
+                str(source.relative_to(_PACKAGE)).encode() + b"\0" + source.read_bytes()
+            )
     return digest.hexdigest()[:16]
 
 
 def _folder() -> Path:
     """Return the cache folder for this source: in NUMBA_CACHE_DIR, XDG_CACHE_HOME or ~/.cache."""
-    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    base = (
+        os.environ.get("NUMBA_CACHE_DIR")
+        or os.environ.get("XDG_CACHE_HOME")
+        or Path("~/.cache").expanduser()
+    )
     return Path(base) / _NAME / _source_hash()
 
 
@@ -100,14 +114,22 @@ def cache_directory() -> Path | None:
                 raise
             return _folder_of_links(folder)
     except (OSError, RuntimeError) as error:
-        _warn_once(_CANNOT_BE_CACHED.format(error, "set NUMBA_CACHE_DIR to a writable folder of your own"))
+        _warn_once(
+            _CANNOT_BE_CACHED.format(
+                error, "set NUMBA_CACHE_DIR to a writable folder of your own"
+            )
+        )
         return None
 
 
 def _is_safe(path: Path) -> bool:
     """Return True if only the current user and root can write to the path."""
     status = path.stat()
-    return hasattr(os, "geteuid") and status.st_uid in (0, os.geteuid()) and not status.st_mode & 0o022
+    return (
+        hasattr(os, "geteuid")
+        and status.st_uid in (0, os.geteuid())
+        and not status.st_mode & 0o022
+    )
 
 
 def _folder_of_links(folder: Path) -> Path:
@@ -146,7 +168,9 @@ def clear_cache() -> Path:
     try:
         shutil.rmtree(folder)
     except OSError as error:
-        raise RobotDynamicsError(f"{folder}: {error.strerror}. Cure: remove it as its owner") from error
+        raise RobotDynamicsError(
+            f"{folder}: {error.strerror}. Cure: remove it as its owner"
+        ) from error
     return folder
 
 
@@ -159,7 +183,9 @@ def _make_own(folder: Path) -> None:
     if hasattr(os, "geteuid"):
         status = folder.stat()
         if status.st_uid != os.geteuid():
-            raise PermissionError(f"{folder} belongs to another user, who could place code in it")
+            raise PermissionError(
+                f"{folder} belongs to another user, who could place code in it"
+            )
         if status.st_mode & 0o022:
             folder.chmod(status.st_mode & 0o755)
 
@@ -174,7 +200,11 @@ def _compiled(function: Function, **flags: Any) -> Function:
         """Compile again, without the cached files, if numba's cache cannot be read or written."""
         try:
             return compile_first(types)
-        except (numba.core.errors.NumbaError, RuntimeError, RobotDynamicsError):  # not an error of the cache
+        except (
+            numba.core.errors.NumbaError,
+            RuntimeError,
+            RobotDynamicsError,
+        ):  # not an error of the cache
             raise
         except Exception as error:
             folder = cache_directory()
@@ -183,7 +213,9 @@ def _compiled(function: Function, **flags: Any) -> Function:
             if isinstance(error, OSError):
                 warn_unwritable(folder)
             else:
-                _warn_once(f"compiled kernels in {folder} were damaged: they are compiled again")
+                _warn_once(
+                    f"compiled kernels in {folder} were damaged: they are compiled again"
+                )
             for file in folder.rglob(f"*.{function.__qualname__}-*.nb?"):
                 file.unlink(missing_ok=True)
             return compile_first(types)
@@ -217,7 +249,11 @@ def _warn_once(text: str) -> None:
 
 def warn_unwritable(folder: Path) -> None:
     """Issue a RuntimeWarning, once, that compiled kernels cannot be written to ``folder``."""
-    _warn_once(_CANNOT_BE_CACHED.format(f"{folder} cannot be written to", "free disk space there"))
+    _warn_once(
+        _CANNOT_BE_CACHED.format(
+            f"{folder} cannot be written to", "free disk space there"
+        )
+    )
 
 
 def kernel(function: Function) -> Function:
@@ -255,7 +291,9 @@ def inlined(function: Function) -> Function:
 
 def part(function: Function) -> Function:
     """Compile a function as part of each kernel that calls it; called from Python, it runs as plain Python."""
-    return numba.extending.register_jitable(**_FLAGS)(function) if COMPILED else function
+    return (
+        numba.extending.register_jitable(**_FLAGS)(function) if COMPILED else function
+    )
 
 
 def by_class(function: Callable[..., Any]) -> Any:
@@ -270,7 +308,9 @@ def by_class(function: Callable[..., Any]) -> Any:
         return functions.dispatch(first.instance_class)
 
     if COMPILED:
-        numba.extending.overload(functions, inline="always", jit_options=_FLAGS, strict=False)(choose)
+        numba.extending.overload(
+            functions, inline="always", jit_options=_FLAGS, strict=False
+        )(choose)
     return functions
 
 
@@ -335,7 +375,11 @@ def announcement(kernel: str) -> str:
 
     It has the expected duration and the cache folder.
     """
-    later = f"later starts load them from {cache_directory()}" if is_cached() else "they cannot be cached"
+    later = (
+        f"later starts load them from {cache_directory()}"
+        if is_cached()
+        else "they cannot be cached"
+    )
     return f"compiling the dynamics kernels ({kernel}, ...), once: up to a minute of a free processor; {later}"
 
 
@@ -349,7 +393,10 @@ if COMPILED:
 
         def on_start(self, event: Any) -> None:
             if _is_ours(function := event.data["dispatcher"].py_func):
-                if not (_reports or self._under_way) and time.monotonic() - self._end > _PAUSE:
+                if (
+                    not (_reports or self._under_way)
+                    and time.monotonic() - self._end > _PAUSE
+                ):
                     _LOG.warning(announcement(function.__name__))
                 self._under_way += 1
                 _report(function)

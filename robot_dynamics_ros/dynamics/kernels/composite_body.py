@@ -24,7 +24,14 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     SPIN_AXIS,
     ModelArrays,
 )
-from robot_dynamics_ros.dynamics.kernels.placement import cross, origin, place_bodies, rotate, to_parent, vector_at
+from robot_dynamics_ros.dynamics.kernels.placement import (
+    cross,
+    origin,
+    place_bodies,
+    rotate,
+    to_parent,
+    vector_at,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _BODY = 10  # mass, first moment, inertia: the columns of ``bodies`` from MASS on
@@ -98,7 +105,11 @@ def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
             add_inertia(work[i, PLACEMENT:], body, work[tree[i, PARENT], COMPOSITE:])
         if tree[i, KIND] == REVOLUTE:
             fx, fy, fz = -body[2], body[1], 0.0
-            nx, ny, nz = body[INERTIA - MASS + 2], body[INERTIA - MASS + 4], body[INERTIA - MASS + 5]
+            nx, ny, nz = (
+                body[INERTIA - MASS + 2],
+                body[INERTIA - MASS + 4],
+                body[INERTIA - MASS + 5],
+            )
         else:
             fx, fy, fz = 0.0, 0.0, body[0]
             nx, ny, nz = body[2], -body[1], 0.0

@@ -10,12 +10,15 @@ import math
 from robot_dynamics_ros.dynamics.kernels.compilation import inlined, kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
-GOOD, UNCHANGED, CONTRADICTS, STANDS_STILL, IMPLAUSIBLE, OUT_OF_BOUNDS = range(6)  # results of check_state
+# results of check_state
+GOOD, UNCHANGED, CONTRADICTS, STANDS_STILL, IMPLAUSIBLE, OUT_OF_BOUNDS = range(6)
 
 # Rows of its bounds:
-STEP = 0  # change of position that is always plausible, infinite for joints that are not compared
+# change of position that is always plausible, infinite for joints that are not compared
+STEP = 0
 SPEED = 1  # largest plausible velocity
-MODELLED_FRICTION = 2  # change of effort (Nm or N) at which a joint may rest by modelled friction
+# change of effort (Nm or N) at which a joint may rest by modelled friction
+MODELLED_FRICTION = 2
 UNKNOWN_FRICTION = 3  # further one by friction of an unknown size
 BOUNDS = 4  # number of rows
 
@@ -24,9 +27,12 @@ MOVED, IMPLIED = 0, 1  # change of position, and integral of velocity, in the wi
 IMPLIED_STILL = 2  # integral of velocity since the position last changed
 REST, REST_SPEED = 3, 4  # position of rest, and the speed at which the joint came to it
 REST_TIME = 5  # time (s) for which it has been within a tenth of the step of it
-DRIVEN_TIME, EFFORT = 6, 7  # since the position last changed: time for which it should move, and the effort before
-STILL = 8  # 1 for a position that stands still although it must move, until it changes; 2 until it leaves that tenth
-DISTRUSTED = 9  # 1 for a velocity that contradicts the position, until both agree in motion
+# since the position last changed: time for which it should move, and the effort before
+DRIVEN_TIME, EFFORT = 6, 7
+# 1 for a position that stands still although it must move, until it changes; 2 until it leaves that tenth
+STILL = 8
+# 1 for a velocity that contradicts the position, until both agree in motion
+DISTRUSTED = 9
 DESIRED = 10  # desired position when position or velocity last changed
 MEMORY = 11  # number of rows
 
@@ -80,14 +86,22 @@ def check_state(
     """
     n = new.shape[1]
     for j in range(n):
-        if not (abs(new[0, j]) <= largest and abs(new[1, j]) <= largest):  # True for NaN
+        # True for NaN
+        if not (abs(new[0, j]) <= largest and abs(new[1, j]) <= largest):
             return OUT_OF_BOUNDS, j, False
-    compared, unchanged, result, joint = 0.0 < dt <= longest and dt < math.inf, True, GOOD, 0
+    compared, unchanged, result, joint = (
+        0.0 < dt <= longest and dt < math.inf,
+        True,
+        GOOD,
+        0,
+    )
     for j in range(n):
         unchanged = unchanged and new[0, j] == last[0, j] and new[1, j] == last[1, j]
         if compared and bounds[STEP, j] < math.inf:
             trusted = (
-                measures_velocity and memory[DISTRUSTED, j] == 0.0 and not _stands_at_speed(new, last, bounds, dt, j)
+                measures_velocity
+                and memory[DISTRUSTED, j] == 0.0
+                and not _stands_at_speed(new, last, bounds, dt, j)
             )
             if _moves_too_far(new, last, bounds, dt, trusted, j):
                 return IMPLAUSIBLE, j, False
@@ -100,13 +114,31 @@ def check_state(
     kept = math.exp(-dt / _WINDOW) if compared else 0.0
     for j in range(n):
         if dt == 0.0:
-            memory[MOVED, j] += new[0, j] - last[0, j]  # the next time step belongs to this change, too
+            # the next time step belongs to this change, too
+            memory[MOVED, j] += new[0, j] - last[0, j]
         elif not compared:
             memory[MOVED, j] = memory[IMPLIED, j] = 0.0
-        elif _contradicts(new, last, bounds, dt, kept, measures_velocity, trusted, memory, j) and result < CONTRADICTS:
+        elif (
+            _contradicts(
+                new, last, bounds, dt, kept, measures_velocity, trusted, memory, j
+            )
+            and result < CONTRADICTS
+        ):
             result, joint = CONTRADICTS, j
         _note_sudden_rest(new, last, bounds, rest, trusted, memory, j)
-        _note_driven_rest(new, last, bounds, dt, longest, measures_velocity, unchanged, effort, desired, memory, j)
+        _note_driven_rest(
+            new,
+            last,
+            bounds,
+            dt,
+            longest,
+            measures_velocity,
+            unchanged,
+            effort,
+            desired,
+            memory,
+            j,
+        )
         if memory[STILL, j] != 0.0 and result != STANDS_STILL:
             result, joint = STANDS_STILL, j
         distrusted = distrusted or memory[DISTRUSTED, j] != 0.0
@@ -121,13 +153,19 @@ def _stands_at_speed(new: Array, last: Array, bounds: Array, dt: float, j: int) 
 
 
 @inlined
-def _moves_too_far(new: Array, last: Array, bounds: Array, dt: float, trusts_velocity: bool, j: int) -> bool:
+def _moves_too_far(
+    new: Array, last: Array, bounds: Array, dt: float, trusts_velocity: bool, j: int
+) -> bool:
     """Return True if a position changes by more than the step and the motion at twice its velocity.
 
     If the velocity is not trusted, it is the motion at the largest one, which also bounds the velocity.
     """
     largest = bounds[SPEED, j]
-    speed = 2.0 * min(max(abs(new[1, j]), abs(last[1, j])), largest) if trusts_velocity else largest
+    speed = (
+        2.0 * min(max(abs(new[1, j]), abs(last[1, j])), largest)
+        if trusts_velocity
+        else largest
+    )
     return bool(abs(new[0, j] - last[0, j]) > bounds[STEP, j] + speed * dt)
 
 
@@ -150,10 +188,13 @@ def _contradicts(
     stands still is marked instead, if velocities are ``trusted``.
     """
     change, step, most = new[0, j] - last[0, j], bounds[STEP, j], 2.0 * bounds[SPEED, j]
-    integral = min(max(0.5 * (new[1, j] + last[1, j]), -most), most) * dt  # a single wrong value fades soon
+    # a single wrong value fades soon
+    integral = min(max(0.5 * (new[1, j] + last[1, j]), -most), most) * dt
     memory[MOVED, j] = moved = kept * memory[MOVED, j] + change
     memory[IMPLIED, j] = implied = kept * memory[IMPLIED, j] + integral
-    memory[IMPLIED_STILL, j] = memory[IMPLIED_STILL, j] + integral if change == 0.0 else 0.0
+    memory[IMPLIED_STILL, j] = (
+        memory[IMPLIED_STILL, j] + integral if change == 0.0 else 0.0
+    )
     if not measures_velocity or step == math.inf:
         return False
     if trusted and abs(memory[IMPLIED_STILL, j]) > step:
@@ -161,9 +202,17 @@ def _contradicts(
     if _stands_at_speed(new, last, bounds, dt, j):
         memory[DISTRUSTED, j] = 1.0
         return True
-    larger, mismatch, tolerance = max(abs(moved), abs(implied)), abs(moved - implied), 0.25 * step
+    larger, mismatch, tolerance = (
+        max(abs(moved), abs(implied)),
+        abs(moved - implied),
+        0.25 * step,
+    )
     if mismatch > tolerance + 0.35 * larger:
-        if trusted and abs(moved) < abs(implied) and (change == 0.0 or abs(moved) < 0.01 * abs(implied)):
+        if (
+            trusted
+            and abs(moved) < abs(implied)
+            and (change == 0.0 or abs(moved) < 0.01 * abs(implied))
+        ):
             memory[STILL, j] = max(memory[STILL, j], _UNTIL_IT_CHANGES)
             return False
         memory[DISTRUSTED, j] = 1.0
@@ -174,7 +223,15 @@ def _contradicts(
 
 
 @inlined
-def _note_sudden_rest(new: Array, last: Array, bounds: Array, dt: float, trusted: bool, memory: Array, j: int) -> None:
+def _note_sudden_rest(
+    new: Array,
+    last: Array,
+    bounds: Array,
+    dt: float,
+    trusted: bool,
+    memory: Array,
+    j: int,
+) -> None:
     """Mark a joint that rests within a tenth of the step although it could not have stopped by a ``trusted`` velocity.
 
     At the deceleration a, a joint of speed v stops after the time v / a and the distance v^2 / (2 a). If that is longer
@@ -222,10 +279,17 @@ def _note_driven_rest(
     if change != 0.0 or math.isnan(effort[j] + memory[EFFORT, j]):
         memory[DRIVEN_TIME, j], memory[EFFORT, j] = 0.0, effort[j]
         return
-    push, near = abs(effort[j] - memory[EFFORT, j]) - bounds[MODELLED_FRICTION, j], (0.2 if unchanged else 0.5) * step
-    driven = push > bounds[UNKNOWN_FRICTION, j] and not abs(desired[j] - new[0, j]) <= near
+    push, near = (
+        abs(effort[j] - memory[EFFORT, j]) - bounds[MODELLED_FRICTION, j],
+        (0.2 if unchanged else 0.5) * step,
+    )
+    driven = (
+        push > bounds[UNKNOWN_FRICTION, j] and not abs(desired[j] - new[0, j]) <= near
+    )
     pushed = constant and push > 0.25 * bounds[UNKNOWN_FRICTION, j]
-    memory[DRIVEN_TIME, j] = memory[DRIVEN_TIME, j] + max(dt, 0.0) if driven or pushed else 0.0
+    memory[DRIVEN_TIME, j] = (
+        memory[DRIVEN_TIME, j] + max(dt, 0.0) if driven or pushed else 0.0
+    )
     left = pushed and not abs(desired[j] - memory[DESIRED, j]) <= 2.0 * step
     if memory[DRIVEN_TIME, j] > longest and step < math.inf and (driven or left):
         memory[STILL, j] = max(memory[STILL, j], _UNTIL_IT_CHANGES)
@@ -242,7 +306,9 @@ def all_within(values: Array, least: Array, most: Array) -> bool:
 
 
 @kernel
-def limit_effort(requested: Array, last: Array, limits: Array, rates: Array, dt: float, effort: Array) -> int:
+def limit_effort(
+    requested: Array, last: Array, limits: Array, rates: Array, dt: float, effort: Array
+) -> int:
     """Write the limited effort to ``effort`` (n,); return CLAMPED and SLOWED, added, for the limits that changed it.
 
     Parameters

@@ -10,7 +10,11 @@ has the model arrays (from layout.unpack). Its n coordinates and its rows, bodie
 
 from __future__ import annotations
 
-from robot_dynamics_ros.dynamics.kernels.compilation import forceinlined_kernel, inlined, kernel
+from robot_dynamics_ros.dynamics.kernels.compilation import (
+    forceinlined_kernel,
+    inlined,
+    kernel,
+)
 from robot_dynamics_ros.dynamics.kernels.layout import AFTER, FIRST, ModelArrays
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
@@ -45,7 +49,9 @@ def project(robot: ModelArrays, work: Array, column: int, vector: Array) -> None
 
 
 @inlined
-def add_element(robot: ModelArrays, row: int, column: int, value: float, matrix: Array) -> None:
+def add_element(
+    robot: ModelArrays, row: int, column: int, value: float, matrix: Array
+) -> None:
     """Add G^T E G to ``matrix`` (n, n), where the only nonzero element of E is ``value`` at ``row``, ``column``.
 
     E is a square matrix over the rows; ``row`` and ``column`` are indices of rows.
@@ -53,11 +59,15 @@ def add_element(robot: ModelArrays, row: int, column: int, value: float, matrix:
     for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
         part = robot.factors[i] * value
         for j in range(robot.tree[column, FIRST], robot.tree[column, AFTER]):
-            matrix[robot.coordinates[i], robot.coordinates[j]] += part * robot.factors[j]
+            matrix[robot.coordinates[i], robot.coordinates[j]] += (
+                part * robot.factors[j]
+            )
 
 
 @inlined
-def add_symmetric(robot: ModelArrays, row: int, column: int, value: float, matrix: Array) -> None:
+def add_symmetric(
+    robot: ModelArrays, row: int, column: int, value: float, matrix: Array
+) -> None:
     """Add G^T E G to the lower triangle of ``matrix`` (n, n); the upper one is unchanged.
 
     E is a symmetric matrix over the rows. Its only nonzero elements are ``value`` at ``row``, ``column`` and at

@@ -32,7 +32,13 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     SPIN_AXIS,
     ModelArrays,
 )
-from robot_dynamics_ros.dynamics.kernels.placement import cross, origin, place_bodies, place_in_root, rotate
+from robot_dynamics_ros.dynamics.kernels.placement import (
+    cross,
+    origin,
+    place_bodies,
+    place_in_root,
+    rotate,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 SpatialVector = tuple[float, float, float, float, float, float]
@@ -72,7 +78,14 @@ def _plus(a: SpatialVector, b: SpatialVector) -> SpatialVector:
 
 @kernel
 def _dot(a: SpatialVector, b: SpatialVector) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]
+    return (
+        a[0] * b[0]
+        + a[1] * b[1]
+        + a[2] * b[2]
+        + a[3] * b[3]
+        + a[4] * b[4]
+        + a[5] * b[5]
+    )
 
 
 @kernel
@@ -96,7 +109,12 @@ def _force_cross(a: SpatialVector, f: SpatialVector) -> SpatialVector:
 @inlined
 def _times_inertia(spatial: Array, i: int, b: SpatialVector) -> SpatialVector:
     """Wrench I b: moment J w + h x v, force m v + w x h."""
-    m, hx, hy, hz = spatial[i, _I], spatial[i, _I + 1], spatial[i, _I + 2], spatial[i, _I + 3]
+    m, hx, hy, hz = (
+        spatial[i, _I],
+        spatial[i, _I + 1],
+        spatial[i, _I + 2],
+        spatial[i, _I + 3],
+    )
     xx, xy, xz = spatial[i, _I + 4], spatial[i, _I + 5], spatial[i, _I + 6]
     yy, yz, zz = spatial[i, _I + 7], spatial[i, _I + 8], spatial[i, _I + 9]
     cx, cy, cz = cross(hx, hy, hz, b[3], b[4], b[5])
@@ -157,7 +175,9 @@ def _move(robot: ModelArrays, work: Array, world: Array, spatial: Array) -> None
 
 
 @kernel
-def _set_inertias_and_wrenches(robot: ModelArrays, world: Array, spatial: Array) -> None:
+def _set_inertias_and_wrenches(
+    robot: ModelArrays, world: Array, spatial: Array
+) -> None:
     """Write the inertia, the wrench, N and P of each single body."""
     for i in range(robot.bodies.shape[0]):
         for k in range(10):
@@ -165,8 +185,20 @@ def _set_inertias_and_wrenches(robot: ModelArrays, world: Array, spatial: Array)
         add_inertia(world[i], robot.bodies[i, MASS:], spatial[i, _I:])
         v = _read(spatial, i, _V)
         momentum = _times_inertia(spatial, i, v)
-        _write(spatial, i, _F, _plus(_times_inertia(spatial, i, _read(spatial, i, _A)), _force_cross(v, momentum)))
-        spatial[i, _P], spatial[i, _P + 1], spatial[i, _P + 2] = momentum[3], momentum[4], momentum[5]
+        _write(
+            spatial,
+            i,
+            _F,
+            _plus(
+                _times_inertia(spatial, i, _read(spatial, i, _A)),
+                _force_cross(v, momentum),
+            ),
+        )
+        spatial[i, _P], spatial[i, _P + 1], spatial[i, _P + 2] = (
+            momentum[3],
+            momentum[4],
+            momentum[5],
+        )
         wx, wy, wz, vx, vy, vz = v
         hx, hy, hz = spatial[i, _I + 1], spatial[i, _I + 2], spatial[i, _I + 3]
         xx, xy, xz = spatial[i, _I + 4], spatial[i, _I + 5], spatial[i, _I + 6]
@@ -177,13 +209,27 @@ def _set_inertias_and_wrenches(robot: ModelArrays, world: Array, spatial: Array)
         ax, ay, az = cross(half - xx, -xy, -xz, wx, wy, wz)
         bx, by, bz = cross(-xy, half - yy, -yz, wx, wy, wz)
         cx, cy, cz = cross(-xz, -yz, half - zz, wx, wy, wz)
-        spatial[i, _N], spatial[i, _N + 1], spatial[i, _N + 2] = ax + hv - vx * hx, bx - vx * hy, cx - vx * hz
-        spatial[i, _N + 3], spatial[i, _N + 4], spatial[i, _N + 5] = ay - vy * hx, by + hv - vy * hy, cy - vy * hz
-        spatial[i, _N + 6], spatial[i, _N + 7], spatial[i, _N + 8] = az - vz * hx, bz - vz * hy, cz + hv - vz * hz
+        spatial[i, _N], spatial[i, _N + 1], spatial[i, _N + 2] = (
+            ax + hv - vx * hx,
+            bx - vx * hy,
+            cx - vx * hz,
+        )
+        spatial[i, _N + 3], spatial[i, _N + 4], spatial[i, _N + 5] = (
+            ay - vy * hx,
+            by + hv - vy * hy,
+            cy - vy * hz,
+        )
+        spatial[i, _N + 6], spatial[i, _N + 7], spatial[i, _N + 8] = (
+            az - vz * hx,
+            bz - vz * hy,
+            cz + hv - vz * hz,
+        )
 
 
 @kernel
-def _add_rotors(robot: ModelArrays, work: Array, world: Array, spatial: Array, dq: Array, dqd: Array) -> None:
+def _add_rotors(
+    robot: ModelArrays, work: Array, world: Array, spatial: Array, dq: Array, dqd: Array
+) -> None:
     """Add the rotors' wrenches and B to their carriers, and the derivatives of their own torques: Tsai (9.157)."""
     count = robot.bodies.shape[0]
     for k in range(robot.rotors.shape[0]):
@@ -193,11 +239,21 @@ def _add_rotors(robot: ModelArrays, work: Array, world: Array, spatial: Array, d
             continue
         inertia = robot.rotors[k, ROTOR_INERTIA]
         x, y, z = rotate(
-            world[carrier], robot.rotors[k, SPIN_AXIS], robot.rotors[k, SPIN_AXIS + 1], robot.rotors[k, SPIN_AXIS + 2]
+            world[carrier],
+            robot.rotors[k, SPIN_AXIS],
+            robot.rotors[k, SPIN_AXIS + 1],
+            robot.rotors[k, SPIN_AXIS + 2],
         )
         x, y, z = inertia * x, inertia * y, inertia * z
         spin, acceleration = work[row, JOINT_RATE], work[row, JOINT_ACCELERATION]
-        gx, gy, gz = cross(spatial[carrier, _V], spatial[carrier, _V + 1], spatial[carrier, _V + 2], x, y, z)
+        gx, gy, gz = cross(
+            spatial[carrier, _V],
+            spatial[carrier, _V + 1],
+            spatial[carrier, _V + 2],
+            x,
+            y,
+            z,
+        )
         spatial[carrier, _F] += acceleration * x + spin * gx
         spatial[carrier, _F + 1] += acceleration * y + spin * gy
         spatial[carrier, _F + 2] += acceleration * z + spin * gz
@@ -210,7 +266,11 @@ def _add_rotors(robot: ModelArrays, work: Array, world: Array, spatial: Array, d
         spatial[carrier, _N + 7] -= half * x
         i = carrier
         while i >= 0:
-            s, ds, dds = _read(spatial, i, _S), _read(spatial, i, _DS), _read(spatial, i, _DDS)
+            s, ds, dds = (
+                _read(spatial, i, _S),
+                _read(spatial, i, _DS),
+                _read(spatial, i, _DDS),
+            )
             turning = gx * s[0] + gy * s[1] + gz * s[2]
             add_element(robot, i, row, turning, dqd)
             # The axis a rotates with its carrier: a . (S'' - w x S') and a . (2 S' - w x S); a . (w x s) = -g . s.
@@ -226,26 +286,63 @@ def _accumulate(robot: ModelArrays, spatial: Array, dq: Array, dqd: Array) -> No
     """Write each body's row and column and add its inertia, wrench and B to its parent, from the end links inwards."""
     tree = robot.tree
     for j in range(robot.bodies.shape[0] - 1, -1, -1):
-        s, ds, dds = _read(spatial, j, _S), _read(spatial, j, _DS), _read(spatial, j, _DDS)
+        s, ds, dds = (
+            _read(spatial, j, _S),
+            _read(spatial, j, _DS),
+            _read(spatial, j, _DDS),
+        )
         first = _plus(_times_inertia(spatial, j, dds), _velocity_wrench(spatial, j, ds))
         first = _plus(first, _force_cross(s, _read(spatial, j, _F)))
         second = _times_inertia(spatial, j, ds)
         second = _plus(_plus(second, second), _velocity_wrench(spatial, j, s))
         inertial = _times_inertia(spatial, j, s)
         # 2 B^T S has no force.
-        px, py, pz = cross(spatial[j, _P], spatial[j, _P + 1], spatial[j, _P + 2], s[3], s[4], s[5])
-        wx = 2.0 * (spatial[j, _N] * s[0] + spatial[j, _N + 3] * s[1] + spatial[j, _N + 6] * s[2] + px)
-        wy = 2.0 * (spatial[j, _N + 1] * s[0] + spatial[j, _N + 4] * s[1] + spatial[j, _N + 7] * s[2] + py)
-        wz = 2.0 * (spatial[j, _N + 2] * s[0] + spatial[j, _N + 5] * s[1] + spatial[j, _N + 8] * s[2] + pz)
+        px, py, pz = cross(
+            spatial[j, _P], spatial[j, _P + 1], spatial[j, _P + 2], s[3], s[4], s[5]
+        )
+        wx = 2.0 * (
+            spatial[j, _N] * s[0]
+            + spatial[j, _N + 3] * s[1]
+            + spatial[j, _N + 6] * s[2]
+            + px
+        )
+        wy = 2.0 * (
+            spatial[j, _N + 1] * s[0]
+            + spatial[j, _N + 4] * s[1]
+            + spatial[j, _N + 7] * s[2]
+            + py
+        )
+        wz = 2.0 * (
+            spatial[j, _N + 2] * s[0]
+            + spatial[j, _N + 5] * s[1]
+            + spatial[j, _N + 8] * s[2]
+            + pz
+        )
         add_element(robot, j, j, _dot(s, first), dq)
         add_element(robot, j, j, _dot(s, second), dqd)
         i = tree[j, PARENT]
         while i >= 0:
-            s, ds, dds = _read(spatial, i, _S), _read(spatial, i, _DS), _read(spatial, i, _DDS)
+            s, ds, dds = (
+                _read(spatial, i, _S),
+                _read(spatial, i, _DS),
+                _read(spatial, i, _DDS),
+            )
             add_element(robot, i, j, _dot(s, first), dq)
             add_element(robot, i, j, _dot(s, second), dqd)
-            add_element(robot, j, i, _dot(inertial, dds) + wx * ds[0] + wy * ds[1] + wz * ds[2], dq)
-            add_element(robot, j, i, 2.0 * _dot(inertial, ds) + wx * s[0] + wy * s[1] + wz * s[2], dqd)
+            add_element(
+                robot,
+                j,
+                i,
+                _dot(inertial, dds) + wx * ds[0] + wy * ds[1] + wz * ds[2],
+                dq,
+            )
+            add_element(
+                robot,
+                j,
+                i,
+                2.0 * _dot(inertial, ds) + wx * s[0] + wy * s[1] + wz * s[2],
+                dqd,
+            )
             i = tree[i, PARENT]
         parent = tree[j, PARENT]
         if parent >= 0:

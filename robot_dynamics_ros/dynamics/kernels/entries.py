@@ -18,8 +18,17 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics_ros.dynamics.kernels import derivatives, kinematics, newton_euler
-from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, batch_kernel, inlined, kernel
-from robot_dynamics_ros.dynamics.kernels.composite_body import composite_body, potential_energy, quadratic_form
+from robot_dynamics_ros.dynamics.kernels.compilation import (
+    allocating_kernel,
+    batch_kernel,
+    inlined,
+    kernel,
+)
+from robot_dynamics_ros.dynamics.kernels.composite_body import (
+    composite_body,
+    potential_energy,
+    quadratic_form,
+)
 from robot_dynamics_ros.dynamics.kernels.forward_dynamics import solve_motion
 from robot_dynamics_ros.dynamics.kernels.friction import friction
 from robot_dynamics_ros.dynamics.kernels.layout import (
@@ -33,7 +42,8 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
 from robot_dynamics_ros.dynamics.kernels.regressor import regressor
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
-OK, WRONG_SHAPE, SINGULAR = 0, 1, 2  # SINGULAR + j: the mass matrix is not positive definite at coordinate j
+# SINGULAR + j: the mass matrix is not positive definite at coordinate j
+OK, WRONG_SHAPE, SINGULAR = 0, 1, 2
 
 NO_WRENCHES: Array = np.empty((1, 0, 6))
 """Argument ``wrenches`` of batched functions for states without external wrenches."""
@@ -48,7 +58,10 @@ def make_work(robot: ModelArrays) -> Array:
 def with_scratch(topology: IntArray, parameters: Array) -> Array:
     """Return a copy of ``parameters`` with uninitialised scratch memory for any single-state function at its end."""
     bodies, rotors, _, n = topology[:4].tolist()
-    scratch = np.empty((bodies + rotors) * WORK_SIZE + max(n * n, bodies * (12 + derivatives.SPATIAL_SIZE)))
+    scratch = np.empty(
+        (bodies + rotors) * WORK_SIZE
+        + max(n * n, bodies * (12 + derivatives.SPATIAL_SIZE))
+    )
     return np.concatenate([parameters, scratch])
 
 
@@ -64,10 +77,14 @@ def _work_in(parameters: Array, robot: ModelArrays) -> Array:
 
 
 @inlined
-def _matrix_in(parameters: Array, robot: ModelArrays, first: int, rows: int, columns: int) -> Array:
+def _matrix_in(
+    parameters: Array, robot: ModelArrays, first: int, rows: int, columns: int
+) -> Array:
     """Return a matrix (rows, columns) in the scratch memory, after the work array and ``first`` other numbers."""
     start: int = robot.tree.shape[0] * WORK_SIZE + first
-    return _scratch_in(parameters, robot)[start : start + rows * columns].reshape(rows, columns)
+    return _scratch_in(parameters, robot)[start : start + rows * columns].reshape(
+        rows, columns
+    )
 
 
 @inlined
@@ -76,13 +93,17 @@ def _no_wrenches(parameters: Array) -> Array:
 
 
 @kernel
-def inverse_dynamics(topology: IntArray, parameters: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
+def inverse_dynamics(
+    topology: IntArray, parameters: Array, q: Array, qd: Array, qdd: Array, tau: Array
+) -> int:
     """Write the torque for motion ``q``, ``qd``, ``qdd`` without friction to ``tau``. Returns OK or WRONG_SHAPE."""
     n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
     robot = unpack(topology, parameters)
-    newton_euler.newton_euler(robot, q, qd, qdd, _no_wrenches(parameters), _work_in(parameters, robot), tau)
+    newton_euler.newton_euler(
+        robot, q, qd, qdd, _no_wrenches(parameters), _work_in(parameters, robot), tau
+    )
     return OK
 
 
@@ -93,7 +114,9 @@ def gravity_torque(topology: IntArray, parameters: Array, q: Array, tau: Array) 
     if q.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
     robot = unpack(topology, parameters)
-    newton_euler.gravity_torque(robot, q, _no_wrenches(parameters), _work_in(parameters, robot), tau)
+    newton_euler.gravity_torque(
+        robot, q, _no_wrenches(parameters), _work_in(parameters, robot), tau
+    )
     return OK
 
 
@@ -109,7 +132,9 @@ def mass_matrix(topology: IntArray, parameters: Array, q: Array, matrix: Array) 
 
 
 @kernel
-def forward_dynamics(topology: IntArray, parameters: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
+def forward_dynamics(
+    topology: IntArray, parameters: Array, q: Array, qd: Array, tau: Array, qdd: Array
+) -> int:
     """Write the acceleration under torque ``tau`` at ``q``, ``qd``, without friction, to ``qdd``.
 
     Returns OK, WRONG_SHAPE, or SINGULAR + j for the coordinate j at which the mass matrix is not positive definite.
@@ -119,13 +144,20 @@ def forward_dynamics(topology: IntArray, parameters: Array, q: Array, qd: Array,
         return WRONG_SHAPE
     robot = unpack(topology, parameters)
     work, matrix = _work_in(parameters, robot), _matrix_in(parameters, robot, 0, n, n)
-    failed = solve_motion(robot, q, qd, tau, _no_wrenches(parameters), work, matrix, qdd)
+    failed = solve_motion(
+        robot, q, qd, tau, _no_wrenches(parameters), work, matrix, qdd
+    )
     return OK if failed < 0 else SINGULAR + failed
 
 
 @kernel
 def inverse_dynamics_derivatives(
-    topology: IntArray, parameters: Array, q: Array, qd: Array, qdd: Array, derivative: Array
+    topology: IntArray,
+    parameters: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    derivative: Array,
 ) -> int:
     """Write dtau/dq and dtau/dqd of ``inverse_dynamics`` to ``derivative`` (2, n, n). Returns OK or WRONG_SHAPE.
 
@@ -139,16 +171,33 @@ def inverse_dynamics_derivatives(
     robot = unpack(topology, parameters)
     bodies = robot.bodies.shape[0]
     world = _matrix_in(parameters, robot, 0, bodies, 12)
-    spatial = _matrix_in(parameters, robot, bodies * 12, bodies, derivatives.SPATIAL_SIZE)
+    spatial = _matrix_in(
+        parameters, robot, bodies * 12, bodies, derivatives.SPATIAL_SIZE
+    )
     derivatives.differentiate(
-        robot, q, qd, qdd, _work_in(parameters, robot), world, spatial, derivative[0], derivative[1]
+        robot,
+        q,
+        qd,
+        qdd,
+        _work_in(parameters, robot),
+        world,
+        spatial,
+        derivative[0],
+        derivative[1],
     )
     return OK
 
 
 @kernel
 def friction_torque(
-    topology: IntArray, parameters: Array, joints: Array, fade: Array, q: Array, qd: Array, load: Array, tau: Array
+    topology: IntArray,
+    parameters: Array,
+    joints: Array,
+    fade: Array,
+    q: Array,
+    qd: Array,
+    load: Array,
+    tau: Array,
 ) -> int:
     """Write the friction torque at ``q``, ``qd`` under ``load`` to ``tau``. Returns OK or WRONG_SHAPE.
 
@@ -157,7 +206,13 @@ def friction_torque(
     the joint speed (rad/s or m/s) below which friction is scaled down in proportion to velocity; 0: not at all.
     """
     n = coordinate_count(topology)
-    if fade.shape[0] != 1 or q.shape[0] != n or qd.shape[0] != n or load.shape[0] != n or tau.shape[0] != n:
+    if (
+        fade.shape[0] != 1
+        or q.shape[0] != n
+        or qd.shape[0] != n
+        or load.shape[0] != n
+        or tau.shape[0] != n
+    ):
         return WRONG_SHAPE
     robot = unpack(topology, parameters)
     table = joints.reshape((joints.shape[0] // FRICTION_SIZE, FRICTION_SIZE))
@@ -167,18 +222,28 @@ def friction_torque(
 
 @batch_kernel
 def inverse_dynamics_batch(
-    topology: IntArray, parameters: Array, wrenches: Array, q: Array, qd: Array, qdd: Array, tau: Array
+    topology: IntArray,
+    parameters: Array,
+    wrenches: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    tau: Array,
 ) -> int:
     """Write the torques for the motions ``q``, ``qd``, ``qdd`` without friction to ``tau``. Returns OK."""
     robot = unpack(topology, parameters)
     work, last = make_work(robot), wrenches.shape[0] - 1
     for k in range(q.shape[0]):
-        newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], wrenches[min(k, last)], work, tau[k])
+        newton_euler.newton_euler(
+            robot, q[k], qd[k], qdd[k], wrenches[min(k, last)], work, tau[k]
+        )
     return OK
 
 
 @batch_kernel
-def mass_matrix_batch(topology: IntArray, parameters: Array, q: Array, matrix: Array) -> int:
+def mass_matrix_batch(
+    topology: IntArray, parameters: Array, q: Array, matrix: Array
+) -> int:
     """Write the mass matrices at ``q`` to ``matrix`` (count, n, n). Returns OK."""
     robot = unpack(topology, parameters)
     work = make_work(robot)
@@ -189,7 +254,13 @@ def mass_matrix_batch(topology: IntArray, parameters: Array, q: Array, matrix: A
 
 @batch_kernel
 def forward_dynamics_batch(
-    topology: IntArray, parameters: Array, wrenches: Array, q: Array, qd: Array, tau: Array, qdd: Array
+    topology: IntArray,
+    parameters: Array,
+    wrenches: Array,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    qdd: Array,
 ) -> int:
     """Write the accelerations under ``tau`` to ``qdd``, up to the first state whose mass matrix is singular.
 
@@ -199,7 +270,9 @@ def forward_dynamics_batch(
     n: int = q.shape[1]
     work, matrix, last = make_work(robot), np.empty((n, n)), wrenches.shape[0] - 1
     for k in range(q.shape[0]):
-        failed = solve_motion(robot, q[k], qd[k], tau[k], wrenches[min(k, last)], work, matrix, qdd[k])
+        failed = solve_motion(
+            robot, q[k], qd[k], tau[k], wrenches[min(k, last)], work, matrix, qdd[k]
+        )
         if failed >= 0:
             return SINGULAR + k * n + failed
     return OK
@@ -207,7 +280,12 @@ def forward_dynamics_batch(
 
 @batch_kernel
 def inverse_dynamics_derivatives_batch(
-    topology: IntArray, parameters: Array, q: Array, qd: Array, qdd: Array, derivative: Array
+    topology: IntArray,
+    parameters: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    derivative: Array,
 ) -> int:
     """Write dtau/dq and dtau/dqd of inverse dynamics without wrenches to ``derivative`` (count, 2, n, n). Returns OK.
 
@@ -215,15 +293,35 @@ def inverse_dynamics_derivatives_batch(
     """
     robot = unpack(topology, parameters)
     bodies = robot.bodies.shape[0]
-    work, world, spatial = make_work(robot), np.empty((bodies, 12)), np.empty((bodies, derivatives.SPATIAL_SIZE))
+    work, world, spatial = (
+        make_work(robot),
+        np.empty((bodies, 12)),
+        np.empty((bodies, derivatives.SPATIAL_SIZE)),
+    )
     for k in range(q.shape[0]):
-        derivatives.differentiate(robot, q[k], qd[k], qdd[k], work, world, spatial, derivative[k, 0], derivative[k, 1])
+        derivatives.differentiate(
+            robot,
+            q[k],
+            qd[k],
+            qdd[k],
+            work,
+            world,
+            spatial,
+            derivative[k, 0],
+            derivative[k, 1],
+        )
     return OK
 
 
 @batch_kernel
 def joint_wrenches_batch(
-    topology: IntArray, parameters: Array, wrenches: Array, q: Array, qd: Array, qdd: Array, joint_wrenches: Array
+    topology: IntArray,
+    parameters: Array,
+    wrenches: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    joint_wrenches: Array,
 ) -> int:
     """Write the wrench of each body's parent on the body to ``joint_wrenches`` (count, bodies, 6). Returns OK.
 
@@ -242,7 +340,13 @@ def joint_wrenches_batch(
 
 @batch_kernel
 def regressor_batch(
-    topology: IntArray, parameters: Array, link_rotations: Array, q: Array, qd: Array, qdd: Array, columns: Array
+    topology: IntArray,
+    parameters: Array,
+    link_rotations: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    columns: Array,
 ) -> int:
     """Write the transposed regressors of the motions to ``columns`` (count, 10 bodies + rotors, n). Returns OK.
 
@@ -260,7 +364,14 @@ def regressor_batch(
 
 @batch_kernel
 def friction_batch(
-    topology: IntArray, parameters: Array, joints: Array, fade: float, q: Array, qd: Array, load: Array, tau: Array
+    topology: IntArray,
+    parameters: Array,
+    joints: Array,
+    fade: float,
+    q: Array,
+    qd: Array,
+    load: Array,
+    tau: Array,
 ) -> int:
     """Write the friction torques at ``q``, ``qd`` under ``load`` to ``tau``. Returns OK.
 
@@ -276,7 +387,14 @@ def friction_batch(
 
 
 @batch_kernel
-def link_pose_batch(topology: IntArray, parameters: Array, body: int, frame: Array, q: Array, pose: Array) -> int:
+def link_pose_batch(
+    topology: IntArray,
+    parameters: Array,
+    body: int,
+    frame: Array,
+    q: Array,
+    pose: Array,
+) -> int:
     """Write the poses of a link in the root frame to ``pose`` (count, 4, 4). Returns OK."""
     robot = unpack(topology, parameters)
     work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
@@ -286,7 +404,14 @@ def link_pose_batch(topology: IntArray, parameters: Array, body: int, frame: Arr
 
 
 @batch_kernel
-def jacobian_batch(topology: IntArray, parameters: Array, body: int, frame: Array, q: Array, matrix: Array) -> int:
+def jacobian_batch(
+    topology: IntArray,
+    parameters: Array,
+    body: int,
+    frame: Array,
+    q: Array,
+    matrix: Array,
+) -> int:
     """Write the Jacobians of a link at its origin, in root axes, to ``matrix`` (count, 6, n). Returns OK.
 
     Rows 0 to 2 give the linear velocity, 3 to 5 the angular velocity.
@@ -300,7 +425,13 @@ def jacobian_batch(topology: IntArray, parameters: Array, body: int, frame: Arra
 
 @batch_kernel
 def jacobian_dot_qd_batch(
-    topology: IntArray, parameters: Array, body: int, frame: Array, q: Array, qd: Array, product: Array
+    topology: IntArray,
+    parameters: Array,
+    body: int,
+    frame: Array,
+    q: Array,
+    qd: Array,
+    product: Array,
 ) -> int:
     """Write dJ/dt qd of a link to ``product`` (count, 6): its acceleration at zero joint acceleration. Returns OK.
 
@@ -309,12 +440,16 @@ def jacobian_dot_qd_batch(
     robot = unpack(topology, parameters)
     work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
     for k in range(q.shape[0]):
-        kinematics.jacobian_dot_qd(robot, body, frame, q[k], qd[k], work, world, product[k])
+        kinematics.jacobian_dot_qd(
+            robot, body, frame, q[k], qd[k], work, world, product[k]
+        )
     return OK
 
 
 @batch_kernel
-def kinetic_energy_batch(topology: IntArray, parameters: Array, q: Array, qd: Array, energy: Array) -> int:
+def kinetic_energy_batch(
+    topology: IntArray, parameters: Array, q: Array, qd: Array, energy: Array
+) -> int:
     """Write the kinetic energies (J) at ``q``, ``qd``, including the rotors', to ``energy`` (count,). Returns OK."""
     robot = unpack(topology, parameters)
     n: int = q.shape[1]
@@ -326,7 +461,9 @@ def kinetic_energy_batch(topology: IntArray, parameters: Array, q: Array, qd: Ar
 
 
 @batch_kernel
-def potential_energy_batch(topology: IntArray, parameters: Array, q: Array, energy: Array) -> int:
+def potential_energy_batch(
+    topology: IntArray, parameters: Array, q: Array, energy: Array
+) -> int:
     """Write the potential energies at ``q``, J, to ``energy`` (count,). Returns OK.
 
     The energy is -m g . c: total mass m, acceleration of gravity g, and centre of mass c from the root frame's origin.

@@ -17,7 +17,13 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 
 @kernel
 def equations_of_motion(
-    robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: Array, bias: Array, matrix: Array
+    robot: ModelArrays,
+    q: Array,
+    qd: Array,
+    wrenches: Array,
+    work: Array,
+    bias: Array,
+    matrix: Array,
 ) -> None:
     """Write h to ``bias`` (n,) and the mass matrix M, both triangles, to ``matrix`` (n, n).
 
@@ -30,7 +36,14 @@ def equations_of_motion(
 
 @kernel
 def solve_motion(
-    robot: ModelArrays, q: Array, qd: Array, tau: Array, wrenches: Array, work: Array, matrix: Array, qdd: Array
+    robot: ModelArrays,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    wrenches: Array,
+    work: Array,
+    matrix: Array,
+    qdd: Array,
 ) -> int:
     """Write the acceleration under torque ``tau`` without friction to ``qdd``.
 

@@ -64,17 +64,23 @@ def logistic(x: float) -> float:
 @kernel
 def smooth_friction(joint: Array, rate: float) -> float:
     """Return the viscous, quadratic, cubic and sigmoid friction of a joint (Nm or N), smooth in ``rate``."""
-    torque: float = (joint[VISCOUS] + (joint[QUADRATIC] + joint[CUBIC] * abs(rate)) * abs(rate)) * rate
+    torque: float = (
+        joint[VISCOUS] + (joint[QUADRATIC] + joint[CUBIC] * abs(rate)) * abs(rate)
+    ) * rate
     if joint[SIGMOID_AMPLITUDE] != 0.0:
         slope, shift = joint[SIGMOID_SLOPE], joint[SIGMOID_SHIFT]
-        torque += joint[SIGMOID_AMPLITUDE] * (logistic(slope * (rate + shift)) - logistic(slope * shift))
+        torque += joint[SIGMOID_AMPLITUDE] * (
+            logistic(slope * (rate + shift)) - logistic(slope * shift)
+        )
     return torque
 
 
 @kernel
 def smooth_slope(joint: Array, rate: float) -> float:
     """Return the derivative of ``smooth_friction`` by velocity (Nm s/rad or N s/m), limited to at least 0."""
-    total: float = joint[VISCOUS] + (2.0 * joint[QUADRATIC] + 3.0 * joint[CUBIC] * abs(rate)) * abs(rate)
+    total: float = joint[VISCOUS] + (
+        2.0 * joint[QUADRATIC] + 3.0 * joint[CUBIC] * abs(rate)
+    ) * abs(rate)
     if joint[SIGMOID_AMPLITUDE] != 0.0:
         slope = joint[SIGMOID_SLOPE]
         sigmoid = logistic(slope * (rate + joint[SIGMOID_SHIFT]))
@@ -104,7 +110,9 @@ def friction_bound(joint: Array, level: float, position: float, rate: float) -> 
     """
     size = level + _static_share(joint, rate) * max(joint[STATIC] - level, 0.0)
     if joint[RIPPLE_AMPLITUDE] > 0.0:
-        size += joint[RIPPLE_AMPLITUDE] * math.sin(joint[RIPPLE_PER_TURN] * position + joint[RIPPLE_PHASE])
+        size += joint[RIPPLE_AMPLITUDE] * math.sin(
+            joint[RIPPLE_PER_TURN] * position + joint[RIPPLE_PHASE]
+        )
     return float(max(size, 0.0))
 
 
@@ -130,7 +138,9 @@ def load_coefficient(joint: Array, level: float, rate: float, driving: bool) -> 
 # (1 + mu) while the motor drives the load, u >= F, and (F - mu u) / (1 - mu) while the load drives the motor. A joint
 # at rest sticks as long as its friction is below that value, since f - mu |u - f| increases with f.
 @kernel
-def load_slope(joint: Array, level: float, rate: float, bound: float, applied: float) -> float:
+def load_slope(
+    joint: Array, level: float, rate: float, bound: float, applied: float
+) -> float:
     """Return m in f = (F + m u) / (1 + m), the dry friction of a joint (Nm or N) by the torque ``applied`` to its gear.
 
     F is ``bound``, the friction without load, and u is ``applied``, positive in the direction of motion; the load is
@@ -142,7 +152,9 @@ def load_slope(joint: Array, level: float, rate: float, bound: float, applied: f
 
 
 @kernel
-def _dry_magnitude(joint: Array, level: float, position: float, rate: float, load: float) -> float:
+def _dry_magnitude(
+    joint: Array, level: float, position: float, rate: float, load: float
+) -> float:
     bound: float = friction_bound(joint, level, position, rate)
     return bound + load_coefficient(joint, level, rate, load * rate > 0.0) * abs(load)
 
@@ -161,7 +173,9 @@ def dry_friction(joint: Array, position: float, rate: float, load: float) -> flo
 
 
 @kernel
-def faded_friction(joint: Array, position: float, rate: float, load: float, fade: float) -> float:
+def faded_friction(
+    joint: Array, position: float, rate: float, load: float, fade: float
+) -> float:
     """Return all friction (Nm or N) of a joint, made continuous at rest.
 
     Below the speed ``fade`` (rad/s or m/s) it is the friction at that speed times |rate| / fade. 0 switches this off;
@@ -171,12 +185,21 @@ def faded_friction(joint: Array, position: float, rate: float, load: float, fade
     if speed < fade:
         share = speed / fade
         rate = math.copysign(fade, rate)
-    return share * (smooth_friction(joint, rate) + dry_friction(joint, position, rate, load))
+    return share * (
+        smooth_friction(joint, rate) + dry_friction(joint, position, rate, load)
+    )
 
 
 @kernel
 def friction(
-    robot: ModelArrays, joints: Array, fade: float, q: Array, qd: Array, load: Array, work: Array, tau: Array
+    robot: ModelArrays,
+    joints: Array,
+    fade: float,
+    q: Array,
+    qd: Array,
+    load: Array,
+    work: Array,
+    tau: Array,
 ) -> None:
     """Write the friction torque (n,), Nm or N, of the coordinates at ``q``, ``qd`` (n,), rad or m, to ``tau``.
 
@@ -189,7 +212,11 @@ def friction(
     expand(robot, qd, work, JOINT_RATE)
     clear(work, JOINT_TORQUE)  # rotors have no friction of their own
     for i in range(joints.shape[0]):
-        own = load[robot.coordinates[robot.tree[i, FIRST]]] if depends_on_load(joints[i]) else 0.0
+        own = (
+            load[robot.coordinates[robot.tree[i, FIRST]]]
+            if depends_on_load(joints[i])
+            else 0.0
+        )
         position, rate = work[i, JOINT_POSITION], work[i, JOINT_RATE]
         work[i, JOINT_TORQUE] = faded_friction(joints[i], position, rate, own, fade)
     project(robot, work, JOINT_TORQUE, tau)

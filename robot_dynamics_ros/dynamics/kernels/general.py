@@ -10,17 +10,24 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.dynamics.kernels import entries
-from robot_dynamics_ros.dynamics.kernels.compilation import COMPILED, NO_MACHINE_CODE, compile_only_for
+from robot_dynamics_ros.dynamics.kernels.compilation import (
+    COMPILED,
+    NO_MACHINE_CODE,
+    compile_only_for,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
 Kernel = Callable[..., int]
 Call = Callable[..., Any]  # see call_with_one
 
 _FLOAT64 = np.dtype(np.float64)
-_LOCK = RLock()  # plain Python can switch threads during a call, and calls share scratch memory
+# plain Python can switch threads during a call, and calls share scratch memory
+_LOCK = RLock()
 
 
-def bound_kernel(kernel: Kernel, fixed: Sequence[Array | IntArray], axes: Sequence[int]) -> Kernel:
+def bound_kernel(
+    kernel: Kernel, fixed: Sequence[Array | IntArray], axes: Sequence[int]
+) -> Kernel:
     """Return a compiled kernel with its first arguments bound, which takes no other types of arrays.
 
     Parameters
@@ -35,14 +42,22 @@ def bound_kernel(kernel: Kernel, fixed: Sequence[Array | IntArray], axes: Sequen
     """
     if not COMPILED:
         return partial(_interpreted, kernel, fixed, axes)
-    kinds = [f"{array.dtype}[::1]" for array in fixed] + [f"float64[{(count - 1) * ':,'}::1]" for count in axes]
+    kinds = [f"{array.dtype}[::1]" for array in fixed] + [
+        f"float64[{(count - 1) * ':,'}::1]" for count in axes
+    ]
     compile_only_for(kernel, f"int64({', '.join(kinds)})")
     return partial(kernel, *fixed)
 
 
-def _interpreted(kernel: Kernel, fixed: Sequence[Any], axes: Sequence[int], *arguments: Any) -> int:
+def _interpreted(
+    kernel: Kernel, fixed: Sequence[Any], axes: Sequence[int], *arguments: Any
+) -> int:
     for array, count in zip(arguments, axes, strict=True):
-        if type(array) is not np.ndarray or array.ndim != count or not array.flags.carray:
+        if (
+            type(array) is not np.ndarray
+            or array.ndim != count
+            or not array.flags.carray
+        ):
             raise TypeError
     with _LOCK:
         return kernel(*fixed, *arguments)
@@ -75,7 +90,11 @@ def call_with_three(bound: Kernel, shape: tuple[int, ...]) -> Call:
 
     def call(first: Any, second: Any, third: Any) -> Array | None:
         try:
-            if first.dtype is not _FLOAT64 or second.dtype is not _FLOAT64 or third.dtype is not _FLOAT64:
+            if (
+                first.dtype is not _FLOAT64
+                or second.dtype is not _FLOAT64
+                or third.dtype is not _FLOAT64
+            ):
                 return None
             result = np.empty(shape)
             return result if bound(first, second, third, result) == entries.OK else None
@@ -151,7 +170,9 @@ class GeneralKernels:
 
         Element [0, i, j] is the derivative of torque i by position j, [1, i, j] that by velocity j.
         """
-        return self._single(entries.inverse_dynamics_derivatives, 3, (2, self._n, self._n))
+        return self._single(
+            entries.inverse_dynamics_derivatives, 3, (2, self._n, self._n)
+        )
 
     @cached_property
     def inverse_dynamics_batch(self) -> Kernel:
@@ -165,14 +186,24 @@ class GeneralKernels:
 
     def friction(self, joints: Array) -> Call:
         """Return a function of (fade (1,), q, qd, load (n,)): entries.friction_torque with its table ``joints``."""
-        bound = bound_kernel(entries.friction_torque, (*self._with_scratch, joints.flatten()), (1, 1, 1, 1, 1))
+        bound = bound_kernel(
+            entries.friction_torque,
+            (*self._with_scratch, joints.flatten()),
+            (1, 1, 1, 1, 1),
+        )
 
         def call(fade: Array, q: Any, qd: Any, load: Any) -> Array | None:
             try:
-                if q.dtype is not _FLOAT64 or qd.dtype is not _FLOAT64 or load.dtype is not _FLOAT64:
+                if (
+                    q.dtype is not _FLOAT64
+                    or qd.dtype is not _FLOAT64
+                    or load.dtype is not _FLOAT64
+                ):
                     return None
                 result = np.empty(self._n)
-                return result if bound(fade, q, qd, load, result) == entries.OK else None
+                return (
+                    result if bound(fade, q, qd, load, result) == entries.OK else None
+                )
             except NO_MACHINE_CODE:
                 return None
 
@@ -190,9 +221,18 @@ class GeneralKernels:
         return self._call(kernel, self._with_scratch, vectors, shape)
 
     @staticmethod
-    def _call(kernel: Kernel, fixed: Sequence[Array | IntArray], vectors: int, shape: tuple[int, ...]) -> Call:
+    def _call(
+        kernel: Kernel,
+        fixed: Sequence[Array | IntArray],
+        vectors: int,
+        shape: tuple[int, ...],
+    ) -> Call:
         bound = bound_kernel(kernel, fixed, [1] * vectors + [len(shape)])
-        return call_with_one(bound, shape) if vectors == 1 else call_with_three(bound, shape)
+        return (
+            call_with_one(bound, shape)
+            if vectors == 1
+            else call_with_three(bound, shape)
+        )
 
     def _batch(self, kernel: Kernel) -> Kernel:
         return self.bound(kernel, entries.NO_WRENCHES)

@@ -31,9 +31,17 @@ def interpreted(kernel: Callable[..., Any]) -> Callable[..., Any]:
     """
     function = getattr(kernel, "py_func", kernel)
     names = function.__globals__
-    used = {name: _twin(names[name]) for name in function.__code__.co_names if name in names}
+    used = {
+        name: _twin(names[name]) for name in function.__code__.co_names if name in names
+    }
     defaults = tuple(_twin(value) for value in function.__defaults__ or ())
-    twin = FunctionType(function.__code__, {**names, **used}, function.__name__, defaults, function.__closure__)
+    twin = FunctionType(
+        function.__code__,
+        {**names, **used},
+        function.__name__,
+        defaults,
+        function.__closure__,
+    )
     twin.__doc__ = function.__doc__
     return twin
 
@@ -41,4 +49,8 @@ def interpreted(kernel: Callable[..., Any]) -> Callable[..., Any]:
 def _twin(value: Any) -> Any:
     if value is math:
         return _MATHEMATICS
-    return interpreted(value) if hasattr(value, "py_func") or isinstance(value, FunctionType) else value
+    return (
+        interpreted(value)
+        if hasattr(value, "py_func") or isinstance(value, FunctionType)
+        else value
+    )

@@ -30,7 +30,14 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     ModelArrays,
 )
 from robot_dynamics_ros.dynamics.kernels.newton_euler import move_bodies
-from robot_dynamics_ros.dynamics.kernels.placement import Vector, compose, cross, place_bodies, place_in_root, rotate
+from robot_dynamics_ros.dynamics.kernels.placement import (
+    Vector,
+    compose,
+    cross,
+    place_bodies,
+    place_in_root,
+    rotate,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
 
@@ -42,7 +49,9 @@ def _place(robot: ModelArrays, q: Array, work: Array, world: Array) -> None:
 
 
 @kernel
-def _place_and_move(robot: ModelArrays, q: Array, qd: Array, work: Array, world: Array) -> None:
+def _place_and_move(
+    robot: ModelArrays, q: Array, qd: Array, work: Array, world: Array
+) -> None:
     """Write the placements of the bodies, and their motion at zero joint acceleration."""
     expand(robot, qd, work, JOINT_RATE)
     clear(work, JOINT_ACCELERATION)
@@ -60,7 +69,9 @@ def _position(body: int, point: Array, world: Array) -> Vector:
 
 
 @kernel
-def _acceleration(robot: ModelArrays, body: int, point: Array, work: Array, world: Array) -> Vector:
+def _acceleration(
+    robot: ModelArrays, body: int, point: Array, work: Array, world: Array
+) -> Vector:
     """Return the acceleration of a body's point at zero joint acceleration, Craig (6.12)."""
     if body < 0:
         return 0.0, 0.0, 0.0
@@ -74,18 +85,30 @@ def _acceleration(robot: ModelArrays, body: int, point: Array, work: Array, worl
 
 
 @kernel
-def _add_columns(robot: ModelArrays, i: int, sign: float, at: Vector, world: Array, rows: Array) -> None:
+def _add_columns(
+    robot: ModelArrays, i: int, sign: float, at: Vector, world: Array, rows: Array
+) -> None:
     """Add ``sign`` times the velocity of point ``at`` at unit velocity of joint i: z x (p - p_i) or z, Craig 5.7."""
     x, y, z = world[i, 2], world[i, 5], world[i, 8]
     if robot.tree[i, KIND] == REVOLUTE:
-        x, y, z = cross(x, y, z, at[0] - world[i, 9], at[1] - world[i, 10], at[2] - world[i, 11])
+        x, y, z = cross(
+            x, y, z, at[0] - world[i, 9], at[1] - world[i, 10], at[2] - world[i, 11]
+        )
     add_column(robot, i, sign * x, rows[0])
     add_column(robot, i, sign * y, rows[1])
     add_column(robot, i, sign * z, rows[2])
 
 
 @kernel
-def link_pose(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array, world: Array, pose: Array) -> None:
+def link_pose(
+    robot: ModelArrays,
+    body: int,
+    frame: Array,
+    q: Array,
+    work: Array,
+    world: Array,
+    pose: Array,
+) -> None:
     """Write the link's pose in the root frame to ``pose`` (4, 4), a homogeneous matrix with positions in m."""
     _place(robot, q, work, world)
     placement = work[0]
@@ -102,7 +125,15 @@ def link_pose(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array
 
 
 @kernel
-def jacobian(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array, world: Array, matrix: Array) -> None:
+def jacobian(
+    robot: ModelArrays,
+    body: int,
+    frame: Array,
+    q: Array,
+    work: Array,
+    world: Array,
+    matrix: Array,
+) -> None:
     """Write the link's Jacobian (6, n) to ``matrix``, with columns (z x (p - p_i), z) or (z, 0): Craig 5.7.
 
     p is the link's origin, z the axis of revolute joint i through p_i, or of a prismatic joint.
@@ -117,7 +148,9 @@ def jacobian(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array,
     while i >= 0:
         x, y, z = world[i, 2], world[i, 5], world[i, 8]
         if robot.tree[i, KIND] == REVOLUTE:
-            vx, vy, vz = cross(x, y, z, px - world[i, 9], py - world[i, 10], pz - world[i, 11])
+            vx, vy, vz = cross(
+                x, y, z, px - world[i, 9], py - world[i, 10], pz - world[i, 11]
+            )
             add_column(robot, i, x, matrix[3])
             add_column(robot, i, y, matrix[4])
             add_column(robot, i, z, matrix[5])
@@ -131,7 +164,14 @@ def jacobian(robot: ModelArrays, body: int, frame: Array, q: Array, work: Array,
 
 @kernel
 def jacobian_dot_qd(
-    robot: ModelArrays, body: int, frame: Array, q: Array, qd: Array, work: Array, world: Array, product: Array
+    robot: ModelArrays,
+    body: int,
+    frame: Array,
+    q: Array,
+    qd: Array,
+    work: Array,
+    world: Array,
+    product: Array,
 ) -> None:
     """Write dJ/dt qd, the link's acceleration at zero joint acceleration, to ``product`` (6,).
 
@@ -148,7 +188,11 @@ def jacobian_dot_qd(
     tx, ty, tz = cross(m[3], m[4], m[5], px, py, pz)
     x, y, z = rotate(world[body], m[6] + cx + tx, m[7] + cy + ty, m[8] + cz + tz)
     # Without the acceleration of the base against gravity.
-    product[0], product[1], product[2] = x + robot.gravity[0], y + robot.gravity[1], z + robot.gravity[2]
+    product[0], product[1], product[2] = (
+        x + robot.gravity[0],
+        y + robot.gravity[1],
+        z + robot.gravity[2],
+    )
     product[3], product[4], product[5] = rotate(world[body], m[3], m[4], m[5])
 
 
@@ -167,13 +211,17 @@ class Loops(NamedTuple):
     points: Array
 
 
-def append_loops(topology: IntArray, parameters: Array, loops: Loops) -> tuple[IntArray, Array]:
+def append_loops(
+    topology: IntArray, parameters: Array, loops: Loops
+) -> tuple[IntArray, Array]:
     """Return copies of the robot's two flat model arrays with its loops appended.
 
     layout.unpack ignores the loops, ``unpack_loops`` reads them.
     """
     count = np.array([len(loops.bodies)], dtype=np.int64)
-    return np.concatenate([topology, loops.bodies.ravel(), count]), np.concatenate([parameters, loops.points.ravel()])
+    return np.concatenate([topology, loops.bodies.ravel(), count]), np.concatenate(
+        [parameters, loops.points.ravel()]
+    )
 
 
 @allocating_kernel

@@ -28,8 +28,10 @@ TREE_SIZE = 4
 REVOLUTE, PRISMATIC, ROTOR = 0, 1, 2
 
 # Columns of ``bodies``.
-ROTATION = 0  # 9 values, row by row: axes of the body's frame in the parent's frame, at zero position
-POSITION = 9  # 3 values: origin of the body's frame in the parent's frame, at zero position
+# 9 values, row by row: axes of the body's frame in the parent's frame, at zero position
+ROTATION = 0
+# 3 values: origin of the body's frame in the parent's frame, at zero position
+POSITION = 9
 MASS = 12
 FIRST_MOMENT = 13  # 3 values: first moment of mass, mass times centre of mass
 INERTIA = 16  # ixx ixy ixz iyy iyz izz about the frame's origin
@@ -42,7 +44,8 @@ ROTOR_SIZE = 4
 # Columns of ``work``, the intermediate results of the algorithms for each row.
 JOINT_POSITION, JOINT_RATE, JOINT_ACCELERATION, JOINT_TORQUE = 0, 1, 2, 3
 PLACEMENT = 4  # rotation (9), position (3): the body's frame in its parent's
-MOTION = 16  # angular velocity, angular acceleration, linear acceleration, in the body's axes
+# angular velocity, angular acceleration, linear acceleration, in the body's axes
+MOTION = 16
 WRENCH = 25  # force, moment at the origin and in the axes of the body's frame
 COMPOSITE = 31  # mass, first moment, inertia of the body and all bodies beyond it
 WORK_SIZE = 41
@@ -85,8 +88,15 @@ def pack(robot: ModelArrays, n: int) -> tuple[IntArray, Array]:
     ``unpack`` reverses this.
     """
     header = [len(robot.bodies), len(robot.rotors), len(robot.factors), n]
-    topology = np.concatenate([header, robot.tree.ravel(), robot.coordinates]).astype(np.int64)
-    parameters = [robot.gravity, robot.bodies.ravel(), robot.rotors.ravel(), robot.factors]
+    topology = np.concatenate([header, robot.tree.ravel(), robot.coordinates]).astype(
+        np.int64
+    )
+    parameters = [
+        robot.gravity,
+        robot.bodies.ravel(),
+        robot.rotors.ravel(),
+        robot.factors,
+    ]
     return topology, np.concatenate(parameters).astype(np.float64)
 
 

@@ -11,7 +11,11 @@ scratch, with the columns of layout.
 
 from __future__ import annotations
 
-from robot_dynamics_ros.dynamics.kernels.compilation import forceinlined_kernel, inlined, kernel
+from robot_dynamics_ros.dynamics.kernels.compilation import (
+    forceinlined_kernel,
+    inlined,
+    kernel,
+)
 from robot_dynamics_ros.dynamics.kernels.couplings import clear, expand, project
 from robot_dynamics_ros.dynamics.kernels.layout import (
     FIRST_MOMENT,
@@ -114,12 +118,18 @@ def _set_body_wrenches(robot: ModelArrays, wrenches: Array, work: Array) -> None
         gx, gy, gz = cross(wx, wy, wz, lx, ly, lz)
         ex, ey, ez = times_inertia(bodies, i, dwx, dwy, dwz)
         ox, oy, oz = cross(hx, hy, hz, ax, ay, az)
-        work[i, WRENCH + 3], work[i, WRENCH + 4], work[i, WRENCH + 5] = ex + gx + ox, ey + gy + oy, ez + gz + oz
+        work[i, WRENCH + 3], work[i, WRENCH + 4], work[i, WRENCH + 5] = (
+            ex + gx + ox,
+            ey + gy + oy,
+            ez + gz + oz,
+        )
         _subtract_wrench(wrenches, i, work)
 
 
 @kernel
-def _set_body_wrenches_at_rest(robot: ModelArrays, wrenches: Array, work: Array) -> None:
+def _set_body_wrenches_at_rest(
+    robot: ModelArrays, wrenches: Array, work: Array
+) -> None:
     """Write the wrench that balances each body's weight, minus external wrenches: Craig (6.47)-(6.51) at rest."""
     bodies, gravity = robot.bodies, robot.gravity
     for i in range(bodies.shape[0]):
@@ -132,7 +142,11 @@ def _set_body_wrenches_at_rest(robot: ModelArrays, wrenches: Array, work: Array)
         work[i, _A], work[i, _A + 1], work[i, _A + 2] = ax, ay, az
         m = bodies[i, MASS]
         hx, hy, hz = vector_at(bodies, i, FIRST_MOMENT)
-        work[i, WRENCH], work[i, WRENCH + 1], work[i, WRENCH + 2] = m * ax, m * ay, m * az
+        work[i, WRENCH], work[i, WRENCH + 1], work[i, WRENCH + 2] = (
+            m * ax,
+            m * ay,
+            m * az,
+        )
         ox, oy, oz = cross(hx, hy, hz, ax, ay, az)
         work[i, WRENCH + 3], work[i, WRENCH + 4], work[i, WRENCH + 5] = ox, oy, oz
         _subtract_wrench(wrenches, i, work)
@@ -147,7 +161,10 @@ def _add_rotor_torques(robot: ModelArrays, work: Array) -> None:
     count = robot.bodies.shape[0]
     for k in range(robot.rotors.shape[0]):
         inertia = robot.rotors[k, ROTOR_INERTIA]
-        spin, acceleration = work[count + k, JOINT_RATE], work[count + k, JOINT_ACCELERATION]
+        spin, acceleration = (
+            work[count + k, JOINT_RATE],
+            work[count + k, JOINT_ACCELERATION],
+        )
         carrier = robot.tree[count + k, PARENT]
         along = 0.0
         if carrier >= 0:
@@ -167,7 +184,9 @@ def _propagate_wrenches(robot: ModelArrays, work: Array) -> None:
     """Write the joint torques, propagating the wrenches towards the base: Craig (6.52)-(6.53)."""
     tree = robot.tree
     for i in range(robot.bodies.shape[0] - 1, -1, -1):
-        work[i, JOINT_TORQUE] = work[i, WRENCH + 5] if tree[i, KIND] == REVOLUTE else work[i, WRENCH + 2]
+        work[i, JOINT_TORQUE] = (
+            work[i, WRENCH + 5] if tree[i, KIND] == REVOLUTE else work[i, WRENCH + 2]
+        )
         parent = tree[i, PARENT]
         if parent >= 0:
             fx, fy, fz = vector_at(work, i, WRENCH)
@@ -195,7 +214,15 @@ def _recursion(robot: ModelArrays, wrenches: Array, work: Array) -> None:
 
 
 @forceinlined_kernel
-def newton_euler(robot: ModelArrays, q: Array, qd: Array, qdd: Array, wrenches: Array, work: Array, tau: Array) -> None:
+def newton_euler(
+    robot: ModelArrays,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    wrenches: Array,
+    work: Array,
+    tau: Array,
+) -> None:
     """Write the torque for the motion ``q``, ``qd``, ``qdd`` without friction to ``tau``.
 
     Afterwards ``work`` has each body's placement and motion, and the wrench on it from its joint.
@@ -208,7 +235,9 @@ def newton_euler(robot: ModelArrays, q: Array, qd: Array, qdd: Array, wrenches: 
 
 
 @kernel
-def bias_torque(robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: Array, tau: Array) -> None:
+def bias_torque(
+    robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: Array, tau: Array
+) -> None:
     """Write the torque at zero acceleration to ``tau``: V + G of Craig (6.59), minus the joint torque of ``wrenches``.
 
     Afterwards ``work`` has each body's placement and motion, and the wrench on it from its joint.
@@ -221,7 +250,9 @@ def bias_torque(robot: ModelArrays, q: Array, qd: Array, wrenches: Array, work: 
 
 
 @forceinlined_kernel
-def gravity_torque(robot: ModelArrays, q: Array, wrenches: Array, work: Array, tau: Array) -> None:
+def gravity_torque(
+    robot: ModelArrays, q: Array, wrenches: Array, work: Array, tau: Array
+) -> None:
     """Write the torque that holds the robot at rest to ``tau``: G of Craig (6.59), minus the joint torque of wrenches.
 
     ``wrenches`` are external ones on the bodies.

@@ -10,7 +10,11 @@ from __future__ import annotations
 
 import math
 
-from robot_dynamics_ros.dynamics.kernels.compilation import forceinlined_kernel, inlined, kernel
+from robot_dynamics_ros.dynamics.kernels.compilation import (
+    forceinlined_kernel,
+    inlined,
+    kernel,
+)
 from robot_dynamics_ros.dynamics.kernels.layout import (
     INERTIA,
     JOINT_POSITION,
@@ -87,9 +91,15 @@ def place_bodies(robot: ModelArrays, work: Array) -> None:
 def to_parent(work: Array, i: int, x: float, y: float, z: float) -> Vector:
     """Return vector (x, y, z), given in the axes of body ``i``, in the axes of its parent."""
     return (
-        work[i, PLACEMENT] * x + work[i, PLACEMENT + 1] * y + work[i, PLACEMENT + 2] * z,
-        work[i, PLACEMENT + 3] * x + work[i, PLACEMENT + 4] * y + work[i, PLACEMENT + 5] * z,
-        work[i, PLACEMENT + 6] * x + work[i, PLACEMENT + 7] * y + work[i, PLACEMENT + 8] * z,
+        work[i, PLACEMENT] * x
+        + work[i, PLACEMENT + 1] * y
+        + work[i, PLACEMENT + 2] * z,
+        work[i, PLACEMENT + 3] * x
+        + work[i, PLACEMENT + 4] * y
+        + work[i, PLACEMENT + 5] * z,
+        work[i, PLACEMENT + 6] * x
+        + work[i, PLACEMENT + 7] * y
+        + work[i, PLACEMENT + 8] * z,
     )
 
 
@@ -97,9 +107,15 @@ def to_parent(work: Array, i: int, x: float, y: float, z: float) -> Vector:
 def to_body(work: Array, i: int, x: float, y: float, z: float) -> Vector:
     """Return vector (x, y, z), given in the axes of the parent of body ``i``, in the axes of the body."""
     return (
-        work[i, PLACEMENT] * x + work[i, PLACEMENT + 3] * y + work[i, PLACEMENT + 6] * z,
-        work[i, PLACEMENT + 1] * x + work[i, PLACEMENT + 4] * y + work[i, PLACEMENT + 7] * z,
-        work[i, PLACEMENT + 2] * x + work[i, PLACEMENT + 5] * y + work[i, PLACEMENT + 8] * z,
+        work[i, PLACEMENT] * x
+        + work[i, PLACEMENT + 3] * y
+        + work[i, PLACEMENT + 6] * z,
+        work[i, PLACEMENT + 1] * x
+        + work[i, PLACEMENT + 4] * y
+        + work[i, PLACEMENT + 7] * z,
+        work[i, PLACEMENT + 2] * x
+        + work[i, PLACEMENT + 5] * y
+        + work[i, PLACEMENT + 8] * z,
     )
 
 
@@ -122,9 +138,15 @@ def times_inertia(bodies: Array, i: int, x: float, y: float, z: float) -> Vector
     ``bodies`` (bodies, BODY_SIZE) is the table of that name in ``robot``; I is in kg m^2.
     """
     return (
-        bodies[i, INERTIA] * x + bodies[i, INERTIA + 1] * y + bodies[i, INERTIA + 2] * z,
-        bodies[i, INERTIA + 1] * x + bodies[i, INERTIA + 3] * y + bodies[i, INERTIA + 4] * z,
-        bodies[i, INERTIA + 2] * x + bodies[i, INERTIA + 4] * y + bodies[i, INERTIA + 5] * z,
+        bodies[i, INERTIA] * x
+        + bodies[i, INERTIA + 1] * y
+        + bodies[i, INERTIA + 2] * z,
+        bodies[i, INERTIA + 1] * x
+        + bodies[i, INERTIA + 3] * y
+        + bodies[i, INERTIA + 4] * z,
+        bodies[i, INERTIA + 2] * x
+        + bodies[i, INERTIA + 4] * y
+        + bodies[i, INERTIA + 5] * z,
     )
 
 

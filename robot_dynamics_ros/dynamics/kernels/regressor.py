@@ -22,14 +22,27 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     ModelArrays,
 )
 from robot_dynamics_ros.dynamics.kernels.newton_euler import move_bodies
-from robot_dynamics_ros.dynamics.kernels.placement import Vector, cross, place_bodies, rotate, rotate_back
+from robot_dynamics_ros.dynamics.kernels.placement import (
+    Vector,
+    cross,
+    place_bodies,
+    rotate,
+    rotate_back,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 PARAMETERS = 10  # inertial parameters of a body
 
 
 @kernel
-def _add_torques(robot: ModelArrays, work: Array, body: int, force: Vector, moment: Vector, column: Array) -> None:
+def _add_torques(
+    robot: ModelArrays,
+    work: Array,
+    body: int,
+    force: Vector,
+    moment: Vector,
+    column: Array,
+) -> None:
     """Add the joint torques that balance a wrench on a body, at and in its frame, to ``column`` (n,)."""
     fx, fy, fz = force
     nx, ny, nz = moment
@@ -45,7 +58,9 @@ def _add_torques(robot: ModelArrays, work: Array, body: int, force: Vector, mome
 
 
 @kernel
-def _unit_wrench(parameter: int, w: Vector, dw: Vector, a: Vector) -> tuple[Vector, Vector]:
+def _unit_wrench(
+    parameter: int, w: Vector, dw: Vector, a: Vector
+) -> tuple[Vector, Vector]:
     """Return force and moment on a body for a unit value of one of its ten parameters."""
     wx, wy, wz = w
     dx, dy, dz = dw
@@ -78,7 +93,13 @@ def _unit_wrench(parameter: int, w: Vector, dw: Vector, a: Vector) -> tuple[Vect
 
 @kernel
 def regressor(
-    robot: ModelArrays, link_rotations: Array, q: Array, qd: Array, qdd: Array, work: Array, columns: Array
+    robot: ModelArrays,
+    link_rotations: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    work: Array,
+    columns: Array,
 ) -> None:
     """Write the transposed regressor Y^T to ``columns`` (10 bodies + rotors, n).
 
@@ -102,17 +123,30 @@ def regressor(
             force, moment = _unit_wrench(parameter, w, dw, a)
             force = rotate(r, force[0], force[1], force[2])
             moment = rotate(r, moment[0], moment[1], moment[2])
-            _add_torques(robot, work, i, force, moment, columns[PARAMETERS * i + parameter])
+            _add_torques(
+                robot, work, i, force, moment, columns[PARAMETERS * i + parameter]
+            )
     for k in range(robot.rotors.shape[0]):
         column = columns[PARAMETERS * count + k]
-        spin, acceleration = work[count + k, JOINT_RATE], work[count + k, JOINT_ACCELERATION]
+        spin, acceleration = (
+            work[count + k, JOINT_RATE],
+            work[count + k, JOINT_ACCELERATION],
+        )
         carrier = tree[count + k, PARENT]
         along = 0.0
         if carrier >= 0:
             m = work[carrier, MOTION:]
-            x, y, z = robot.rotors[k, SPIN_AXIS], robot.rotors[k, SPIN_AXIS + 1], robot.rotors[k, SPIN_AXIS + 2]
+            x, y, z = (
+                robot.rotors[k, SPIN_AXIS],
+                robot.rotors[k, SPIN_AXIS + 1],
+                robot.rotors[k, SPIN_AXIS + 2],
+            )
             gx, gy, gz = cross(m[0], m[1], m[2], x, y, z)
-            moment = (acceleration * x + spin * gx, acceleration * y + spin * gy, acceleration * z + spin * gz)
+            moment = (
+                acceleration * x + spin * gx,
+                acceleration * y + spin * gy,
+                acceleration * z + spin * gz,
+            )
             _add_torques(robot, work, carrier, (0.0, 0.0, 0.0), moment, column)
             along = x * m[3] + y * m[4] + z * m[5]
         add_column(robot, count + k, acceleration + along, column)

@@ -29,7 +29,9 @@ _NO_WRENCHES: Array = np.empty((0, 6))
 _MOST_AXES = 24
 
 
-def joint_vectors(name: str, value: ArrayLike, joint_names: Sequence[str], *, single: bool = False) -> Array:
+def joint_vectors(
+    name: str, value: ArrayLike, joint_names: Sequence[str], *, single: bool = False
+) -> Array:
     """Return ``value`` as a C-contiguous float64 array (..., n), without a copy if it already is one.
 
     Infinite values and NaN are accepted.
@@ -52,11 +54,15 @@ def joint_vectors(name: str, value: ArrayLike, joint_names: Sequence[str], *, si
     """
     n = len(joint_names)
     # Contiguous, aligned and writeable (carray): numba would compile again for any other array.
-    plain = type(value) is np.ndarray and value.dtype == np.float64 and value.flags.carray
+    plain = (
+        type(value) is np.ndarray and value.dtype == np.float64 and value.flags.carray
+    )
     expected = f"({n},)" if single else f"({n},) or (..., {n})"
     array = value if plain else real_numbers(value)
     if array is None:
-        raise RobotDynamicsError(f"{name}: {value!r} is not an array of {n} numbers. Cure: pass an array {expected}")
+        raise RobotDynamicsError(
+            f"{name}: {value!r} is not an array of {n} numbers. Cure: pass an array {expected}"
+        )
     assert isinstance(array, np.ndarray)
     if array.ndim < 1 or array.shape[-1] != n or (single and array.ndim != 1):
         raise RobotDynamicsError(
@@ -66,7 +72,11 @@ def joint_vectors(name: str, value: ArrayLike, joint_names: Sequence[str], *, si
     return array
 
 
-def wrenches_on_bodies(wrenches: Mapping[str, ArrayLike] | None, frames: Mapping[str, LinkFrame], bodies: int) -> Array:
+def wrenches_on_bodies(
+    wrenches: Mapping[str, ArrayLike] | None,
+    frames: Mapping[str, LinkFrame],
+    bodies: int,
+) -> Array:
     """Convert wrenches that act on links to wrenches (..., bodies, 6) on the kernels' bodies.
 
     Results are force (N) and moment (Nm) at the origin and in the axes of each body's frame, summed over its links.
@@ -97,7 +107,9 @@ def wrenches_on_bodies(wrenches: Mapping[str, ArrayLike] | None, frames: Mapping
     for link, value in wrenches.items():
         frame = frames.get(link)
         if frame is None:
-            raise RobotDynamicsError(f'external_wrenches: no link "{link}". Cure: {use_one_of(link, frames)}')
+            raise RobotDynamicsError(
+                f'external_wrenches: no link "{link}". Cure: {use_one_of(link, frames)}'
+            )
         wrench = real_numbers(value)
         if wrench is None:
             raise RobotDynamicsError(
@@ -111,12 +123,19 @@ def wrenches_on_bodies(wrenches: Mapping[str, ArrayLike] | None, frames: Mapping
         checked.append((frame, wrench))
     if not checked:
         return np.zeros((bodies, 6))
-    batch = _broadcast({link: wrench.shape[:-1] for link, (_, wrench) in zip(wrenches, checked, strict=True)})
+    batch = _broadcast(
+        {
+            link: wrench.shape[:-1]
+            for link, (_, wrench) in zip(wrenches, checked, strict=True)
+        }
+    )
     total = np.zeros((*batch, bodies, 6))
     for frame, wrench in checked:
         if frame.body >= 0:
             force = _turned(wrench[..., :3], frame.rotation)
-            moment = _turned(wrench[..., 3:], frame.rotation) + np.cross(frame.position, force)
+            moment = _turned(wrench[..., 3:], frame.rotation) + np.cross(
+                frame.position, force
+            )
             total[..., frame.body, :3] += force
             total[..., frame.body, 3:] += moment
     return total
@@ -137,7 +156,9 @@ def _own_axes(name: str) -> int:
 def _broadcast(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
     first, *others = shapes.values()
     if max(map(len, shapes.values())) > _MOST_AXES:
-        raise RobotDynamicsError(f"too many leading axes: {_listed(shapes)}. Cure: use at most {_MOST_AXES}")
+        raise RobotDynamicsError(
+            f"too many leading axes: {_listed(shapes)}. Cure: use at most {_MOST_AXES}"
+        )
     if all(shape == first for shape in others):
         return first
     try:
@@ -159,7 +180,11 @@ _BLOCK = 64
 
 def cores() -> int:
     """Return the number of processor cores that this process may use, at most NUMBA_NUM_THREADS."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    count = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )
     return count if numba is None else min(count, numba.config.NUMBA_NUM_THREADS)
 
 
@@ -169,7 +194,12 @@ def _pool(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(cores(), thread_name_prefix="robot_dynamics")
 
 
-def over_rows(function: Callable[[slice], Result], count: int, block: int, parts: int | None = None) -> list[Result]:
+def over_rows(
+    function: Callable[[slice], Result],
+    count: int,
+    block: int,
+    parts: int | None = None,
+) -> list[Result]:
     """Call ``function`` for slices of ``count`` rows in parallel on all cores, and return the results in order.
 
     ``function`` gets a slice object and must release the GIL to run in parallel. Each slice but the last is a multiple
@@ -214,13 +244,21 @@ def evaluate(
     RobotDynamicsError
         If the leading axes cannot be broadcast. The message has the shapes.
     """
-    batch = _broadcast({name: array.shape[: -_own_axes(name)] for name, array in arguments.items()})
+    batch = _broadcast(
+        {name: array.shape[: -_own_axes(name)] for name, array in arguments.items()}
+    )
     result = np.empty((*batch, *shape))
     status = _spread(function, batch, arguments, result)
     if status >= SINGULAR and batch:
-        rows = {name: np.broadcast_to(x, batch + x.shape[-_own_axes(name) :]) for name, x in arguments.items()}
+        rows = {
+            name: np.broadcast_to(x, batch + x.shape[-_own_axes(name) :])
+            for name, x in arguments.items()
+        }
         finite = np.isfinite(rows["q"]).all(axis=-1)
-        arguments, batch = {name: x[finite] for name, x in rows.items()}, (int(finite.sum()),)
+        arguments, batch = (
+            {name: x[finite] for name, x in rows.items()},
+            (int(finite.sum()),),
+        )
         solved = np.empty((*batch, *shape))
         status = _spread(function, batch, arguments, solved)
         result.fill(np.nan)
@@ -232,10 +270,18 @@ def evaluate(
     return result, (joint, q.reshape(-1, q.shape[-1])[state])
 
 
-def _spread(function: Callable[..., int], batch: tuple[int, ...], arguments: Mapping[str, Array], result: Array) -> int:
+def _spread(
+    function: Callable[..., int],
+    batch: tuple[int, ...],
+    arguments: Mapping[str, Array],
+    result: Array,
+) -> int:
     """Call ``function(*arguments, result)``; return OK or the smallest other status, of the first such state."""
     count = math.prod(batch)
-    arrays = [_in_a_row(array, batch, _own_axes(name), count) for name, array in arguments.items()]
+    arrays = [
+        _in_a_row(array, batch, _own_axes(name), count)
+        for name, array in arguments.items()
+    ]
     arrays.append(result.reshape((count, *result.shape[len(batch) :])))
     parts = min(cores(), count // _LEAST)
     if parts < 2:
@@ -243,9 +289,14 @@ def _spread(function: Callable[..., int], batch: tuple[int, ...], arguments: Map
 
     def run(rows: slice) -> int:
         status = function(*(array[rows] for array in arrays))
-        return status if status == OK else status + rows.start * arguments["q"].shape[-1]
+        return (
+            status if status == OK else status + rows.start * arguments["q"].shape[-1]
+        )
 
-    return min((status for status in over_rows(run, count, _BLOCK, parts) if status != OK), default=OK)
+    return min(
+        (status for status in over_rows(run, count, _BLOCK, parts) if status != OK),
+        default=OK,
+    )
 
 
 def _in_a_row(array: Array, batch: tuple[int, ...], axes: int, count: int) -> Array:

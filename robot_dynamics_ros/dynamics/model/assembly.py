@@ -16,10 +16,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning, use_one_of
+from robot_dynamics_ros.base.errors import (
+    RobotModelError,
+    RobotModelWarning,
+    use_one_of,
+)
 from robot_dynamics_ros.dynamics.description.couplings import Couplings
-from robot_dynamics_ros.dynamics.description.dynamics_file import DynamicsFile, Rotor, Row
-from robot_dynamics_ros.dynamics.description.friction_table import check_static, friction_table
+from robot_dynamics_ros.dynamics.description.dynamics_file import (
+    DynamicsFile,
+    Rotor,
+    Row,
+)
+from robot_dynamics_ros.dynamics.description.friction_table import (
+    check_static,
+    friction_table,
+)
 from robot_dynamics_ros.dynamics.description.inertia import InertiaSum, check_inertia
 from robot_dynamics_ros.dynamics.description.inertia_errors import explain_inertia
 from robot_dynamics_ros.dynamics.description.urdf import Description, Joint
@@ -71,7 +82,10 @@ class RotorRow:
 
 
 def rotor_rows(
-    description: Description, dynamics: DynamicsFile, couplings: Couplings, frames: Mapping[str, LinkFrame]
+    description: Description,
+    dynamics: DynamicsFile,
+    couplings: Couplings,
+    frames: Mapping[str, LinkFrame],
 ) -> list[RotorRow]:
     """Return the rotors that can spin; ``frames`` has the frame of each link on its body, by name.
 
@@ -81,16 +95,25 @@ def rotor_rows(
     rows: list[RotorRow] = []
     for name, rotor, factors in couplings.rotors:
         where = f"{dynamics.source}: {name}"
-        axis = _axis_of_the_joint(description, where, rotor) if rotor.axis is None else rotor.axis
+        axis = (
+            _axis_of_the_joint(description, where, rotor)
+            if rotor.axis is None
+            else rotor.axis
+        )
         if factors:  # the carrier's inertia includes a rotor that cannot spin
             frame = frames[description.root if rotor.carrier is None else rotor.carrier]
-            rows.append(RotorRow(name, frame.body, frame.rotation @ axis, rotor.inertia, factors))
+            rows.append(
+                RotorRow(
+                    name, frame.body, frame.rotation @ axis, rotor.inertia, factors
+                )
+            )
     return rows
 
 
 def _axis_of_the_joint(description: Description, where: str, rotor: Rotor) -> Array:
     if rotor.carrier is None:
-        return np.array([0.0, 0.0, 1.0])  # the direction has no effect without a carrier
+        # the direction has no effect without a carrier
+        return np.array([0.0, 0.0, 1.0])
     driven = [joint for joint in description.joints if joint.name in rotor.ratio]
     if len(rotor.ratio) == 1 and driven and driven[0].parent == rotor.carrier:
         return driven[0].rotation @ driven[0].axis
@@ -139,16 +162,23 @@ def assemble(
     frames, moving, bodies = _place(description, couplings)
     sums = _body_inertias(description, dynamics, frames, len(moving))
     _check_inertias(description, dynamics, frames, sums, strict)
-    bare = np.array([total.flat() for total in sums]).reshape(len(moving), BODY_SIZE - MASS)
+    bare = np.array([total.flat() for total in sums]).reshape(
+        len(moving), BODY_SIZE - MASS
+    )
     bodies[:, MASS:] = bare
     rotors = rotor_rows(description, dynamics, couplings, frames)
     followed = [couplings.rows[joint.name].factors for joint in moving]
-    offsets = [couplings.rows[joint.name].offset for joint in moving]  # positions in kernels are without them
+    # positions in kernels are without them
+    offsets = [couplings.rows[joint.name].offset for joint in moving]
     tree, coordinates, factors = _entries(
         couplings.names,
         [
             *(
-                (frames[joint.parent].body, PRISMATIC if joint.kind == "prismatic" else REVOLUTE, row)
+                (
+                    frames[joint.parent].body,
+                    PRISMATIC if joint.kind == "prismatic" else REVOLUTE,
+                    row,
+                )
                 for joint, row in zip(moving, followed, strict=True)
             ),
             *((rotor.body, ROTOR, rotor.factors) for rotor in rotors),
@@ -159,7 +189,9 @@ def assemble(
         coordinates,
         factors,
         bodies,
-        np.array([[*rotor.axis, rotor.inertia] for rotor in rotors]).reshape(len(rotors), ROTOR_SIZE),
+        np.array([[*rotor.axis, rotor.inertia] for rotor in rotors]).reshape(
+            len(rotors), ROTOR_SIZE
+        ),
         _gravity(gravity, dynamics),
     )
     carrying = {joint.parent for joint in description.joints}
@@ -172,13 +204,22 @@ def assemble(
         body_links=tuple(joint.child for joint in moving),
         rotor_names=tuple(rotor.name for rotor in rotors),
         frames=frames,
-        end_links=tuple(link for link, frame in frames.items() if frame.body >= 0 and link not in carrying),
+        end_links=tuple(
+            link
+            for link, frame in frames.items()
+            if frame.body >= 0 and link not in carrying
+        ),
         topology=topology,
         parameters=parameters,
-        link_rotations=np.array([frames[joint.child].rotation.ravel() for joint in moving]),
+        link_rotations=np.array(
+            [frames[joint.child].rotation.ravel() for joint in moving]
+        ),
         friction=friction,
         joint_ranges=np.array(
-            [(j.lower - at, j.upper - at, j.velocity) for j, at in zip(moving, offsets, strict=True)]
+            [
+                (j.lower - at, j.upper - at, j.velocity)
+                for j, at in zip(moving, offsets, strict=True)
+            ]
         ),
         bare_inertials=bare,
         payload=None,
@@ -197,7 +238,9 @@ def assemble(
     return data
 
 
-def _place(description: Description, couplings: Couplings) -> tuple[dict[str, LinkFrame], list[Joint], Array]:
+def _place(
+    description: Description, couplings: Couplings
+) -> tuple[dict[str, LinkFrame], list[Joint], Array]:
     """Return the frames of all links, the moving joints, and the placements of their bodies at zero coordinates."""
     frames = {description.root: LinkFrame(-1, np.eye(3), np.zeros(3))}
     moving: list[Joint] = []
@@ -215,7 +258,9 @@ def _place(description: Description, couplings: Couplings) -> tuple[dict[str, Li
             continue
         aligned = _frame_along(joint.axis)
         frames[joint.child] = LinkFrame(len(moving), aligned.T, np.zeros(3))
-        placements.append(np.concatenate([_without_noise(rotation @ aligned).ravel(), position]))
+        placements.append(
+            np.concatenate([_without_noise(rotation @ aligned).ravel(), position])
+        )
         moving.append(joint)
     bodies = np.zeros((len(moving), BODY_SIZE))
     bodies[:, :MASS] = np.array(placements).reshape(len(moving), MASS)
@@ -238,7 +283,9 @@ def _frame_along(axis: Array) -> Array:
     return np.column_stack([np.cross(y, axis), y, axis])
 
 
-def _moved(joint: Joint, value: float, rotation: Array, position: Array) -> tuple[Array, Array]:
+def _moved(
+    joint: Joint, value: float, rotation: Array, position: Array
+) -> tuple[Array, Array]:
     """Return rotation and position of a joint's child at joint position ``value``."""
     if joint.kind == "prismatic":
         return rotation, position + rotation @ joint.axis * value
@@ -270,7 +317,10 @@ def _entries(
 
 
 def _body_inertias(
-    description: Description, dynamics: DynamicsFile, frames: dict[str, LinkFrame], count: int
+    description: Description,
+    dynamics: DynamicsFile,
+    frames: dict[str, LinkFrame],
+    count: int,
 ) -> list[InertiaSum]:
     sums = [InertiaSum.zero() for _ in range(count)]
     for name, part in {**description.links, **dynamics.links}.items():
@@ -301,12 +351,20 @@ def _check_inertias(
         if error is None or name in dynamics.links:
             continue
         negative = error.startswith("negative")
-        spoiled = None if body < 0 or not negative else check_inertia(sums[body].about_com())
+        spoiled = (
+            None if body < 0 or not negative else check_inertia(sums[body].about_com())
+        )
         message = f'{description.source}: link "{name}" <inertial>: {error}: no body can have this inertia'
         message += explain_inertia(description.robot, name)
         if strict or spoiled is not None:
-            merged = "" if spoiled is None else ", nor can the moving body that has this link"
-            cure = "correct it (kg m^2)" + (", or load with strict=False" if strict and spoiled is None else "")
+            merged = (
+                ""
+                if spoiled is None
+                else ", nor can the moving body that has this link"
+            )
+            cure = "correct it (kg m^2)" + (
+                ", or load with strict=False" if strict and spoiled is None else ""
+            )
             raise RobotModelError(f"{message}{merged}. Cure: {cure}")
         cure = "Cure: correct it, or define the link in a dynamics file"
         warnings.warn(f"{message}. {cure}", RobotModelWarning, stacklevel=5)
@@ -318,11 +376,19 @@ def _effort_limits(description: Description, names: Sequence[str]) -> Array:
 
 
 def _continuous(
-    description: Description, names: Sequence[str], followed: Sequence[Mapping[str, float]]
+    description: Description,
+    names: Sequence[str],
+    followed: Sequence[Mapping[str, float]],
 ) -> NDArray[np.bool_]:
     kinds = {joint.name: joint.kind for joint in description.joints}
     # A full turn of a joint that others follow changes the configuration.
-    return np.array([kinds.get(name) == "continuous" and sum(name in row for row in followed) == 1 for name in names])
+    return np.array(
+        [
+            kinds.get(name) == "continuous"
+            and sum(name in row for row in followed) == 1
+            for name in names
+        ]
+    )
 
 
 def _rate_limits(moving: Sequence[Joint], couplings: Couplings) -> Array:
@@ -335,7 +401,9 @@ def _rate_limits(moving: Sequence[Joint], couplings: Couplings) -> Array:
         factors = couplings.rows[joint.name].factors
         if len(factors) == 1:
             ((name, factor),) = factors.items()
-            own = np.array([joint.acceleration, joint.deceleration, joint.jerk]) / abs(factor)
+            own = np.array([joint.acceleration, joint.deceleration, joint.jerk]) / abs(
+                factor
+            )
             j = couplings.names.index(name)
             limits[:, j] = np.minimum(limits[:, j], own)
     return limits
@@ -343,14 +411,21 @@ def _rate_limits(moving: Sequence[Joint], couplings: Couplings) -> Array:
 
 def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Array:
     if gravity is None:
-        return np.array(_STANDARD_GRAVITY) if dynamics.gravity is None else dynamics.gravity.copy()
+        return (
+            np.array(_STANDARD_GRAVITY)
+            if dynamics.gravity is None
+            else dynamics.gravity.copy()
+        )
     return gravity_vector(gravity)
 
 
 def _refuse_unknown_links(description: Description, dynamics: DynamicsFile) -> None:
     links = [*dynamics.links, *([dynamics.payload[0]] if dynamics.payload else [])]
     links += [link for loop in dynamics.loops for link in (loop.link_a, loop.link_b)]
-    for name in (*links, *(rotor.carrier for rotor in dynamics.rotors if rotor.carrier is not None)):
+    for name in (
+        *links,
+        *(rotor.carrier for rotor in dynamics.rotors if rotor.carrier is not None),
+    ):
         if name not in description.links:
             raise RobotModelError(
                 f'{dynamics.source}: link "{name}" does not exist in {description.source}. '

@@ -24,7 +24,8 @@ Places = NDArray[np.intp]
 _RANK = 1e-9  # relative to the largest pivot, for columns of unit length
 _NEGLIGIBLE = 1e-12  # relative to the longest column
 _ROUNDING = 1e-10  # relative size of a coefficient
-_STATES = 60  # random states for each joint, which give many more equations than parameters
+# random states for each joint, which give many more equations than parameters
+_STATES = 60
 _SPEED, _ACCELERATION = 3.0, 10.0  # rad/s or m/s, rad/s^2 or m/s^2
 
 # Order of preference: the parameters that textbooks keep come first (Khalil's rules for axes along z), mass last.
@@ -54,7 +55,9 @@ class BaseParameters:
     without_effect: Places
 
     @classmethod
-    def of(cls, columns: Array, names: Sequence[str], tolerance: float = _RANK) -> BaseParameters:
+    def of(
+        cls, columns: Array, names: Sequence[str], tolerance: float = _RANK
+    ) -> BaseParameters:
         """Return the base parameters of a regressor W.
 
         Parameters
@@ -69,12 +72,17 @@ class BaseParameters:
             length.
         """
         if len(columns) > columns.shape[1]:
-            columns = np.asarray(np.linalg.qr(columns, mode="r"))  # the same dependencies in fewer rows
+            # the same dependencies in fewer rows
+            columns = np.asarray(np.linalg.qr(columns, mode="r"))
         lengths = np.linalg.norm(columns, axis=0)
         seen = np.flatnonzero(lengths > _NEGLIGIBLE * lengths.max(initial=0.0))
         unit = columns[:, seen] / lengths[seen]
         # SciPy before 1.14 cannot factorise an empty matrix.
-        triangle, pivots = scipy.linalg.qr(unit, mode="r", pivoting=True) if unit.size else (unit, seen)
+        triangle, pivots = (
+            scipy.linalg.qr(unit, mode="r", pivoting=True)
+            if unit.size
+            else (unit, seen)
+        )
         diagonal = np.abs(np.diag(triangle))
         rank = int(np.count_nonzero(diagonal > tolerance * diagonal.max(initial=0.0)))
         chosen = _readable(unit, [names[k] for k in seen.tolist()], rank, tolerance)
@@ -84,12 +92,19 @@ class BaseParameters:
         dependent = np.setdiff1d(seen, independent)
         combination = np.zeros((rank, len(names)))
         combination[np.arange(rank), independent] = 1.0
-        solution = np.linalg.lstsq(columns[:, independent], columns[:, dependent], rcond=None)[0]
+        solution = np.linalg.lstsq(
+            columns[:, independent], columns[:, dependent], rcond=None
+        )[0]
         # Relative to the columns' lengths, so that rounding errors of a sum of long columns are dropped.
         share = np.abs(solution) * lengths[independent, np.newaxis] / lengths[dependent]
         combination[:, dependent] = np.where(share > _ROUNDING, solution, 0.0)
-        sums = tuple(_sum(row, names, first) for row, first in zip(combination, independent, strict=True))
-        return cls(independent, combination, sums, np.setdiff1d(np.arange(len(names)), seen))
+        sums = tuple(
+            _sum(row, names, first)
+            for row, first in zip(combination, independent, strict=True)
+        )
+        return cls(
+            independent, combination, sums, np.setdiff1d(np.arange(len(names)), seen)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +135,9 @@ class MinimalParameters:
     @property
     def without_effect(self) -> tuple[str, ...]:
         """Names of the inertial parameters that have no effect on the torque."""
-        return tuple(self.model.parameter_names[k] for k in self.base.without_effect.tolist())
+        return tuple(
+            self.model.parameter_names[k] for k in self.base.without_effect.tolist()
+        )
 
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Return Y (..., n, r) of Spong (9.132) at q, qd, qdd (..., n), rad or m.
@@ -148,11 +165,16 @@ def minimal_parameters(model: RobotModel) -> MinimalParameters:
 def position_ranges(model: RobotModel) -> tuple[Array, Array]:
     """Return lower and upper positions (n,), rad or m: the position limits, or -pi and pi if a joint lacks one."""
     limited = np.isfinite(model.position_lower) & np.isfinite(model.position_upper)
-    lower, upper = np.where(limited, model.position_lower, -np.pi), np.where(limited, model.position_upper, np.pi)
+    lower, upper = (
+        np.where(limited, model.position_lower, -np.pi),
+        np.where(limited, model.position_upper, np.pi),
+    )
     return lower, np.maximum(lower, upper)
 
 
-def _readable(unit: Array, names: Sequence[str], rank: int, tolerance: float) -> Places | None:
+def _readable(
+    unit: Array, names: Sequence[str], rank: int, tolerance: float
+) -> Places | None:
     """Select independent columns one by one in the order of _READABLE; None if they do not attain the rank."""
 
     def place(k: int) -> tuple[int, int]:

@@ -17,7 +17,11 @@ from robot_dynamics_ros.dynamics.codegen.c_project import Facts, Vectors, write_
 from robot_dynamics_ros.dynamics.codegen.c_source import Tree
 from robot_dynamics_ros.dynamics.codegen.exported import ExportedKernels
 from robot_dynamics_ros.dynamics.codegen.tracing import LinkPlacement
-from robot_dynamics_ros.dynamics.description.inertia import Inertial, InertiaSum, symmetric
+from robot_dynamics_ros.dynamics.description.inertia import (
+    Inertial,
+    InertiaSum,
+    symmetric,
+)
 from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
 from robot_dynamics_ros.dynamics.kernels.layout import MASS
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
@@ -32,7 +36,9 @@ _TOLERANCE = 1e-9  # of the norm of a result
 _NOTHING = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
-def export_c(model: RobotModel, data: ModelData, directory: Path, links: Sequence[str] | None) -> None:
+def export_c(
+    model: RobotModel, data: ModelData, directory: Path, links: Sequence[str] | None
+) -> None:
     """Write the files of ``RobotModel.export_c``, whose model has the ``data``."""
     if model.loops:
         raise RobotDynamicsError(
@@ -55,10 +61,18 @@ def export_c(model: RobotModel, data: ModelData, directory: Path, links: Sequenc
         title=model.name,
         version=package_version(),
         joints=model.joint_names,
-        units=["m" if name in model.prismatic_joints else "rad" for name in model.joint_names],
+        units=[
+            "m" if name in model.prismatic_joints else "rad"
+            for name in model.joint_names
+        ],
         limits={
             name: getattr(model, name)
-            for name in ("position_lower", "position_upper", "velocity_limits", "effort_limits")
+            for name in (
+                "position_lower",
+                "position_upper",
+                "velocity_limits",
+                "effort_limits",
+            )
         },
         gravity=model.gravity,
         payload=_about_origin(payload),
@@ -67,28 +81,48 @@ def export_c(model: RobotModel, data: ModelData, directory: Path, links: Sequenc
         checksums=data.checksums,
     )
     general = replace(model, kernels=GeneralKernels(data.topology, data.parameters))
-    write_project(directory, robot, facts, _vectors(general, holder, payload, identifiers))
+    write_project(
+        directory, robot, facts, _vectors(general, holder, payload, identifiers)
+    )
 
 
-def exported_kernels(model: RobotModel, data: ModelData, module: ModuleType) -> ExportedKernels:
+def exported_kernels(
+    model: RobotModel, data: ModelData, module: ModuleType
+) -> ExportedKernels:
     """Return the kernels of ``RobotModel.use`` for a model that has the ``data``, and raise as it does."""
     name = module.__name__
 
     def refused(reason: str) -> RobotDynamicsError:
-        return RobotDynamicsError(f'{name}: {reason}. Cure: export robot "{model.name}" again, and install the folder')
+        return RobotDynamicsError(
+            f'{name}: {reason}. Cure: export robot "{model.name}" again, and install the folder'
+        )
 
     if not hasattr(module, "urdf_sha256"):
         raise refused("not a module of exported C code")
-    for title, own, other in zip(_CHECKED, data.checksums, (module.urdf_sha256, module.dynamics_sha256), strict=True):
+    for title, own, other in zip(
+        _CHECKED,
+        data.checksums,
+        (module.urdf_sha256, module.dynamics_sha256),
+        strict=True,
+    ):
         if own != other:
             raise refused(f"it was exported from another {title}")
     if module.joint_names != model.joint_names:
-        raise refused(f"its joints are {', '.join(module.joint_names)}, not {', '.join(model.joint_names)}")
+        raise refused(
+            f"its joints are {', '.join(module.joint_names)}, not {', '.join(model.joint_names)}"
+        )
     if model.payload_link not in (None, module.payload_link):
-        raise refused(f'its payload is on link "{module.payload_link}", not on "{model.payload_link}"')
+        raise refused(
+            f'its payload is on link "{module.payload_link}", not on "{model.payload_link}"'
+        )
     carrier = _placement(data, module.payload_link)
-    kernels = ExportedKernels(data.topology, data.parameters, module, _bare(data), carrier)
-    general, used = (replace(model, kernels=x) for x in (GeneralKernels(data.topology, data.parameters), kernels))
+    kernels = ExportedKernels(
+        data.topology, data.parameters, module, _bare(data), carrier
+    )
+    general, used = (
+        replace(model, kernels=x)
+        for x in (GeneralKernels(data.topology, data.parameters), kernels)
+    )
     for q, qd, qdd in np.random.default_rng(0).uniform(-3.0, 3.0, (100, 3, model.n)):
         tau = general.inverse_dynamics(q, qd, qdd)
         pairs = {
@@ -97,9 +131,14 @@ def exported_kernels(model: RobotModel, data: ModelData, module: ModuleType) -> 
             "mass_matrix": (used.mass_matrix(q), general.mass_matrix(q)),
         }
         if not data.massless_joints:
-            pairs["forward_dynamics"] = general.inverse_dynamics(q, qd, used.forward_dynamics(q, qd, tau)), tau
+            pairs["forward_dynamics"] = (
+                general.inverse_dynamics(q, qd, used.forward_dynamics(q, qd, tau)),
+                tau,
+            )
         for function, (result, expected) in pairs.items():
-            if not np.linalg.norm(result - expected) <= _TOLERANCE * np.linalg.norm(expected):
+            if not np.linalg.norm(result - expected) <= _TOLERANCE * np.linalg.norm(
+                expected
+            ):
                 raise refused(f"{function} differs from the model at q = {q.tolist()}")
     return kernels
 
@@ -122,7 +161,8 @@ def _identifiers(names: Sequence[str], prefix: str) -> list[str]:
     for name in names:
         text = re.sub(r"\W", "_", name, flags=re.ASCII) or "_"
         text = prefix + text if text[0].isdigit() or text[0] == "_" else text
-        text = "link_" + text if text.startswith("dot_qd_") else text  # jacobian_dot_qd_a is a function of link a
+        # jacobian_dot_qd_a is a function of link a
+        text = "link_" + text if text.startswith("dot_qd_") else text
         while text in result:
             text += "_"
         result.append(text)
@@ -146,15 +186,27 @@ def _states(model: RobotModel, payload: Inertial) -> list[_State]:
     """Return zero, random and extreme states, with the model's payload and gravity and with other ones."""
     rng = np.random.default_rng(0)
     n = model.n
-    lower, upper = np.clip(model.position_lower, -1e3, 1e3), np.clip(model.position_upper, -1e3, 1e3)
+    lower, upper = (
+        np.clip(model.position_lower, -1e3, 1e3),
+        np.clip(model.position_upper, -1e3, 1e3),
+    )
     near = np.clip(-np.pi, lower, upper), np.clip(np.pi, lower, upper)
     speed = np.minimum(model.velocity_limits, 100.0)
-    heavy = Inertial(50.0, np.array([0.1, -0.2, 0.3]), symmetric(2.0, 0.1, -0.2, 3.0, 0.3, 2.5))
-    small = Inertial(0.7, np.array([-0.02, 0.01, 0.05]), symmetric(0.002, 1e-4, 0.0, 0.003, -2e-4, 0.0025))
+    heavy = Inertial(
+        50.0, np.array([0.1, -0.2, 0.3]), symmetric(2.0, 0.1, -0.2, 3.0, 0.3, 2.5)
+    )
+    small = Inertial(
+        0.7,
+        np.array([-0.02, 0.01, 0.05]),
+        symmetric(0.002, 1e-4, 0.0, 0.003, -2e-4, 0.0025),
+    )
     tilted = np.array([3.0, -5.0, 7.0])
 
     def state(q: Array, rates: float, load: Inertial, gravity: Array) -> _State:
-        motion = {name: rates * rng.uniform(-1.0, 1.0, n) for name in ("qdd", "tau", "load", "qdd_d")}
+        motion = {
+            name: rates * rng.uniform(-1.0, 1.0, n)
+            for name in ("qdd", "tau", "load", "qdd_d")
+        }
         qd = min(rates, 1.0) * speed * rng.uniform(-1.0, 1.0, n)
         arguments = {
             "q": q,
@@ -183,14 +235,25 @@ def _states(model: RobotModel, payload: Inertial) -> list[_State]:
     ]
 
 
-def _vectors(model: RobotModel, holder: str, payload: Inertial, links: dict[str, str]) -> Vectors:
+def _vectors(
+    model: RobotModel, holder: str, payload: Inertial, links: dict[str, str]
+) -> Vectors:
     """Return states of the self-test with the results of the general kernels."""
     states = _states(model, payload)
     results = [_results(model, holder, state, links) for state in states]
     return Vectors(
-        arguments={name: np.array([state.arguments[name] for state in states]) for name in states[0].arguments},
-        expected={name: np.array([values[name].ravel() for values, _, _ in results]) for name in results[0][0]},
-        terms={name: np.array([terms.get(name, 0.0) for _, terms, _ in results]) for name in results[0][0]},
+        arguments={
+            name: np.array([state.arguments[name] for state in states])
+            for name in states[0].arguments
+        },
+        expected={
+            name: np.array([values[name].ravel() for values, _, _ in results])
+            for name in results[0][0]
+        },
+        terms={
+            name: np.array([terms.get(name, 0.0) for _, terms, _ in results])
+            for name in results[0][0]
+        },
         singular=np.array([float(singular) for _, _, singular in results]),
     )
 
@@ -200,11 +263,15 @@ def _results(
 ) -> tuple[dict[str, Array], dict[str, float], bool]:
     """Return the results by function for a state, the magnitude of their terms, and True if forward dynamics fails."""
     x, load = state.arguments, state.payload
-    model = model.with_gravity(x["gravity"]).with_payload(holder, load.mass, load.com, load.inertia)
+    model = model.with_gravity(x["gravity"]).with_payload(
+        holder, load.mass, load.com, load.inertia
+    )
     q, qd, qdd = x["q"], x["qd"], x["qdd"]
     law = x["qdd_d"] + x["kd"] * (x["qd_d"] - qd) + x["kp"] * (x["q_d"] - q)
     matrix = model.mass_matrix(q)
-    masses = model.inertial_parameters[: PARAMETERS * len(model.moving_links) : PARAMETERS]
+    masses = model.inertial_parameters[
+        : PARAMETERS * len(model.moving_links) : PARAMETERS
+    ]
     weight = float(masses.sum() * np.linalg.norm(x["gravity"]))
     size = float(np.linalg.norm(matrix))
     force = weight + size * float(np.linalg.norm(qdd) + np.linalg.norm(law) + qd @ qd)
@@ -220,15 +287,25 @@ def _results(
         "bias_torque": model.bias_torque(q, qd),
         "mass_matrix": matrix,
         "gear_load": model.gear_load(q, qd, qdd),
-        "friction_torque": model.friction_torque(q, qd, float(x["smoothing_velocity"]), load=x["load"]),
+        "friction_torque": model.friction_torque(
+            q, qd, float(x["smoothing_velocity"]), load=x["load"]
+        ),
         "computed_torque": model.inverse_dynamics(q, qd, law),
     }
-    terms = dict.fromkeys(("inverse_dynamics", "bias_torque", "gear_load", "computed_torque"), force)
+    terms = dict.fromkeys(
+        ("inverse_dynamics", "bias_torque", "gear_load", "computed_torque"), force
+    )
     terms |= {"gravity_torque": weight, "mass_matrix": size}
     for key, link in links.items():
         jacobian = model.jacobian(q, link)
         size = float(np.linalg.norm(jacobian))
-        results |= {f"pose_{key}": model.link_pose(q, link), f"jacobian_{key}": jacobian}
+        results |= {
+            f"pose_{key}": model.link_pose(q, link),
+            f"jacobian_{key}": jacobian,
+        }
         results[f"jacobian_dot_qd_{key}"] = model.jacobian_dot_qd(q, qd, link)
-        terms |= {f"jacobian_{key}": size, f"jacobian_dot_qd_{key}": size * float(qd @ qd) + 100.0}
+        terms |= {
+            f"jacobian_{key}": size,
+            f"jacobian_dot_qd_{key}": size * float(qd @ qd) + 100.0,
+        }
     return results, terms, singular

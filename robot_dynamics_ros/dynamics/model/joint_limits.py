@@ -18,7 +18,8 @@ from robot_dynamics_ros.dynamics.description.urdf import Joint
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 LOWER, UPPER, SOFT_LOWER, SOFT_UPPER, VELOCITY = range(5)
-_SIGNS = np.array([-1.0, 1.0, -1.0, 1.0, 1.0])  # signed limits are tighter if they are smaller
+# signed limits are tighter if they are smaller
+_SIGNS = np.array([-1.0, 1.0, -1.0, 1.0, 1.0])
 
 
 @dataclass(frozen=True)
@@ -53,17 +54,28 @@ class LimitRows:
 
     def positions(self, q: Array) -> Array:
         """Return the positions (..., K) of the rows at ``q`` (..., n); ``q`` itself if K is n."""
-        return np.concatenate([q, q @ self.factors.T + self.offsets], axis=-1) if self.has_sums else q
+        return (
+            np.concatenate([q, q @ self.factors.T + self.offsets], axis=-1)
+            if self.has_sums
+            else q
+        )
 
     def rates(self, qd: Array) -> Array:
         """Return the rates (..., K) of the rows for the rates ``qd`` (..., n); ``qd`` itself if K is n."""
-        return np.concatenate([qd, qd @ self.factors.T], axis=-1) if self.has_sums else qd
+        return (
+            np.concatenate([qd, qd @ self.factors.T], axis=-1) if self.has_sums else qd
+        )
 
     def largest(self, values: Array) -> Array:
         """Return the largest magnitudes (K,) of the rows for magnitudes of the coordinates up to ``values`` (n,)."""
         if not self.has_sums:
             return values
-        parts = np.multiply(np.abs(self.factors), values, out=np.zeros_like(self.factors), where=self.factors != 0.0)
+        parts = np.multiply(
+            np.abs(self.factors),
+            values,
+            out=np.zeros_like(self.factors),
+            where=self.factors != 0.0,
+        )
         return np.concatenate([values, parts.sum(axis=1)])
 
     def nearest(self, x: Array, low: Array, high: Array, passes: int = 10_000) -> Array:
@@ -96,7 +108,11 @@ class LimitRows:
         ``limit`` is LOWER to VELOCITY.
         """
         owner = self.owners[limit][row]
-        return "" if owner == self.names[row] else f' (of joint "{owner}", which follows it)'
+        return (
+            ""
+            if owner == self.names[row]
+            else f' (of joint "{owner}", which follows it)'
+        )
 
 
 def limit_rows(moving: Sequence[Joint], couplings: Couplings, source: str) -> LimitRows:
@@ -105,14 +121,23 @@ def limit_rows(moving: Sequence[Joint], couplings: Couplings, source: str) -> Li
     ``source`` is the beginning of messages.
     """
     names = couplings.names
-    limits = np.tile([-math.inf, math.inf, -math.inf, math.inf, math.inf], (len(names), 1))
+    limits = np.tile(
+        [-math.inf, math.inf, -math.inf, math.inf, math.inf], (len(names), 1)
+    )
     owners = [[name] * 5 for name in names]
     sums: list[tuple[str, Array, float]] = []
-    for joint in sorted(moving, key=lambda joint: joint.name not in names):  # a coordinate's own limits first
+    # a coordinate's own limits first
+    for joint in sorted(moving, key=lambda joint: joint.name not in names):
         row, own = couplings.rows[joint.name], _limits(joint)
         if len(row.factors) > 1:
             if np.isfinite(own).any():
-                sums.append((joint.name, np.array([row.factors.get(name, 0.0) for name in names]), row.offset))
+                sums.append(
+                    (
+                        joint.name,
+                        np.array([row.factors.get(name, 0.0) for name in names]),
+                        row.offset,
+                    )
+                )
                 limits, owners = np.vstack([limits, own]), [*owners, [joint.name] * 5]
             continue
         ((name, factor),) = row.factors.items()
@@ -131,7 +156,9 @@ def limit_rows(moving: Sequence[Joint], couplings: Couplings, source: str) -> Li
 
 
 def _limits(joint: Joint) -> Array:
-    return np.array([joint.lower, joint.upper, joint.soft_lower, joint.soft_upper, joint.velocity])
+    return np.array(
+        [joint.lower, joint.upper, joint.soft_lower, joint.soft_upper, joint.velocity]
+    )
 
 
 def _of_coordinate(limits: Array, factor: float, offset: float) -> Array:
@@ -139,7 +166,10 @@ def _of_coordinate(limits: Array, factor: float, offset: float) -> Array:
     with np.errstate(over="ignore"):
         position = (limits[:VELOCITY] - offset) / factor
         speed = limits[VELOCITY] / abs(factor)
-    return np.append(position if factor > 0.0 else position[[UPPER, LOWER, SOFT_UPPER, SOFT_LOWER]], speed)
+    return np.append(
+        position if factor > 0.0 else position[[UPPER, LOWER, SOFT_UPPER, SOFT_LOWER]],
+        speed,
+    )
 
 
 def _refuse_empty(rows: LimitRows, source: str) -> None:
@@ -150,12 +180,22 @@ def _refuse_empty(rows: LimitRows, source: str) -> None:
             joints = f'joints "{rows.owners[lower][j]}" and "{rows.owners[upper][j]}"'
             raise RobotModelError(f"{source}: {joints}: {_EXCLUDED}")
     for factors, offset, name, low, high in zip(
-        rows.factors, rows.offsets, rows.names[n:], limits[LOWER, n:], limits[UPPER, n:], strict=True
+        rows.factors,
+        rows.offsets,
+        rows.names[n:],
+        limits[LOWER, n:],
+        limits[UPPER, n:],
+        strict=True,
     ):
         used = np.flatnonzero(factors)
-        ends = np.sort(factors[used] * limits[: UPPER + 1, used], axis=0).sum(axis=1) + offset
+        ends = (
+            np.sort(factors[used] * limits[: UPPER + 1, used], axis=0).sum(axis=1)
+            + offset
+        )
         if ends[0] > high or ends[1] < low:
-            joints = ", ".join(f'"{joint}"' for joint in (name, *(rows.names[j] for j in used)))
+            joints = ", ".join(
+                f'"{joint}"' for joint in (name, *(rows.names[j] for j in used))
+            )
             raise RobotModelError(f"{source}: joints {joints}: {_EXCLUDED}")
 
 

@@ -63,7 +63,9 @@ class Link:
         if self.prismatic:
             return self.rotation, self.position + q * self.rotation[:, 2]
         c, s = np.cos(q), np.sin(q)
-        return self.rotation @ np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), self.position
+        return self.rotation @ np.array(
+            [[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]
+        ), self.position
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,19 +117,47 @@ class LinkTree:
         robot, count = model._data.robot, len(model.moving_joints)
         rates = model.coupling_matrix
         links = []
-        for name, entry, numbers in zip(model.moving_joints, robot.tree, robot.bodies, strict=False):
-            mass, moment = float(numbers[layout.MASS]), numbers[layout.FIRST_MOMENT : layout.FIRST_MOMENT + 3]
+        for name, entry, numbers in zip(
+            model.moving_joints, robot.tree, robot.bodies, strict=False
+        ):
+            mass, moment = (
+                float(numbers[layout.MASS]),
+                numbers[layout.FIRST_MOMENT : layout.FIRST_MOMENT + 3],
+            )
             com = moment / mass if mass > 0.0 else np.zeros(3)
-            inertia = symmetric(*numbers[layout.INERTIA : layout.INERTIA + 6]) - steiner(mass, com)  # Craig (6.26)
-            rotation = numbers[layout.ROTATION : layout.ROTATION + 9].reshape(3, 3).copy()
+            inertia = symmetric(
+                *numbers[layout.INERTIA : layout.INERTIA + 6]
+            ) - steiner(mass, com)  # Craig (6.26)
+            rotation = (
+                numbers[layout.ROTATION : layout.ROTATION + 9].reshape(3, 3).copy()
+            )
             position = numbers[layout.POSITION : layout.POSITION + 3].copy()
             prismatic = bool(entry[layout.KIND] == layout.PRISMATIC)
-            links.append(Link(name, int(entry[layout.PARENT]), prismatic, rotation, position, mass, com, inertia))
+            links.append(
+                Link(
+                    name,
+                    int(entry[layout.PARENT]),
+                    prismatic,
+                    rotation,
+                    position,
+                    mass,
+                    com,
+                    inertia,
+                )
+            )
         rotors = []
         for entry, numbers in zip(robot.tree[count:], robot.rotors, strict=True):
             axis = numbers[layout.SPIN_AXIS : layout.SPIN_AXIS + 3].copy()
-            rotors.append(LinkRotor(int(entry[layout.PARENT]), axis, float(numbers[layout.ROTOR_INERTIA])))
-        return cls(tuple(links), tuple(rotors), rates[:count], rates[count:], model.gravity)
+            rotors.append(
+                LinkRotor(
+                    int(entry[layout.PARENT]),
+                    axis,
+                    float(numbers[layout.ROTOR_INERTIA]),
+                )
+            )
+        return cls(
+            tuple(links), tuple(rotors), rates[:count], rates[count:], model.gravity
+        )
 
     def joint_positions(self, q: ArrayLike) -> Array:
         """Return G q (links,), the positions of the joints without their offsets c, rad or m, at q (n,)."""
@@ -136,7 +166,10 @@ class LinkTree:
     def base_placements(self, q: ArrayLike) -> tuple[Array, Array]:
         """Return axes (links, 3, 3), as columns, and origins (links, 3), m, of link frames at q (n,), in the base."""
         positions = self.joint_positions(q)
-        rotations, origins = (np.empty((len(self.links), *axes), dtype=positions.dtype) for axes in ((3, 3), (3,)))
+        rotations, origins = (
+            np.empty((len(self.links), *axes), dtype=positions.dtype)
+            for axes in ((3, 3), (3,))
+        )
         for i, (link, position) in enumerate(zip(self.links, positions, strict=True)):
             rotation, origin = link.placed(position)
             if link.parent == BASE:

@@ -54,12 +54,19 @@ def loop_constraints(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Constrai
     0, the acceleration a + alpha x r + w x (w x r), Craig (6.12). Raises RobotDynamicsError for a model without loops.
     """
     if not model.loops:
-        raise RobotDynamicsError(f'robot "{model.name}" has no loops. Cure: define them in its dynamics file')
+        raise RobotDynamicsError(
+            f'robot "{model.name}" has no loops. Cure: define them in its dynamics file'
+        )
     ends = [
-        [_point(model, q, qd, loop.link_a, loop.point_a), _point(model, q, qd, loop.link_b, loop.point_b)]
+        [
+            _point(model, q, qd, loop.link_a, loop.point_a),
+            _point(model, q, qd, loop.link_b, loop.point_b),
+        ]
         for loop in model.loops
     ]
-    position, jacobian, drift = (np.concatenate([b[part] - a[part] for a, b in ends]) for part in range(3))
+    position, jacobian, drift = (
+        np.concatenate([b[part] - a[part] for a, b in ends]) for part in range(3)
+    )
     return Constraints(jacobian, drift, position)
 
 
@@ -72,7 +79,13 @@ def loop_forces(multipliers: ArrayLike) -> Array:
     return values.reshape(*values.shape[:-1], -1, 3)
 
 
-def close_loops(model: RobotModel, q: ArrayLike, *, held: Sequence[str] = (), tolerance: float = 1e-12) -> Array:
+def close_loops(
+    model: RobotModel,
+    q: ArrayLike,
+    *,
+    held: Sequence[str] = (),
+    tolerance: float = 1e-12,
+) -> Array:
     """Return positions (n,) near the guess ``q`` (n,) at which all loops are closed within a tolerance.
 
     A Gauss-Newton method with steps of least norm, which are halved while the gap does not decrease. Joint limits are
@@ -102,7 +115,9 @@ def close_loops(model: RobotModel, q: ArrayLike, *, held: Sequence[str] = (), to
         if largest_magnitude(now.error) <= tolerance:
             return position
         step = np.zeros(model.n)
-        step[moved] = np.linalg.lstsq(now.jacobian[:, moved], -now.error, rcond=NEGLIGIBLE)[0]
+        step[moved] = np.linalg.lstsq(
+            now.jacobian[:, moved], -now.error, rcond=NEGLIGIBLE
+        )[0]
         part = 1.0
         trial = loop_constraints(model, position + step, rest)
         while np.linalg.norm(trial.error) >= np.linalg.norm(now.error) and part > 1e-6:
@@ -131,7 +146,9 @@ def joint_indices(model: RobotModel, names: Sequence[str]) -> NDArray[np.int64]:
                 f'no joint "{name}". Cure: use some of {names}{did_you_mean(name, model.joint_names)}'
             )
         if list(names).count(name) > 1:
-            raise RobotDynamicsError(f'joint "{name}" is named twice. Cure: name each driven joint once')
+            raise RobotDynamicsError(
+                f'joint "{name}" is named twice. Cure: name each driven joint once'
+            )
     return np.array([model.joint_names.index(name) for name in names], dtype=np.int64)
 
 
@@ -140,10 +157,20 @@ def largest_magnitude(values: Array) -> float:
     return float(np.max(np.abs(values), initial=0.0))
 
 
-def _point(model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str, point: ArrayLike) -> tuple[Array, Array, Array]:
+def _point(
+    model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str, point: ArrayLike
+) -> tuple[Array, Array, Array]:
     """Return position (3,), Jacobian (3, n) and, at qdd = 0, acceleration (3,) of a link's point in root axes."""
-    pose, jacobian, bias = model.link_pose(q, link), model.jacobian(q, link), model.jacobian_dot_qd(q, qd, link)
+    pose, jacobian, bias = (
+        model.link_pose(q, link),
+        model.jacobian(q, link),
+        model.jacobian_dot_qd(q, qd, link),
+    )
     r = pose[:3, :3] @ np.asarray(point, dtype=np.float64)
     w = jacobian[3:] @ model.vector("qd", qd)
     acceleration = bias[:3] + np.cross(bias[3:], r) + np.cross(w, np.cross(w, r))
-    return pose[:3, 3] + r, jacobian[:3] - np.cross(r, jacobian[3:], axisb=0, axisc=0), acceleration
+    return (
+        pose[:3, 3] + r,
+        jacobian[:3] - np.cross(r, jacobian[3:], axisb=0, axisc=0),
+        acceleration,
+    )

@@ -13,10 +13,19 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning, use_one_of
+from robot_dynamics_ros.base.errors import (
+    RobotModelError,
+    RobotModelWarning,
+    use_one_of,
+)
 from robot_dynamics_ros.dynamics.description.dynamics_file import Loop
 from robot_dynamics_ros.dynamics.description.friction_table import check_load
-from robot_dynamics_ros.dynamics.description.inertia import Inertial, InertiaSum, real_numbers, symmetric
+from robot_dynamics_ros.dynamics.description.inertia import (
+    Inertial,
+    InertiaSum,
+    real_numbers,
+    symmetric,
+)
 from robot_dynamics_ros.dynamics.kernels.composite_body import add_inertia
 from robot_dynamics_ros.dynamics.kernels.couplings import expand
 from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
@@ -51,13 +60,24 @@ from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
 
 # Columns of the friction table to which a joint's friction torque is proportional.
-_FRICTION_TORQUES = [VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE, QUADRATIC, CUBIC]
+_FRICTION_TORQUES = [
+    VISCOUS,
+    COULOMB,
+    COULOMB_NEGATIVE,
+    STATIC,
+    RIPPLE_AMPLITUDE,
+    SIGMOID_AMPLITUDE,
+    QUADRATIC,
+    CUBIC,
+]
 _LOAD = [LOAD_DRIVING, LOAD_BACKDRIVING]
 
 # Plain Python, so that loading a model compiles nothing.
 views: Callable[[IntArray, Array], ModelArrays] = interpreted(unpack)
 """``layout.unpack`` as plain Python."""
-_expand, _place_bodies, _add_inertia = map(interpreted, (expand, place_bodies, add_inertia))
+_expand, _place_bodies, _add_inertia = map(
+    interpreted, (expand, place_bodies, add_inertia)
+)
 
 _NOISE = 1e-14  # relative to the sum of the principal moments
 
@@ -186,9 +206,15 @@ class ModelData:
         in the link's axes, including all links fixed to it. Then the axial inertia of each rotor, kg m^2.
         """
         parts: list[Array] = []
-        for body, rotation in zip(self.robot.bodies, self.link_rotations.reshape(-1, 3, 3), strict=True):
+        for body, rotation in zip(
+            self.robot.bodies, self.link_rotations.reshape(-1, 3, 3), strict=True
+        ):
             inertia = rotation.T @ symmetric(*body[INERTIA:]) @ rotation
-            parts += [body[MASS:FIRST_MOMENT], rotation.T @ body[FIRST_MOMENT:INERTIA], inertia[np.triu_indices(3)]]
+            parts += [
+                body[MASS:FIRST_MOMENT],
+                rotation.T @ body[FIRST_MOMENT:INERTIA],
+                inertia[np.triu_indices(3)],
+            ]
         return np.concatenate([*parts, self.robot.rotors[:, ROTOR_INERTIA]])
 
 
@@ -199,10 +225,14 @@ def with_payload(data: ModelData, link: str, inertial: Inertial) -> ModelData:
     unknown link and for an inertia that overflows.
     """
     if not isinstance(link, str) or link not in data.frames:
-        raise RobotModelError(f'payload: no link "{link}". Cure: {use_one_of(link, data.frames)}')
+        raise RobotModelError(
+            f'payload: no link "{link}". Cure: {use_one_of(link, data.frames)}'
+        )
     loaded = _loaded(replace(data, payload=(link, inertial)))
     if not np.isfinite(loaded.parameters).all():
-        raise RobotModelError(f'payload on link "{link}": the inertia overflows a float. Cure: check the units')
+        raise RobotModelError(
+            f'payload on link "{link}": the inertia overflows a float. Cure: check the units'
+        )
     return loaded
 
 
@@ -216,12 +246,16 @@ def scaled(data: ModelData, mass: float, friction: ArrayLike) -> ModelData:
     """
     factor = real_numbers(mass)
     if factor is None or factor.shape != () or not 0.0 < factor < np.inf:
-        raise RobotModelError(f"scaled: mass is {mass!r}. Cure: pass a positive number, 1.0 for no change")
+        raise RobotModelError(
+            f"scaled: mass is {mass!r}. Cure: pass a positive number, 1.0 for no change"
+        )
     table = data.friction.copy()
     factors = _friction_factors(data, friction)
     with np.errstate(over="ignore", invalid="ignore"):  # checked below
         table[:, _FRICTION_TORQUES + _LOAD] *= factors[:, np.newaxis]
-        heavier = _loaded(replace(data, friction=table, bare_inertials=data.bare_inertials * factor))
+        heavier = _loaded(
+            replace(data, friction=table, bare_inertials=data.bare_inertials * factor)
+        )
     if not (np.isfinite(heavier.parameters).all() and np.isfinite(table).all()):
         raise RobotModelError(
             f"scaled: parameters overflow with mass {mass!r} or friction {friction!r}. Cure: pass factors near 1"
@@ -278,7 +312,9 @@ def _loaded(data: ModelData) -> ModelData:
             total = InertiaSum.zero()
             total.add(inertial, frame.rotation, frame.position)
             robot.bodies[frame.body, MASS:] += total.flat()
-    return replace(data, parameters=parameters, massless_joints=massless(robot, data.joint_names))
+    return replace(
+        data, parameters=parameters, massless_joints=massless(robot, data.joint_names)
+    )
 
 
 def with_gravity(data: ModelData, vector: ArrayLike) -> ModelData:
@@ -295,7 +331,9 @@ def gravity_vector(vector: ArrayLike) -> Array:
     """Return ``vector`` as an array of three finite numbers (3,). Raises RobotModelError for any other value."""
     result = real_numbers(vector)
     if result is None or result.shape != (3,) or not np.isfinite(result).all():
-        raise RobotModelError(f"gravity: {vector!r} is not three finite numbers. Cure: pass x, y, z in m/s^2")
+        raise RobotModelError(
+            f"gravity: {vector!r} is not three finite numbers. Cure: pass x, y, z in m/s^2"
+        )
     return result
 
 
@@ -322,7 +360,12 @@ def own_mass(robot: ModelArrays) -> Array:
     """Return (bodies,): positive for each body that has mass or inertia, else zero; the number has no meaning."""
     bodies = robot.bodies
     with np.errstate(over="ignore"):  # infinity is positive, too
-        return bodies[:, MASS] + bodies[:, INERTIA] + bodies[:, INERTIA + 3] + bodies[:, INERTIA + 5]
+        return (
+            bodies[:, MASS]
+            + bodies[:, INERTIA]
+            + bodies[:, INERTIA + 3]
+            + bodies[:, INERTIA + 5]
+        )
 
 
 def carried_mass(robot: ModelArrays) -> Array:
@@ -349,12 +392,18 @@ def massless(robot: ModelArrays, names: Sequence[str]) -> tuple[str, ...]:
         _place_bodies(robot, work)
         for i in range(count - 1, -1, -1):
             if tree[i, PARENT] >= 0:
-                _add_inertia(work[i, PLACEMENT:], composites[i], composites[tree[i, PARENT]])
-        moments = composites[:, [INERTIA - MASS, INERTIA - MASS + 3, INERTIA - MASS + 5]]
+                _add_inertia(
+                    work[i, PLACEMENT:], composites[i], composites[tree[i, PARENT]]
+                )
+        moments = composites[
+            :, [INERTIA - MASS, INERTIA - MASS + 3, INERTIA - MASS + 5]
+        ]
         turns = moments[:, 2] > _NOISE * moments.sum(axis=1)
     moved = np.where(tree[:count, KIND] == REVOLUTE, turns, composites[:, 0] > 0.0)
     driven: set[int] = set()
-    for row, moves in zip(tree, [*moved, *(robot.rotors[:, ROTOR_INERTIA] > 0.0)], strict=True):
+    for row, moves in zip(
+        tree, [*moved, *(robot.rotors[:, ROTOR_INERTIA] > 0.0)], strict=True
+    ):
         if moves:
             driven.update(robot.coordinates[row[FIRST] : row[AFTER]].tolist())
     return tuple(name for k, name in enumerate(names) if k not in driven)
@@ -365,17 +414,27 @@ def check_mass(data: ModelData, source: str, strict: bool) -> None:
 
     If ``strict``, raise RobotModelError instead of a RobotModelWarning. ``source`` is the beginning of messages.
     """
-    masses = zip(data.moving_joints, own_mass(data.robot), carried_mass(data.robot), strict=True)
+    masses = zip(
+        data.moving_joints, own_mass(data.robot), carried_mass(data.robot), strict=True
+    )
     inner = [name for name, own, carried in masses if own <= 0.0 < carried]
     reports: list[tuple[str, str]] = []
     if data.massless_joints:
         ends = f"joints {list(data.massless_joints)} move no mass, or only mass on their axes without inertia"
         cure = "add mass and inertia to their links, or lock them"
-        reports.append((f"{ends}: forward dynamics and simulation reject this robot", cure))
+        reports.append(
+            (f"{ends}: forward dynamics and simulation reject this robot", cure)
+        )
     if inner:
-        cure = "add an <inertial> to their links" + (", or load with strict=False" if strict else " unless on purpose")
-        reports.append((f"the bodies moved by joints {inner} have no mass of their own", cure))
+        cure = "add an <inertial> to their links" + (
+            ", or load with strict=False" if strict else " unless on purpose"
+        )
+        reports.append(
+            (f"the bodies moved by joints {inner} have no mass of their own", cure)
+        )
     for error, cure in reports:
         if strict:
             raise RobotModelError(f"{source}: {error}. Cure: {cure}")
-        warnings.warn(f"{source}: {error}. Cure: {cure}", RobotModelWarning, stacklevel=5)
+        warnings.warn(
+            f"{source}: {error}. Cure: {cure}", RobotModelWarning, stacklevel=5
+        )

@@ -11,19 +11,48 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError, use_one_of
+from robot_dynamics_ros.base.errors import (
+    RobotDynamicsError,
+    RobotModelError,
+    use_one_of,
+)
 from robot_dynamics_ros.dynamics.description.dynamics_file import Loop
 from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
 from robot_dynamics_ros.dynamics.kernels.layout import AFTER, FIRST, KIND, PRISMATIC
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.arguments import joint_vectors, wrenches_on_bodies
-from robot_dynamics_ros.dynamics.model.joint_limits import LOWER, SOFT_LOWER, SOFT_UPPER, UPPER, VELOCITY, LimitRows
-from robot_dynamics_ros.dynamics.model.model_data import LinkFrame, ModelData, differ_in_parameters_only
+from robot_dynamics_ros.dynamics.model.arguments import (
+    joint_vectors,
+    wrenches_on_bodies,
+)
+from robot_dynamics_ros.dynamics.model.joint_limits import (
+    LOWER,
+    SOFT_LOWER,
+    SOFT_UPPER,
+    UPPER,
+    VELOCITY,
+    LimitRows,
+)
+from robot_dynamics_ros.dynamics.model.model_data import (
+    LinkFrame,
+    ModelData,
+    differ_in_parameters_only,
+)
 
 T = TypeVar("T", bound="RobotProperties")
 Wrenches = Mapping[str, ArrayLike]
 
-_BODY_PARAMETERS = ("mass", "mcx", "mcy", "mcz", "ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+_BODY_PARAMETERS = (
+    "mass",
+    "mcx",
+    "mcy",
+    "mcz",
+    "ixx",
+    "ixy",
+    "ixz",
+    "iyy",
+    "iyz",
+    "izz",
+)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +93,11 @@ class RobotProperties:
     def prismatic_joints(self) -> frozenset[str]:
         """Names of the prismatic joints among ``moving_joints``, with units m and N instead of rad and Nm."""
         kinds = self._data.robot.tree[:, KIND].tolist()
-        return frozenset(name for name, kind in zip(self.moving_joints, kinds, strict=False) if kind == PRISMATIC)
+        return frozenset(
+            name
+            for name, kind in zip(self.moving_joints, kinds, strict=False)
+            if kind == PRISMATIC
+        )
 
     @property
     def coupling_matrix(self) -> Array:
@@ -230,7 +263,11 @@ class RobotProperties:
         The ten are mass, first moment (mcx, mcy, mcz), and inertia about the link's origin (ixx, ixy, ixz, iyy, iyz,
         izz), in the link's axes. They include all links that are fixed to the link.
         """
-        bodies = (f"{link}.{parameter}" for link in self._data.body_links for parameter in _BODY_PARAMETERS)
+        bodies = (
+            f"{link}.{parameter}"
+            for link in self._data.body_links
+            for parameter in _BODY_PARAMETERS
+        )
         return (*bodies, *(f"{rotor}.inertia" for rotor in self._data.rotor_names))
 
     def require_mass(self) -> None:
@@ -281,12 +318,16 @@ class RobotProperties:
 
     def _with(self: T, data: ModelData) -> T:
         """Return this model with other inertias, friction or gravity."""
-        return dataclasses.replace(self, _data=data, kernels=self.kernels.with_parameters(data.parameters))
+        return dataclasses.replace(
+            self, _data=data, kernels=self.kernels.with_parameters(data.parameters)
+        )
 
     def _link(self, link: str) -> tuple[int, Array]:
         frame = self._data.frames.get(link) if isinstance(link, str) else None
         if frame is None:
-            raise RobotDynamicsError(f'no link "{link}". Cure: {use_one_of(link, self.link_names)}')
+            raise RobotDynamicsError(
+                f'no link "{link}". Cure: {use_one_of(link, self.link_names)}'
+            )
         return frame.body, frame.placement
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -296,13 +337,20 @@ class RobotProperties:
         return self  # immutable
 
     def __repr__(self) -> str:
-        parts = [f"{type(self).__name__}({self.name!r}, {self.n} joints: {', '.join(self.joint_names)}"]
+        parts = [
+            f"{type(self).__name__}({self.name!r}, {self.n} joints: {', '.join(self.joint_names)}"
+        ]
         parts.append(f"gravity {self.gravity.tolist()}")
         if self._data.payload is not None:
             link, inertial = self._data.payload
             parts.append(f"payload {inertial.mass:g} kg on {link!r}")
         if self._data.locked:
-            parts.append("locked " + ", ".join(f"{name} at {at:g}" for name, at in self._data.locked.items()))
+            parts.append(
+                "locked "
+                + ", ".join(
+                    f"{name} at {at:g}" for name, at in self._data.locked.items()
+                )
+            )
         if self.kernels.customised:
             parts.append("customised")
         return "; ".join(parts) + ")"

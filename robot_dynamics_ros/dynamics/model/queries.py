@@ -29,7 +29,11 @@ class RobotQueries(RobotProperties):
     """
 
     def inverse_dynamics(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        external_wrenches: Wrenches | None = None,
     ) -> Array:
         """Return the torque (..., n) for a motion, without friction: Craig (6.45)-(6.53), rotors Tsai (9.157).
 
@@ -46,11 +50,17 @@ class RobotQueries(RobotProperties):
             return self._run(bound, (self.n,), external_wrenches, q=q, qd=qd, qdd=qdd)
         tau: Array | None = self.kernels.inverse_dynamics(q, qd, qdd)
         if tau is None:
-            tau = self._run(self.kernels.inverse_dynamics_batch, (self.n,), q=q, qd=qd, qdd=qdd)
+            tau = self._run(
+                self.kernels.inverse_dynamics_batch, (self.n,), q=q, qd=qd, qdd=qdd
+            )
         return tau
 
     def forward_dynamics(
-        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, external_wrenches: Wrenches | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        external_wrenches: Wrenches | None = None,
     ) -> Array:
         """Return the acceleration (..., n) under joint torque, without friction: Craig (6.115).
 
@@ -79,7 +89,9 @@ class RobotQueries(RobotProperties):
             return self._run(bound, (self.n,), external_wrenches, q=q, qd=qd, tau=tau)
         qdd: Array | None = self.kernels.forward_dynamics(q, qd, tau)
         if qdd is None:
-            qdd = self._run(self.kernels.forward_dynamics_batch, (self.n,), q=q, qd=qd, tau=tau)
+            qdd = self._run(
+                self.kernels.forward_dynamics_batch, (self.n,), q=q, qd=qd, tau=tau
+            )
         return qdd
 
     def mass_matrix(self, q: ArrayLike) -> Array:
@@ -88,7 +100,11 @@ class RobotQueries(RobotProperties):
         It is computed by the composite-rigid-body algorithm.
         """
         matrix: Array | None = self.kernels.mass_matrix(q)
-        return self._run(self._bound(entries.mass_matrix_batch), self._square, q=q) if matrix is None else matrix
+        return (
+            self._run(self._bound(entries.mass_matrix_batch), self._square, q=q)
+            if matrix is None
+            else matrix
+        )
 
     def bias_torque(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Return the torque (..., n) at zero acceleration, V(q, qd) + G(q) of Craig (6.59).
@@ -100,7 +116,9 @@ class RobotQueries(RobotProperties):
     def gravity_torque(self, q: ArrayLike) -> Array:
         """Return the gravity torque (..., n), G(q) of Craig (6.59), at ``q`` (..., n)."""
         tau: Array | None = self.kernels.gravity_torque(q)
-        return self.inverse_dynamics(q, self._zeros, self._zeros) if tau is None else tau
+        return (
+            self.inverse_dynamics(q, self._zeros, self._zeros) if tau is None else tau
+        )
 
     def friction_torque(
         self,
@@ -134,16 +152,26 @@ class RobotQueries(RobotProperties):
             For arguments of a wrong shape, and for a smoothing velocity that is negative or not finite.
         """
         given = (smoothing_velocity,)
-        fade = np.array(given) if type(smoothing_velocity) is float else real_numbers(given)  # fast path for floats
+        fade = (
+            np.array(given)
+            if type(smoothing_velocity) is float
+            else real_numbers(given)
+        )  # fast path for floats
         if fade is None or fade.shape != (1,) or not 0.0 <= fade.item() < np.inf:
             raise RobotDynamicsError(
                 f"smoothing_velocity: {smoothing_velocity!r}. Cure: pass a finite number of at least 0"
             )
         if load is None:
-            load = self.gear_load(q, qd, self._zeros if qdd is None else qdd) if self._load_matters else self._zeros
+            load = (
+                self.gear_load(q, qd, self._zeros if qdd is None else qdd)
+                if self._load_matters
+                else self._zeros
+            )
         tau: Array | None = self._friction(fade, q, qd, load)
         if tau is None:
-            batch = self._bound(entries.friction_batch, self._data.friction.copy(), float(fade[0]))
+            batch = self._bound(
+                entries.friction_batch, self._data.friction.copy(), float(fade[0])
+            )
             tau = self._run(batch, (self.n,), q=q, qd=qd, load=load)
         return tau
 
@@ -167,7 +195,9 @@ class RobotQueries(RobotProperties):
         """Function of (smoothing velocity (1,), q, qd, load), the others (n,), like those of GeneralKernels."""
         return self.kernels.friction(self._data.friction)
 
-    def inverse_dynamics_derivatives(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
+    def inverse_dynamics_derivatives(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike
+    ) -> tuple[Array, Array]:
         """Return dtau/dq and dtau/dqd (..., n, n) of ``inverse_dynamics`` at ``q``, ``qd``, ``qdd`` (..., n).
 
         Element [i, j] is the derivative of torque i by coordinate j. The derivatives are analytical: Singh, Russo,
@@ -176,7 +206,9 @@ class RobotQueries(RobotProperties):
         both: Array | None = self.kernels.inverse_dynamics_derivatives(q, qd, qdd)
         if both is None:
             bound = self._bound(entries.inverse_dynamics_derivatives_batch)
-            both = np.moveaxis(self._run(bound, (2, *self._square), q=q, qd=qd, qdd=qdd), -3, 0).copy()
+            both = np.moveaxis(
+                self._run(bound, (2, *self._square), q=q, qd=qd, qdd=qdd), -3, 0
+            ).copy()
         return both[0], both[1]
 
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
@@ -189,7 +221,11 @@ class RobotQueries(RobotProperties):
         return 0.5 * self.inverse_dynamics_derivatives(q, qd, self._zeros)[1]
 
     def joint_reactions(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        external_wrenches: Wrenches | None = None,
     ) -> Array:
         """Return the wrench (..., moving joints, 6) of parent on child at each moving joint: Craig (6.49)-(6.52).
 
@@ -199,11 +235,18 @@ class RobotQueries(RobotProperties):
         """
         reactions = self._reactions(q, qd, qdd, external_wrenches)
         axes = self._data.link_rotations.reshape(-1, 3, 3)
-        force, moment = (np.einsum("bji,...bj->...bi", axes, part) for part in (reactions[..., :3], reactions[..., 3:]))
+        force, moment = (
+            np.einsum("bji,...bj->...bi", axes, part)
+            for part in (reactions[..., :3], reactions[..., 3:])
+        )
         return np.concatenate([force, moment], axis=-1)
 
     def bearing_loads(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None = None
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        external_wrenches: Wrenches | None = None,
     ) -> Array:
         """Return the load (..., moving joints, 3) on the bearing of each moving joint, from the joint reactions.
 
@@ -211,12 +254,23 @@ class RobotQueries(RobotProperties):
         it (Nm), about the origin of the child link's frame: Tsai (9.63)-(9.68). Arguments and errors as for
         ``joint_reactions``.
         """
-        fx, fy, fz, mx, my, _ = np.moveaxis(self._reactions(q, qd, qdd, external_wrenches), -1, 0)
+        fx, fy, fz, mx, my, _ = np.moveaxis(
+            self._reactions(q, qd, qdd, external_wrenches), -1, 0
+        )
         return np.stack([np.abs(fz), np.hypot(fx, fy), np.hypot(mx, my)], axis=-1)
 
-    def _reactions(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, external_wrenches: Wrenches | None) -> Array:
+    def _reactions(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        qdd: ArrayLike,
+        external_wrenches: Wrenches | None,
+    ) -> Array:
         """Return ``joint_reactions`` in the axes of the bodies' frames, whose z axis is the joint's axis."""
-        bound, shape = self._bound(entries.joint_wrenches_batch), (len(self.moving_joints), 6)
+        bound, shape = (
+            self._bound(entries.joint_wrenches_batch),
+            (len(self.moving_joints), 6),
+        )
         wrenches = {} if external_wrenches is None else external_wrenches
         return self._run(bound, shape, wrenches, q=q, qd=qd, qdd=qdd)
 
@@ -235,21 +289,30 @@ class RobotQueries(RobotProperties):
 
         Raises RobotDynamicsError for an unknown link.
         """
-        return self._run(self._bound(entries.link_pose_batch, *self._link(link)), (4, 4), q=q)
+        return self._run(
+            self._bound(entries.link_pose_batch, *self._link(link)), (4, 4), q=q
+        )
 
     def jacobian(self, q: ArrayLike, link: str) -> Array:
         """Return the Jacobian (..., 6, n) of a link frame's origin in root axes, linear rows first: Craig chapter 5.
 
         ``q`` has shape (..., n). Raises RobotDynamicsError for an unknown link.
         """
-        return self._run(self._bound(entries.jacobian_batch, *self._link(link)), (6, self.n), q=q)
+        return self._run(
+            self._bound(entries.jacobian_batch, *self._link(link)), (6, self.n), q=q
+        )
 
     def jacobian_dot_qd(self, q: ArrayLike, qd: ArrayLike, link: str) -> Array:
         """Return dJ/dt qd (..., 6): linear and angular acceleration of a link frame's origin at qdd = 0, root axes.
 
         ``q`` and ``qd`` have shape (..., n). Raises RobotDynamicsError for an unknown link.
         """
-        return self._run(self._bound(entries.jacobian_dot_qd_batch, *self._link(link)), (6,), q=q, qd=qd)
+        return self._run(
+            self._bound(entries.jacobian_dot_qd_batch, *self._link(link)),
+            (6,),
+            q=q,
+            qd=qd,
+        )
 
     def kinetic_energy(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Return the kinetic energy (...) of bodies and rotors, J: 1/2 qd^T M qd, Craig (6.71).
@@ -277,10 +340,17 @@ class RobotQueries(RobotProperties):
         return self.kernels.bound(function, *extra)
 
     def _vectors(self, **vectors: ArrayLike) -> dict[str, Array]:
-        return {name: joint_vectors(name, value, self.joint_names) for name, value in vectors.items()}
+        return {
+            name: joint_vectors(name, value, self.joint_names)
+            for name, value in vectors.items()
+        }
 
     def _run(
-        self, function: Kernel, shape: tuple[int, ...], wrenches: Wrenches | None = None, **vectors: ArrayLike
+        self,
+        function: Kernel,
+        shape: tuple[int, ...],
+        wrenches: Wrenches | None = None,
+        **vectors: ArrayLike,
     ) -> Array:
         """Evaluate a batched kernel with one result of ``shape`` for each state, for one state or many."""
         arguments = self._vectors(**vectors)
@@ -289,7 +359,11 @@ class RobotQueries(RobotProperties):
         result, singular = evaluate(function, shape, arguments)
         if singular is not None:
             joint, q = singular
-            cure = "add mass and inertia to the links beyond it" if np.isfinite(q).all() else "pass finite positions"
+            cure = (
+                "add mass and inertia to the links beyond it"
+                if np.isfinite(q).all()
+                else "pass finite positions"
+            )
             raise RobotModelError(
                 f'robot "{self.name}": the mass matrix is not positive definite at joint '
                 f'"{self.joint_names[joint]}", q = {q.tolist()}. Cure: {cure}'

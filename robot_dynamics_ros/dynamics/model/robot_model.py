@@ -13,16 +13,28 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning
 from robot_dynamics_ros.base.files import read_bytes
-from robot_dynamics_ros.base.resources import dynamics_file, robot_urdf, textbook_arm_names
+from robot_dynamics_ros.base.resources import (
+    dynamics_file,
+    robot_urdf,
+    textbook_arm_names,
+)
 from robot_dynamics_ros.dynamics.description.couplings import resolve
 from robot_dynamics_ros.dynamics.description.dh_file import textbook_arm
 from robot_dynamics_ros.dynamics.description.dh_table import Body, dh_urdf
-from robot_dynamics_ros.dynamics.description.dynamics_file import DynamicsFile, parse_dynamics_file, read_dynamics_file
+from robot_dynamics_ros.dynamics.description.dynamics_file import (
+    DynamicsFile,
+    parse_dynamics_file,
+    read_dynamics_file,
+)
 from robot_dynamics_ros.dynamics.description.inertia import payload_inertial
 from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
 from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
 from robot_dynamics_ros.dynamics.model.assembly import assemble
-from robot_dynamics_ros.dynamics.model.model_data import scaled, with_gravity, with_payload
+from robot_dynamics_ros.dynamics.model.model_data import (
+    scaled,
+    with_gravity,
+    with_payload,
+)
 from robot_dynamics_ros.dynamics.model.queries import RobotQueries
 
 
@@ -63,16 +75,25 @@ class RobotModel(RobotQueries):
         """
         extra: str | DynamicsFile | None = dynamics_file(dynamics, name)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RobotModelWarning)  # published values: see the headers
+            # published values: see the headers
+            warnings.simplefilter("ignore", RobotModelWarning)
             if name not in textbook_arm_names():
                 if parameters:
-                    raise RobotModelError(f"{name}: it has no parameters {', '.join(parameters)}. Cure: leave them out")
+                    raise RobotModelError(
+                        f"{name}: it has no parameters {', '.join(parameters)}. Cure: leave them out"
+                    )
                 return cls.from_urdf_file(
-                    robot_urdf(name), dynamics=extra, gravity=gravity, joints=joints, locked=locked
+                    robot_urdf(name),
+                    dynamics=extra,
+                    gravity=gravity,
+                    joints=joints,
+                    locked=locked,
                 )
             urdf, own = textbook_arm(name, parameters)
             extra = parse_dynamics_file(own, name) if dynamics is None else extra
-            return cls.from_urdf(urdf, dynamics=extra, gravity=gravity, joints=joints, locked=locked)
+            return cls.from_urdf(
+                urdf, dynamics=extra, gravity=gravity, joints=joints, locked=locked
+            )
 
     @classmethod
     def from_dh(
@@ -88,8 +109,11 @@ class RobotModel(RobotQueries):
         ``gravity`` (3,), m/s^2, is in frame 0, which is the root frame; None: 0 0 -9.81.
         """
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RobotModelWarning)  # a table has no limits, and need not have masses
-            return cls.from_urdf(dh_urdf(rows, convention, joints, links), gravity=gravity)
+            # a table has no limits, and need not have masses
+            warnings.simplefilter("ignore", RobotModelWarning)
+            return cls.from_urdf(
+                dh_urdf(rows, convention, joints, links), gravity=gravity
+            )
 
     @classmethod
     def from_urdf_file(
@@ -107,9 +131,19 @@ class RobotModel(RobotQueries):
         Raises RobotModelError if the file cannot be read, and as ``from_urdf``.
         """
         if "<robot" in str(path):
-            raise RobotModelError("from_urdf_file: path is the text of a URDF. Cure: pass the text to from_urdf")
+            raise RobotModelError(
+                "from_urdf_file: path is the text of a URDF. Cure: pass the text to from_urdf"
+            )
         text = read_bytes(path, "URDF")
-        return cls._load(text, str(path), dynamics, strict, gravity=gravity, joints=joints, locked=locked)
+        return cls._load(
+            text,
+            str(path),
+            dynamics,
+            strict,
+            gravity=gravity,
+            joints=joints,
+            locked=locked,
+        )
 
     @classmethod
     def from_urdf(
@@ -157,7 +191,15 @@ class RobotModel(RobotQueries):
             raise RobotModelError(
                 f"URDF: {str(text)[:60]!r} is not XML. Cure: pass the document, or use from_urdf_file for a path"
             )
-        return cls._load(text, "URDF", dynamics, strict, gravity=gravity, joints=joints, locked=locked)
+        return cls._load(
+            text,
+            "URDF",
+            dynamics,
+            strict,
+            gravity=gravity,
+            joints=joints,
+            locked=locked,
+        )
 
     @classmethod
     def _load(
@@ -172,12 +214,20 @@ class RobotModel(RobotQueries):
     ) -> RobotModel:
         description = parse_urdf(text, source)
         dynamics = DynamicsFile() if dynamics is None else dynamics
-        extra = dynamics if isinstance(dynamics, DynamicsFile) else read_dynamics_file(dynamics)
+        extra = (
+            dynamics
+            if isinstance(dynamics, DynamicsFile)
+            else read_dynamics_file(dynamics)
+        )
         couplings = resolve(description, extra, joints, locked)
         data = assemble(description, extra, couplings, gravity, strict)
-        return cls(description.name, data, GeneralKernels(data.topology, data.parameters))
+        return cls(
+            description.name, data, GeneralKernels(data.topology, data.parameters)
+        )
 
-    def with_payload(self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike) -> RobotModel:
+    def with_payload(
+        self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike
+    ) -> RobotModel:
         """Return this model with a payload that replaces the present one; nothing is recompiled.
 
         Parameters
@@ -196,7 +246,9 @@ class RobotModel(RobotQueries):
         RobotModelError
             For an unknown link, and for mass properties that no body can have.
         """
-        return self._with(with_payload(self._data, link, payload_inertial(mass, com, inertia)))
+        return self._with(
+            with_payload(self._data, link, payload_inertial(mass, com, inertia))
+        )
 
     def scaled(self, mass: float = 1.0, friction: ArrayLike = 1.0) -> RobotModel:
         """Return this model with scaled link masses and joint friction; nothing is recompiled.
@@ -244,9 +296,13 @@ class RobotModel(RobotQueries):
         # Imported here, since it delays the import of this module.
         from robot_dynamics_ros.dynamics.codegen.customised import CustomisedKernels
 
-        return dataclasses.replace(self, kernels=CustomisedKernels(self._data.topology, self._data.parameters))
+        return dataclasses.replace(
+            self, kernels=CustomisedKernels(self._data.topology, self._data.parameters)
+        )
 
-    def export_c(self, directory: str | Path, links: Sequence[str] | None = None) -> None:
+    def export_c(
+        self, directory: str | Path, links: Sequence[str] | None = None
+    ) -> None:
         """Write this robot's dynamics as C99 with a C++ header, a self-test and a CMake file: docs/export.md.
 
         The folder ``directory`` is created; files of an earlier export are replaced. ``links`` have functions for pose
@@ -277,7 +333,9 @@ class RobotModel(RobotQueries):
         # Imported here, since it imports the code generator.
         from robot_dynamics_ros.dynamics.model.export import exported_kernels
 
-        return dataclasses.replace(self, kernels=exported_kernels(self, self._data, module))
+        return dataclasses.replace(
+            self, kernels=exported_kernels(self, self._data, module)
+        )
 
     def warm_up(self) -> None:
         """Compile the kernels that a controller calls, or load them from the cache.
@@ -292,4 +350,5 @@ class RobotModel(RobotQueries):
         self.friction_torque(rest, rest)
         self.jacobian(rest, self.link_names[-1])
         if not self._data.massless_joints:
-            self.forward_dynamics(rest + 0.5, rest, rest)  # the mass matrix may be singular at zero
+            # the mass matrix may be singular at zero
+            self.forward_dynamics(rest + 0.5, rest, rest)

@@ -1,6 +1,9 @@
 """Reading, writing and comparison of rosbags, with or without ROS."""
 
-from robot_dynamics_ros.recordings.bags.comparison import assert_bags_match, compare_bags
+from robot_dynamics_ros.recordings.bags.comparison import (
+    assert_bags_match,
+    compare_bags,
+)
 from robot_dynamics_ros.recordings.bags.joint_series import (
     JointSeries,
     read_configuration,

@@ -61,7 +61,9 @@ class MessageTimes(NamedTuple):
     checksums: IntArray
 
 
-def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, MessageTimes]:
+def message_times(
+    reader: BagReader, topics: Collection[str]
+) -> dict[str, MessageTimes]:
     """Return times and checksums of each topic's messages in a bag: header.stamp if the type has one, else arrival.
 
     The stamp of a message that is too short for it is 0, as an unset one. Raises KeyError for a missing topic.
@@ -69,11 +71,17 @@ def message_times(reader: BagReader, topics: Collection[str]) -> dict[str, Messa
     times, checksums = ({topic: array("q") for topic in topics} for _ in range(2))
     stamped = {topic for topic in topics if has_stamp(reader.topics[topic])}
     for message in progress(reader.messages(topics), "aligning", reader.count(topics)):
-        time = stamp_of(message.data) or 0 if message.topic in stamped else message.received
+        time = (
+            stamp_of(message.data) or 0
+            if message.topic in stamped
+            else message.received
+        )
         times[message.topic].append(time)
         checksums[message.topic].append(crc32(message.data[BEHIND_STAMP:]))
     return {
-        topic: MessageTimes(np.array(values, dtype=np.int64), np.array(checksums[topic], dtype=np.int64))
+        topic: MessageTimes(
+            np.array(values, dtype=np.int64), np.array(checksums[topic], dtype=np.int64)
+        )
         for topic, values in times.items()
     }
 
@@ -85,7 +93,10 @@ def time_shift(a: MessageTimes, b: MessageTimes, known: int = 0) -> int:
     shift is accepted if it pairs more messages than equal stamps do, and at least as many with equal content.
     Recordings that only begin at different times have no shift.
     """
-    same, shortest = align(a.times, b.times, stamped=True), min(len(a.times), len(b.times))
+    same, shortest = (
+        align(a.times, b.times, stamped=True),
+        min(len(a.times), len(b.times)),
+    )
     candidates = [known]
     if not known:
         if shortest < _FEW:
@@ -94,7 +105,9 @@ def time_shift(a: MessageTimes, b: MessageTimes, known: int = 0) -> int:
         if len(a.times) != len(b.times) or (b.times - a.times != candidates[0]).any():
             if 2 * len(same.a) > shortest:
                 return 0
-            samples = a.times[np.linspace(0, len(a.times) - 1, _SAMPLES).astype(np.int64)]
+            samples = a.times[
+                np.linspace(0, len(a.times) - 1, _SAMPLES).astype(np.int64)
+            ]
             shifts, counts = np.unique(b.times - samples[:, None], return_counts=True)
             candidates.append(int(shifts[np.argmax(counts)]))
 
@@ -102,9 +115,15 @@ def time_shift(a: MessageTimes, b: MessageTimes, known: int = 0) -> int:
         pairs = align(a.times, b.times, stamped=True, shift=shift)
         return len(pairs.a), int((a.checksums[pairs.a] == b.checksums[pairs.b]).sum())
 
-    (pairs, equal), _, shift = max((pairs_and_equal(shift), -abs(shift), shift) for shift in candidates)
+    (pairs, equal), _, shift = max(
+        (pairs_and_equal(shift), -abs(shift), shift) for shift in candidates
+    )
     same_pairs, same_equal = pairs_and_equal(0)
-    return shift if pairs > same_pairs and 2 * pairs >= shortest and equal >= same_equal else 0
+    return (
+        shift
+        if pairs > same_pairs and 2 * pairs >= shortest and equal >= same_equal
+        else 0
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,33 +152,53 @@ class Alignment:
     def first_only(self) -> tuple[Place | None, Place | None]:
         """Return the places of the first message of A and of B without a partner; None where all have one."""
         first_a = self._place(int(self.only_a[0]), None) if len(self.only_a) else None
-        return first_a, self._place(None, int(self.only_b[0])) if len(self.only_b) else None
+        return first_a, self._place(None, int(self.only_b[0])) if len(
+            self.only_b
+        ) else None
 
     def _place(self, a: int | None, b: int | None, element: int | None = None) -> Place:
         time = int(self.times[1][b] if a is None else self.times[0][a])
         seconds = (time - self.starts[a is None]) * 1e-9
-        unset = self.stamped and time == 0  # the stamp of trajectories that start on arrival
-        return Place(time if self.stamped else None, 0.0 if unset else seconds, a, b, element)
+        # the stamp of trajectories that start on arrival
+        unset = self.stamped and time == 0
+        return Place(
+            time if self.stamped else None, 0.0 if unset else seconds, a, b, element
+        )
 
 
-def align(a: IntArray, b: IntArray, stamped: bool, starts: tuple[int, int] = (0, 0), shift: int = 0) -> Alignment:
+def align(
+    a: IntArray,
+    b: IntArray,
+    stamped: bool,
+    starts: tuple[int, int] = (0, 0),
+    shift: int = 0,
+) -> Alignment:
     """Pair messages by equal stamps (ns), repeated stamps in their order; by their order if ``stamped`` is False.
 
     ``a`` and ``b`` are the times (ns) of all messages of A and B. ``starts`` are the times (ns) in A and in B from
     which the seconds of a Place count. The stamps of B are ``shift`` (ns) later than those of A.
     """
     if stamped:
-        codes = np.unique(np.concatenate([a + shift, b]), return_inverse=True)[1].reshape(-1).astype(np.int64)
+        codes = (
+            np.unique(np.concatenate([a + shift, b]), return_inverse=True)[1]
+            .reshape(-1)
+            .astype(np.int64)
+        )
         code_a, code_b = codes[: len(a)], codes[len(a) :]
         repeat_a, repeat_b = _repeats(code_a), _repeats(code_b)
         width = 1 + max(repeat_a.max(initial=0), repeat_b.max(initial=0))
         key_a, key_b = code_a * width + repeat_a, code_b * width + repeat_b
     else:
         key_a, key_b = np.arange(len(a)), np.arange(len(b))
-    _, in_a, in_b = np.intersect1d(key_a, key_b, assume_unique=True, return_indices=True)
+    _, in_a, in_b = np.intersect1d(
+        key_a, key_b, assume_unique=True, return_indices=True
+    )
     order = np.argsort(in_a)
     in_a, in_b = in_a[order], in_b[order]
-    only_a, only_b = np.delete(np.arange(len(a)), in_a), np.delete(np.arange(len(b)), in_b)
+    only_a, only_b = (
+        np.delete(np.arange(len(a)), in_a),
+        np.delete(np.arange(len(b)), in_b),
+    )
     return Alignment(in_a, in_b, only_a, only_b, (a, b), stamped, starts, shift)
 
 
@@ -173,7 +212,9 @@ def _repeats(codes: IntArray) -> IntArray:
     return repeats
 
 
-def paired(a: Iterable[Message], b: Iterable[Message], pairs: Alignment) -> Iterator[tuple[bytes, bytes]]:
+def paired(
+    a: Iterable[Message], b: Iterable[Message], pairs: Alignment
+) -> Iterator[tuple[bytes, bytes]]:
     """Yield the bytes of the messages of A and B for each of ``pairs``, from all messages ``a`` and ``b`` of the topic.
 
     Both streams are read once; only messages out of order are kept in memory. Raises BagError if a damaged recording
@@ -192,4 +233,6 @@ def paired(a: Iterable[Message], b: Iterable[Message], pairs: Alignment) -> Iter
                     waiting[number] = message.data
             yield data_a, waiting.pop(k)
     except StopIteration:
-        raise BagError("a recording is damaged, or changed during the comparison. Cure: copy it again") from None
+        raise BagError(
+            "a recording is damaged, or changed during the comparison. Cure: copy it again"
+        ) from None

@@ -15,14 +15,21 @@ from typing import Any
 
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import BagError
-from robot_dynamics_ros.recordings.bags.storage import BOOL, LATCHED, BagWriter, message_types
+from robot_dynamics_ros.recordings.bags.storage import (
+    BOOL,
+    LATCHED,
+    BagWriter,
+    message_types,
+)
 
 CONFIGURATION = "~/configuration"
-_LASTING = (CONFIGURATION, "~/speed_scaling_factor", "~/payload")  # valid until the next message, as those of type Bool
+# valid until the next message, as those of type Bool
+_LASTING = (CONFIGURATION, "~/speed_scaling_factor", "~/payload")
 _MAX_BYTES = 64_000_000
 _MAX_BAGS = 10
 _TIME_AFTER_FAULT = 0.3  # s
-_SWITCH_INTERVAL = 1e-4  # s for which the writing thread may hold Python's interpreter lock; by default 5 ms
+# s for which the writing thread may hold Python's interpreter lock; by default 5 ms
+_SWITCH_INTERVAL = 1e-4
 
 
 class BlackBox:
@@ -34,14 +41,24 @@ class BlackBox:
     """
 
     def __init__(
-        self, topics: Mapping[str, tuple[str, str]], seconds: float, directory: Path, name: str, logger: Any
+        self,
+        topics: Mapping[str, tuple[str, str]],
+        seconds: float,
+        directory: Path,
+        name: str,
+        logger: Any,
     ) -> None:
         """Create a black box; it is disabled if ``seconds`` is 0.
 
         ``topics`` maps names in the node to full name and type. Bags are written to ``directory``; their names begin
         with ``name``. ``logger`` has the methods info and error.
         """
-        self._topics, self._seconds, self._directory, self._name = dict(topics), seconds, directory, name
+        self._topics, self._seconds, self._directory, self._name = (
+            dict(topics),
+            seconds,
+            directory,
+            name,
+        )
         self._logger = logger
         self._messages: deque[tuple[str, int, bytes]] = deque()
         self._size = 0
@@ -64,7 +81,12 @@ class BlackBox:
     def fault(self) -> None:
         """Request a bag, which ``work`` writes 0.3 s later, but not before the previous bag is ``seconds`` old."""
         if self._seconds > 0.0:
-            self._due = min(self._due, max(time.monotonic() + _TIME_AFTER_FAULT, self._saved_at + self._seconds))
+            self._due = min(
+                self._due,
+                max(
+                    time.monotonic() + _TIME_AFTER_FAULT, self._saved_at + self._seconds
+                ),
+            )
 
     def work(self) -> None:
         """Remove old messages, and start to write a requested bag whose time has come; call this once a second.
@@ -72,7 +94,9 @@ class BlackBox:
         A bag that cannot be written is logged as an error, not raised.
         """
         self._trim(time.time_ns() - round(self._seconds * 1e9))
-        if time.monotonic() >= self._due and (self._writing is None or self._writing.done()):
+        if time.monotonic() >= self._due and (
+            self._writing is None or self._writing.done()
+        ):
             self._save()
 
     def finish(self) -> None:
@@ -83,7 +107,9 @@ class BlackBox:
             self._writing.result()
 
     def _trim(self, since: int) -> None:
-        while self._messages and (self._messages[0][1] < since or self._size > _MAX_BYTES):
+        while self._messages and (
+            self._messages[0][1] < since or self._size > _MAX_BYTES
+        ):
             topic, _, data = self._messages.popleft()
             self._size -= len(data)
             if topic in _LASTING or self._topics[topic][1] == BOOL:
@@ -92,7 +118,9 @@ class BlackBox:
     def _save(self) -> None:
         self._due, self._saved_at = math.inf, time.monotonic()
         begin = self._messages[0][1] if self._messages else time.time_ns()
-        messages = [(topic, begin, data) for topic, data in self._lasting.items()] + list(self._messages)
+        messages = [
+            (topic, begin, data) for topic, data in self._lasting.items()
+        ] + list(self._messages)
         self._writing = run_in_background(lambda: self._write(messages))
 
     def _write(self, messages: list[tuple[str, int, bytes]]) -> None:
@@ -102,12 +130,16 @@ class BlackBox:
         sys.setswitchinterval(_SWITCH_INTERVAL)
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            with BagWriter(path, kinds, {self._topics[CONFIGURATION][0]: [LATCHED]}) as writer:
+            with BagWriter(
+                path, kinds, {self._topics[CONFIGURATION][0]: [LATCHED]}
+            ) as writer:
                 for name, at, data in messages:
                     writer.write(self._topics[name][0], at, data)
         except (BagError, OSError) as error:
             reason = str(error).partition(". Cure: ")[0]
-            self._logger.error(f"black box: {reason}. Cure: set black_box_directory to a writable folder with space")
+            self._logger.error(
+                f"black box: {reason}. Cure: set black_box_directory to a writable folder with space"
+            )
             return
         finally:
             sys.setswitchinterval(interval)

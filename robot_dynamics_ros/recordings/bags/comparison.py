@@ -13,10 +13,24 @@ from robot_dynamics_ros.base.errors import BagError, did_you_mean
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.control.configuration.parameters import CONFIGURATION_TOPIC
 from robot_dynamics_ros.dynamics.kernels.types import IntArray
-from robot_dynamics_ros.recordings.bags.alignment import align, message_times, paired, time_shift
-from robot_dynamics_ros.recordings.bags.differences import FieldComparison, FieldDifference, TopicDifference
+from robot_dynamics_ros.recordings.bags.alignment import (
+    align,
+    message_times,
+    paired,
+    time_shift,
+)
+from robot_dynamics_ros.recordings.bags.differences import (
+    FieldComparison,
+    FieldDifference,
+    TopicDifference,
+)
 from robot_dynamics_ros.recordings.bags.reader import BagReader
-from robot_dynamics_ros.recordings.bags.storage import DIAGNOSTIC_ARRAY, TEXT, has_stamp, known
+from robot_dynamics_ros.recordings.bags.storage import (
+    DIAGNOSTIC_ARRAY,
+    TEXT,
+    has_stamp,
+    known,
+)
 from robot_dynamics_ros.recordings.messages.joint_state import renaming
 
 _ROWS = 40  # maximum of a table
@@ -63,33 +77,66 @@ def compare_bags(
         is negative or NaN.
     """
     if not (atol >= 0.0 and rtol >= 0.0):
-        raise BagError(f"tolerances {atol}, {rtol}: negative or NaN. Cure: give 0 or more")
+        raise BagError(
+            f"tolerances {atol}, {rtol}: negative or NaN. Cure: give 0 or more"
+        )
     with BagReader(a) as reader_a, BagReader(b) as reader_b:
         names, alone, notes = _common(reader_a, reader_b, topics, common)
-        times_a, times_b = message_times(reader_a, names), message_times(reader_b, names)
-        if not any(len(times.times) for times in (*times_a.values(), *times_b.values())):
-            raise BagError(f"{a}, {b}: no messages on {', '.join(names)}. Cure: choose other topics")
+        times_a, times_b = (
+            message_times(reader_a, names),
+            message_times(reader_b, names),
+        )
+        if not any(
+            len(times.times) for times in (*times_a.values(), *times_b.values())
+        ):
+            raise BagError(
+                f"{a}, {b}: no messages on {', '.join(names)}. Cure: choose other topics"
+            )
         kinds = {name: reader_a.topics[name] for name in names}
         stamped = {name: has_stamp(kinds[name]) for name in names}
-        shifts = {name: time_shift(times_a[name], times_b[name]) if stamped[name] else 0 for name in names}
+        shifts = {
+            name: time_shift(times_a[name], times_b[name]) if stamped[name] else 0
+            for name in names
+        }
         known_shift = next((shift for shift in shifts.values() if shift), 0)
         differences = []
         for name in names:
-            start_a = _start([times_a[other].times for other in names if stamped[other] == stamped[name]])
-            start_b = _start([times_b[other].times for other in names if not stamped[other]])
+            start_a = _start(
+                [
+                    times_a[other].times
+                    for other in names
+                    if stamped[other] == stamped[name]
+                ]
+            )
+            start_b = _start(
+                [times_b[other].times for other in names if not stamped[other]]
+            )
             shift = shifts[name]
             if known_shift and stamped[name] and not shift:  # a topic of few messages
                 shift = time_shift(times_a[name], times_b[name], known_shift)
             starts = start_a, start_a + shift if stamped[name] else start_b
-            pairs = align(times_a[name].times, times_b[name].times, stamped[name], starts, shift)
+            pairs = align(
+                times_a[name].times, times_b[name].times, stamped[name], starts, shift
+            )
             fields = FieldComparison(kinds[name], renaming(rename or {}), atol, rtol)
-            messages = paired(reader_a.messages([name]), reader_b.messages([name]), pairs)
+            messages = paired(
+                reader_a.messages([name]), reader_b.messages([name]), pairs
+            )
             fields.add(progress(messages, name, len(pairs.a)))
             differences.append(fields.result(name, pairs, common))
         unknown = sorted({kind for kind in kinds.values() if not known(kind)})
-        notes += [f"{kind} is unknown: its messages are compared byte by byte" for kind in unknown]
-        notes += [f"{name} has no stamps: paired by order" for name in names if not stamped[name]]
-    return Comparison(Path(a), Path(b), atol, rtol, tuple(differences), tuple(notes), tuple(alone))
+        notes += [
+            f"{kind} is unknown: its messages are compared byte by byte"
+            for kind in unknown
+        ]
+        notes += [
+            f"{name} has no stamps: paired by order"
+            for name in names
+            if not stamped[name]
+        ]
+    return Comparison(
+        Path(a), Path(b), atol, rtol, tuple(differences), tuple(notes), tuple(alone)
+    )
 
 
 def assert_bags_match(
@@ -117,29 +164,50 @@ def _common(
 ) -> tuple[list[str], list[str], list[str]]:
     """Return the topics to compare, the topics that differ without being compared, and notes."""
     if chosen is not None:
-        chosen = [topic if topic in a.topics or topic.startswith("/") else f"/{topic}" for topic in chosen]
+        chosen = [
+            topic if topic in a.topics or topic.startswith("/") else f"/{topic}"
+            for topic in chosen
+        ]
     for reader in (a, b):
         for topic in chosen or ():
             if topic not in reader.topics:
-                available = ", ".join(sorted(reader.topics)) or "another bag; this one is empty"
+                available = (
+                    ", ".join(sorted(reader.topics)) or "another bag; this one is empty"
+                )
                 available += did_you_mean(topic, reader.topics)
-                raise BagError(f"{reader.path}: no topic {topic}. Cure: choose from {available}")
+                raise BagError(
+                    f"{reader.path}: no topic {topic}. Cure: choose from {available}"
+                )
     topics_a, topics_b = _motion_topics(a, common), _motion_topics(b, common)
-    names = sorted(topics_a & topics_b) if chosen is None else list(dict.fromkeys(chosen))
+    names = (
+        sorted(topics_a & topics_b) if chosen is None else list(dict.fromkeys(chosen))
+    )
     retyped = [name for name in names if a.topics[name] != b.topics[name]]
-    notes = [f"{name} is not compared: its type is {a.topics[name]} in A, {b.topics[name]} in B" for name in retyped]
+    notes = [
+        f"{name} is not compared: its type is {a.topics[name]} in A, {b.topics[name]} in B"
+        for name in retyped
+    ]
     names = [name for name in names if name not in retyped]
     if not names:
         reason = "; ".join(notes) or "no topic in common"
         topics = ", ".join(sorted(a.topics))
-        raise BagError(f"{a.path}, {b.path}: {reason}. Cure: record the same topics ({topics})")
+        raise BagError(
+            f"{a.path}, {b.path}: {reason}. Cure: record the same topics ({topics})"
+        )
     alone = []
-    for reader, others in ((a, sorted(topics_a - topics_b)), (b, sorted(topics_b - topics_a))):
+    for reader, others in (
+        (a, sorted(topics_a - topics_b)),
+        (b, sorted(topics_b - topics_a)),
+    ):
         if chosen is None and others:
             alone += others
             notes.append(f"only in {reader.path}: {', '.join(others)}")
     left_out = (a.topics.keys() | b.topics.keys()) - (topics_a | topics_b)
-    notes += [f"{name} is not compared: it describes the nodes" for name in sorted(left_out) if chosen is None]
+    notes += [
+        f"{name} is not compared: it describes the nodes"
+        for name in sorted(left_out)
+        if chosen is None
+    ]
     return names, retyped if common else retyped + alone, notes
 
 
@@ -158,7 +226,10 @@ def _motion_topics(reader: BagReader, common: bool) -> set[str]:
 
 def _start(topics: list[IntArray]) -> int:
     """Return the first time of all topics (ns); 0 if all stamps are unset (zero)."""
-    return min((int(times[times > 0].min()) for times in topics if (times > 0).any()), default=0)
+    return min(
+        (int(times[times > 0].min()) for times in topics if (times > 0).any()),
+        default=0,
+    )
 
 
 @dataclass(frozen=True)
@@ -198,11 +269,18 @@ class Comparison:
         return max((topic.largest for topic in self.topics), default=0.0)
 
     def __str__(self) -> str:
-        differing = [*(topic.topic for topic in self.topics if not topic.matches), *self.alone]
+        differing = [
+            *(topic.topic for topic in self.topics if not topic.matches),
+            *self.alone,
+        ]
         count = sum(topic.count for topic in self.topics)
         verdict = f"these differ: {', '.join(differing)}" if differing else "they match"
         compared = f"{_count(count, 'pair')} of messages on {_count(len(self.topics), 'topic')}"
-        lines = [f"A {self.a}", f"B {self.b}", f"{compared}, atol {self.atol:g}, rtol {self.rtol:g}: {verdict}"]
+        lines = [
+            f"A {self.a}",
+            f"B {self.b}",
+            f"{compared}, atol {self.atol:g}, rtol {self.rtol:g}: {verdict}",
+        ]
         lines += [f"note: {note}" for note in self.notes]
         for topic in self.topics:
             lines += ["", topic_table(topic)]
@@ -212,9 +290,14 @@ class Comparison:
 def topic_table(topic: TopicDifference) -> str:
     """Return text: a summary of one topic, and a table of the fields that differ, also within the tolerance."""
     lines = [f"{topic.topic}: {_summary(topic)}"]
-    for name, count, first in (("A", topic.only_a, topic.first_only_a), ("B", topic.only_b, topic.first_only_b)):
+    for name, count, first in (
+        ("A", topic.only_a, topic.first_only_a),
+        ("B", topic.only_b, topic.first_only_b),
+    ):
         if count and first is not None:
-            lines.append(f"  {_count(count, 'message')} only in {name}, the first at {first}")
+            lines.append(
+                f"  {_count(count, 'message')} only in {name}, the first at {first}"
+            )
     differing = [field for field in topic.fields if not field.equal]
     if differing:
         lines += _rows(differing[:_ROWS])
@@ -229,11 +312,15 @@ def _count(number: int, what: str) -> str:
 
 def _summary(topic: TopicDifference) -> str:
     if not topic.count:
-        return "no messages are paired" if topic.only_a or topic.only_b else "no messages"
+        return (
+            "no messages are paired" if topic.only_a or topic.only_b else "no messages"
+        )
     fields = f"{_count(topic.count, 'pair')} of {topic.kind}, {_count(len(topic.fields), 'field')}"
     if topic.shift:
         later = "later" if topic.shift > 0 else "earlier"
-        fields += f", stamps of B are {abs(topic.shift) * 1e-9:.9f} s {later} than those of A"
+        fields += (
+            f", stamps of B are {abs(topic.shift) * 1e-9:.9f} s {later} than those of A"
+        )
     beyond = sum(not field.matches for field in topic.fields)
     within = sum(not field.equal for field in topic.fields) - beyond
     if not beyond and not within:
@@ -249,7 +336,10 @@ def _rows(fields: list[FieldDifference]) -> list[str]:
     widths = [max(len(row[k]) for row in cells) for k in range(len(heads) - 1)]
     lines = []
     for row in cells:
-        numbers = "  ".join(f"{cell:>{width}}" for cell, width in zip(row[1:-1], widths[1:], strict=True))
+        numbers = "  ".join(
+            f"{cell:>{width}}"
+            for cell, width in zip(row[1:-1], widths[1:], strict=True)
+        )
         lines.append(f"  {row[0]:<{widths[0]}}  {numbers}  {row[-1]}".rstrip())
     return lines
 
@@ -268,11 +358,22 @@ def _cells(field: FieldDifference) -> tuple[str, ...]:
         deviation = max(0.0, field.rms**2 - field.offset**2) ** 0.5
         spread = f" +- {deviation:.2g}" if deviation > 1e-6 * field.rms else ""
         where.append(f"constant offset B - A = {field.offset:.6g}{spread}")
-    if field.beyond > 1 and field.first_at is not None and field.first_at != field.largest_at:
+    if (
+        field.beyond > 1
+        and field.first_at is not None
+        and field.first_at != field.largest_at
+    ):
         where.append(f"first at {field.first_at}")
     largest = "" if field.largest is None else f"{field.largest:.4g}"
     rms = "" if field.rms is None else f"{field.rms:.4g}"
-    return field.name, str(field.count), str(field.beyond), largest, rms, "; ".join(where)
+    return (
+        field.name,
+        str(field.count),
+        str(field.beyond),
+        largest,
+        rms,
+        "; ".join(where),
+    )
 
 
 def _value(content: object) -> str:
@@ -282,11 +383,16 @@ def _value(content: object) -> str:
 
 _SUITE = "robot_dynamics.compare"
 _TYPES = {"error": "BagError", "failure": "difference"}
-_INVALID_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # section 2.2 of XML 1.0
+# section 2.2 of XML 1.0
+_INVALID_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def write_junit(
-    outcome: Comparison | BagError, path: str | Path, seconds: float = 0.0, *, overwrite: bool = False
+    outcome: Comparison | BagError,
+    path: str | Path,
+    seconds: float = 0.0,
+    *,
+    overwrite: bool = False,
 ) -> None:
     """Write the result of ``compare_bags``, or the BagError that it raised, as JUnit XML to the file ``path``.
 
@@ -302,15 +408,25 @@ def write_junit(
             table = "" if topic.matches else topic_table(topic)
             cases.append((topic.topic, "failure", table.split("\n", 1)[0], table))
         cases += [
-            (name, "failure", f"{name}: not in both bags with the same type", str(outcome)) for name in outcome.alone
+            (
+                name,
+                "failure",
+                f"{name}: not in both bags with the same type",
+                str(outcome),
+            )
+            for name in outcome.alone
         ]
     suites = ElementTree.Element("testsuites")
     suite = ElementTree.SubElement(suites, "testsuite")
     ElementTree.SubElement(suite, "properties")
     for name, element, message, text in cases:
-        case = ElementTree.SubElement(suite, "testcase", classname=_SUITE, name=_xml(name), time="0")
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=_SUITE, name=_xml(name), time="0"
+        )
         if text:
-            ElementTree.SubElement(case, element, message=_xml(message), type=_TYPES[element]).text = _xml(text)
+            ElementTree.SubElement(
+                case, element, message=_xml(message), type=_TYPES[element]
+            ).text = _xml(text)
     output = "" if isinstance(outcome, BagError) else str(outcome)
     ElementTree.SubElement(suite, "system-out").text = _xml(output)
     ElementTree.SubElement(suite, "system-err")
@@ -328,7 +444,9 @@ def write_junit(
     ElementTree.indent(suites)
     try:
         with Path(path).open("wb" if overwrite else "xb") as file:
-            ElementTree.ElementTree(suites).write(file, encoding="utf-8", xml_declaration=True)
+            ElementTree.ElementTree(suites).write(
+                file, encoding="utf-8", xml_declaration=True
+            )
     except OSError as error:
         raise BagError(f"{path}: {error.strerror}. Cure: name another file") from None
 

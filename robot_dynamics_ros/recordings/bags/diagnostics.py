@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from robot_dynamics_ros.recordings.bags.storage import DIAGNOSTIC_ARRAY, Message, message_types
+from robot_dynamics_ros.recordings.bags.storage import (
+    DIAGNOSTIC_ARRAY,
+    Message,
+    message_types,
+)
 
 _LEVELS = ("OK", "WARN", "ERROR", "STALE")
 
@@ -51,5 +55,8 @@ def _event(received: int, status: Any) -> Event:
         status.name,
         _LEVELS[level] if 0 <= level < len(_LEVELS) else str(level),
         status.message,
-        *(values.get(key, "") for key in ("mode", "previous mode", "cause", "joint", "value")),
+        *(
+            values.get(key, "")
+            for key in ("mode", "previous mode", "cause", "joint", "value")
+        ),
     )

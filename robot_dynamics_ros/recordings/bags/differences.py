@@ -17,8 +17,17 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.recordings.bags.alignment import Alignment, Place
-from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE, JOINT_TRAJECTORY, message_types
-from robot_dynamics_ros.recordings.messages.joint_state import FIELDS, JointStateLayout, JointStateLayouts, Renaming
+from robot_dynamics_ros.recordings.bags.storage import (
+    JOINT_STATE,
+    JOINT_TRAJECTORY,
+    message_types,
+)
+from robot_dynamics_ros.recordings.messages.joint_state import (
+    FIELDS,
+    JointStateLayout,
+    JointStateLayouts,
+    Renaming,
+)
 
 _BLOCK = 1024  # pairs of messages
 _FEW = 3  # fewer values do not determine a constant offset
@@ -57,7 +66,12 @@ class FieldDifference:
 
         It is also None for fewer than 3 values, without a difference, and if a difference is infinite.
         """
-        if self.mean is None or self.rms is None or self.count < _FEW or not 0.0 < self.rms < np.inf:
+        if (
+            self.mean is None
+            or self.rms is None
+            or self.count < _FEW
+            or not 0.0 < self.rms < np.inf
+        ):
             return None
         return self.mean if abs(self.mean) >= 0.99 * self.rms else None
 
@@ -132,12 +146,21 @@ class _FieldSum:
         self.a: object = None
         self.b: object = None
 
-    def add_numbers(self, a: Array, b: Array, pairs: IntArray, elements: IntArray, atol: float, rtol: float) -> None:
+    def add_numbers(
+        self,
+        a: Array,
+        b: Array,
+        pairs: IntArray,
+        elements: IntArray,
+        atol: float,
+        rtol: float,
+    ) -> None:
         """Compare numbers (m,); ``pairs`` and ``elements`` are their places."""
         self.count += len(a)
         if self.largest is None:
             self.largest, self.a, self.b = 0.0, 0.0, 0.0
-        if np.array_equal(a.view(np.int64), b.view(np.int64)):  # the usual case, NaN included
+        # the usual case, NaN included
+        if np.array_equal(a.view(np.int64), b.view(np.int64)):
             return
         differences = difference(a, b)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -147,12 +170,18 @@ class _FieldSum:
             within = differences <= atol + rtol * np.abs(b)
         k = int(np.argmax(differences))
         if differences[k] > self.largest:
-            self.largest, self.largest_at = float(differences[k]), (int(pairs[k]), int(elements[k]))
+            self.largest, self.largest_at = (
+                float(differences[k]),
+                (int(pairs[k]), int(elements[k])),
+            )
             self.a, self.b = float(a[k]), float(b[k])
         beyond = np.flatnonzero((differences > 0.0) & (~within | np.isinf(differences)))
         if len(beyond):
             self.beyond += len(beyond)
-            self.first_at = self.first_at or (int(pairs[beyond[0]]), int(elements[beyond[0]]))
+            self.first_at = self.first_at or (
+                int(pairs[beyond[0]]),
+                int(elements[beyond[0]]),
+            )
 
     def add_integers(self, a: NDArray[Any], b: NDArray[Any], pair: int) -> None:
         """Compare arrays (m,) of integers or booleans, such as images."""
@@ -180,18 +209,35 @@ class _FieldSum:
         """Return the differences."""
 
         def place(at: tuple[int, int] | None) -> Place | None:
-            return None if at is None else pairs.pair(at[0], None if at[1] < 0 else at[1])
+            return (
+                None if at is None else pairs.pair(at[0], None if at[1] < 0 else at[1])
+            )
 
         mean: float | None = None
         if self.largest is None:
             rms, first = None, self.first_at or self.first_only
             largest_at = first
         else:
-            rms, largest_at = float(np.sqrt(self.squares / max(self.count, 1))), self.largest_at
+            rms, largest_at = (
+                float(np.sqrt(self.squares / max(self.count, 1))),
+                self.largest_at,
+            )
             mean = self.total / max(self.count, 1)
-            first = min((at for at in (self.first_at, self.first_only) if at), default=None)
+            first = min(
+                (at for at in (self.first_at, self.first_only) if at), default=None
+            )
         counts = self.count, self.beyond, self.only[0], self.only[1]
-        return FieldDifference(name, *counts, self.largest, rms, place(largest_at), place(first), self.a, self.b, mean)
+        return FieldDifference(
+            name,
+            *counts,
+            self.largest,
+            rms,
+            place(largest_at),
+            place(first),
+            self.a,
+            self.b,
+            mean,
+        )
 
 
 class FieldComparison:
@@ -201,7 +247,9 @@ class FieldComparison:
     joint names. ``atol`` is in the unit of each field. Call ``add`` once, then ``result``.
     """
 
-    def __init__(self, kind: str, rename: Renaming, atol: float = 0.0, rtol: float = 0.0) -> None:
+    def __init__(
+        self, kind: str, rename: Renaming, atol: float = 0.0, rtol: float = 0.0
+    ) -> None:
         self._kind, self._rename, self._tolerance = kind, rename, (atol, rtol)
         self._fields: dict[str, _FieldSum] = defaultdict(_FieldSum)
         self._layouts = JointStateLayouts(rename)
@@ -211,7 +259,9 @@ class FieldComparison:
         rest, begin = iter(pairs), 0
         while block := list(islice(rest, _BLOCK)):
             # JointState messages of equal layout are compared at once.
-            alike: dict[tuple[JointStateLayout, JointStateLayout], list[int]] = defaultdict(list)
+            alike: dict[tuple[JointStateLayout, JointStateLayout], list[int]] = (
+                defaultdict(list)
+            )
             others: list[int] = []
             for k, (a, b) in enumerate(block):
                 try:
@@ -225,12 +275,18 @@ class FieldComparison:
                     others.append(k)
             for (layout_a, layout_b), rows in alike.items():
                 at = begin + np.array(rows, dtype=np.int64)
-                self._compare_joint_states(layout_a, layout_b, [block[k] for k in rows], at)
+                self._compare_joint_states(
+                    layout_a, layout_b, [block[k] for k in rows], at
+                )
             self._compare_messages([(begin + k, *block[k]) for k in others])
             begin += len(block)
 
     def _compare_joint_states(
-        self, layout_a: JointStateLayout, layout_b: JointStateLayout, pairs: list[tuple[bytes, bytes]], at: IntArray
+        self,
+        layout_a: JointStateLayout,
+        layout_b: JointStateLayout,
+        pairs: list[tuple[bytes, bytes]],
+        at: IntArray,
     ) -> None:
         frames = self._fields["header.frame_id"]
         for pair, (a, b) in zip(at.tolist(), pairs, strict=True):
@@ -241,7 +297,9 @@ class FieldComparison:
         elements = np.full(len(at), -1)
         for name in columns_a | columns_b:
             if name in columns_a and name in columns_b:
-                self._fields[name].add_numbers(columns_a[name], columns_b[name], at, elements, *self._tolerance)
+                self._fields[name].add_numbers(
+                    columns_a[name], columns_b[name], at, elements, *self._tolerance
+                )
             else:
                 self._fields[name].add_only(name in columns_b, int(at[0]), len(at))
 
@@ -256,7 +314,9 @@ class FieldComparison:
                 elif not isinstance(a[name], np.ndarray):
                     self._fields[name].add_values(a[name], b[name], pair)
                 elif len(a[name]) != len(b[name]):
-                    self._fields[f"length of {name}"].add_values(len(a[name]), len(b[name]), pair)
+                    self._fields[f"length of {name}"].add_values(
+                        len(a[name]), len(b[name]), pair
+                    )
                 elif a[name].dtype.kind != "f":
                     self._fields[name].add_integers(a[name], b[name], pair)
                 else:
@@ -265,11 +325,18 @@ class FieldComparison:
             numbers, values_a, values_b = zip(*parts, strict=True)
             lengths = [len(values) for values in values_a]
             at = np.repeat(np.array(numbers, dtype=np.int64), lengths)
-            elements = np.concatenate([np.arange(length) if length > 1 else np.full(length, -1) for length in lengths])
+            elements = np.concatenate(
+                [
+                    np.arange(length) if length > 1 else np.full(length, -1)
+                    for length in lengths
+                ]
+            )
             all_a, all_b = np.concatenate(values_a), np.concatenate(values_b)
             self._fields[name].add_numbers(all_a, all_b, at, elements, *self._tolerance)
 
-    def result(self, topic: str, pairs: Alignment, common: bool = False) -> TopicDifference:
+    def result(
+        self, topic: str, pairs: Alignment, common: bool = False
+    ) -> TopicDifference:
         """Return the differences on ``topic``; ``pairs`` is the alignment of the messages that ``add`` has compared.
 
         If ``common`` is True, messages without a partner are no difference.
@@ -294,7 +361,9 @@ def _columns(layout: JointStateLayout, messages: list[bytes]) -> dict[str, Array
     return {
         f"{name} {field}": column
         for field in layout.fields
-        for name, column in zip(names, np.ascontiguousarray(table[field].T, dtype=np.float64), strict=True)
+        for name, column in zip(
+            names, np.ascontiguousarray(table[field].T, dtype=np.float64), strict=True
+        )
     }
 
 
@@ -343,7 +412,9 @@ def _joint_state(data: bytes, rename: Renaming, fields: dict[str, Any]) -> None:
     for field, numbers in zip(FIELDS, layout.numbers(data), strict=True):
         values = np.empty(0) if numbers is None else numbers.astype(np.float64)
         if len(values) == len(names):
-            fields.update({f"{name} {field}": values[k : k + 1] for k, name in enumerate(names)})
+            fields.update(
+                {f"{name} {field}": values[k : k + 1] for k, name in enumerate(names)}
+            )
         else:
             _flatten_value(values, field, fields)
 
@@ -357,7 +428,9 @@ def _trajectory(message: Any, rename: Renaming, fields: dict[str, Any]) -> None:
         rows = [getattr(point, field) for point in message.points]
         if all(len(row) == len(names) for row in rows):
             table = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))
-            fields.update({f"{name} {field}": table[:, k].copy() for k, name in enumerate(names)})
+            fields.update(
+                {f"{name} {field}": table[:, k].copy() for k, name in enumerate(names)}
+            )
         else:
             for i, row in enumerate(rows):
                 _flatten_value(row, f"points[{i}].{field}", fields)
@@ -366,7 +439,9 @@ def _trajectory(message: Any, rename: Renaming, fields: dict[str, Any]) -> None:
 def _flatten(message: Any, path: str, fields: dict[str, Any]) -> None:
     for field in message.__dataclass_fields__:
         if field != "__msgtype__" and not (path == "header" and field == "stamp"):
-            _flatten_value(getattr(message, field), f"{path}.{field}" if path else field, fields)
+            _flatten_value(
+                getattr(message, field), f"{path}.{field}" if path else field, fields
+            )
 
 
 def _flatten_value(value: Any, path: str, fields: dict[str, Any]) -> None:
@@ -374,13 +449,19 @@ def _flatten_value(value: Any, path: str, fields: dict[str, Any]) -> None:
         fields[path] = np.array([value])
     elif isinstance(value, np.ndarray):
         if len(value) > _SHORT:
-            fields[path] = value.astype(np.float64) if value.dtype.kind == "f" else value
+            fields[path] = (
+                value.astype(np.float64) if value.dtype.kind == "f" else value
+            )
         elif value.dtype.kind != "f":
             fields[path] = value.tolist()
         else:
             numbers = value.astype(np.float64)
-            fields.update({f"{path}[{i}]": numbers[i : i + 1] for i in range(len(numbers))})
-    elif isinstance(value, list) and value and hasattr(value[0], "__dataclass_fields__"):
+            fields.update(
+                {f"{path}[{i}]": numbers[i : i + 1] for i in range(len(numbers))}
+            )
+    elif (
+        isinstance(value, list) and value and hasattr(value[0], "__dataclass_fields__")
+    ):
         for i, item in enumerate(value):
             _flatten(item, f"{path}[{i}]", fields)
     elif hasattr(value, "__dataclass_fields__"):

@@ -20,7 +20,10 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import BagError, BagWarning, did_you_mean
 from robot_dynamics_ros.base.progress import progress
-from robot_dynamics_ros.control.configuration.parameters import CONFIGURATION_TOPIC, Configuration
+from robot_dynamics_ros.control.configuration.parameters import (
+    CONFIGURATION_TOPIC,
+    Configuration,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.recordings.bags.reader import BagReader, require_topic
 from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE, TEXT
@@ -62,14 +65,18 @@ class JointSeries:
                 f"Cure: choose from these, or rename them{did_you_mean(missing[0], self.joint_names)}"
             )
         columns = [self.joint_names.index(name) for name in joint_names]
-        fields = (table[:, columns] for table in (self.position, self.velocity, self.effort))
+        fields = (
+            table[:, columns] for table in (self.position, self.velocity, self.effort)
+        )
         return JointSeries(tuple(joint_names), self.stamps, self.received, *fields)
 
     def between(self, first: int, last: int) -> JointSeries:
         """Return the messages whose stamps are at least ``first`` and at most ``last`` (ns)."""
         rows = (self.stamps >= first) & (self.stamps <= last)
         fields = (table[rows] for table in (self.position, self.velocity, self.effort))
-        return JointSeries(self.joint_names, self.stamps[rows], self.received[rows], *fields)
+        return JointSeries(
+            self.joint_names, self.stamps[rows], self.received[rows], *fields
+        )
 
 
 class Answers(NamedTuple):
@@ -89,7 +96,9 @@ class Answers(NamedTuple):
 
 def answers(state: JointSeries, command: JointSeries) -> Answers:
     """Return the pairs of states and commands; of states that were sent repeatedly the first one counts."""
-    _, rows, commands = np.intersect1d(state.stamps, command.stamps, return_indices=True)
+    _, rows, commands = np.intersect1d(
+        state.stamps, command.stamps, return_indices=True
+    )
     order = np.argsort(rows)
     rows, commands = rows[order], commands[order]
     arrivals = command.received[commands]
@@ -117,15 +126,21 @@ def read_joint_states(
     with BagReader(path) as reader:
         for topic in topics:
             require_topic(reader, topic, JOINT_STATE)
-        tables = {topic: _SeriesTable(renaming(rename or {}), joint_names) for topic in topics}
-        messages = progress(reader.messages(topics), f"reading {reader.path.name}", reader.count(topics))
+        tables = {
+            topic: _SeriesTable(renaming(rename or {}), joint_names) for topic in topics
+        }
+        messages = progress(
+            reader.messages(topics), f"reading {reader.path.name}", reader.count(topics)
+        )
         for topic, kind, received, data in messages:
             if kind == JOINT_STATE:
                 tables[topic].add(received, data)
     return {topic: table.series(f"{path}: {topic}") for topic, table in tables.items()}
 
 
-def read_joint_names(path: str | Path, topic: str, rename: Mapping[str, str] | None = None) -> tuple[str, ...]:
+def read_joint_names(
+    path: str | Path, topic: str, rename: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
     """Return the joints, after renaming, of the first message on ``topic`` (sensor_msgs/JointState) that names joints.
 
     Raises BagError if the bag cannot be read, or the topic is missing, has another type, or has no message with joints.
@@ -169,7 +184,11 @@ def read_configuration(path: str | Path, near: str) -> tuple[str, Configuration]
 def _texts(path: str | Path, name: str) -> Iterator[tuple[str, str]]:
     """Yield topic and text of the messages on topics of this name."""
     with BagReader(path) as reader:
-        topics = [topic for topic, kind in reader.topics.items() if kind == TEXT and topic.rpartition("/")[2] == name]
+        topics = [
+            topic
+            for topic, kind in reader.topics.items()
+            if kind == TEXT and topic.rpartition("/")[2] == name
+        ]
         for message in reader.messages(topics):
             with suppress(struct.error, ValueError):
                 yield message.topic, CdrReader(message.data).text()
@@ -195,7 +214,9 @@ class _SeriesTable:
             self._left_out["are not complete JointState messages"] += 1
             return
         if layout.irregular:
-            self._left_out[f"do not have a value in {layout.irregular} for each name"] += 1
+            self._left_out[
+                f"do not have a value in {layout.irregular} for each name"
+            ] += 1
             return
         if self.joint_names is None and layout.joint_names:
             self.joint_names = tuple(dict.fromkeys(layout.joint_names))
@@ -210,7 +231,10 @@ class _SeriesTable:
             rows_of[layout].append(row)
         used = np.zeros(len(self._block), dtype=bool)
         stamps = np.zeros(len(self._block), dtype=np.int64)
-        fields = {field: np.full((len(self._block), len(joint_names)), np.nan) for field in FIELDS}
+        fields = {
+            field: np.full((len(self._block), len(joint_names)), np.nan)
+            for field in FIELDS
+        }
         for layout, rows in rows_of.items():
             names = layout.joint_names
             self._recorded_names.update(names)
@@ -222,18 +246,28 @@ class _SeriesTable:
             elif missing:
                 if not self._given:
                     others = ", ".join(names) or "without names"
-                    self._left_out[f"have other joints ({others}) than {', '.join(joint_names)}"] += len(rows)
+                    self._left_out[
+                        f"have other joints ({others}) than {', '.join(joint_names)}"
+                    ] += len(rows)
             elif joint_names:
                 columns = [names.index(name) for name in joint_names]
                 table = layout.table([self._block[row][1] for row in rows])
                 used[rows] = True
-                stamps[rows] = table["sec"].astype(np.int64) * 1_000_000_000 + table["nanosec"]
+                stamps[rows] = (
+                    table["sec"].astype(np.int64) * 1_000_000_000 + table["nanosec"]
+                )
                 for field in layout.fields:
                     fields[field][rows] = table[field][:, columns]
-        received = np.array([received for received, _, _ in self._block], dtype=np.int64)
+        received = np.array(
+            [received for received, _, _ in self._block], dtype=np.int64
+        )
         self._block.clear()
         if used.any():
-            for name, values in {"stamps": stamps, "received": received, **fields}.items():
+            for name, values in {
+                "stamps": stamps,
+                "received": received,
+                **fields,
+            }.items():
                 self._parts[name].append(values[used])
 
     def series(self, where: str) -> JointSeries:
@@ -241,7 +275,9 @@ class _SeriesTable:
         if self._block:
             self._read_block()
         count = sum(len(part) for part in self._parts["stamps"])
-        left_out = "; ".join(f"{number} messages {reason}" for reason, number in self._left_out.items())
+        left_out = "; ".join(
+            f"{number} messages {reason}" for reason, number in self._left_out.items()
+        )
         if not count:
             raise BagError(f"{where}: {self._nothing(left_out)}")
         if left_out:
@@ -250,7 +286,11 @@ class _SeriesTable:
         assert self.joint_names is not None
         # Each list is freed once it is concatenated, so that a long recording is not in memory twice.
         return JointSeries(
-            self.joint_names, *(np.concatenate(self._parts.pop(name)) for name in ("stamps", "received", *FIELDS))
+            self.joint_names,
+            *(
+                np.concatenate(self._parts.pop(name))
+                for name in ("stamps", "received", *FIELDS)
+            ),
         )
 
     def _nothing(self, left_out: str) -> str:

@@ -32,7 +32,11 @@ from robot_dynamics_ros.recordings.bags.storage import (
 
 _COMPANIONS = {
     "joint_states": {"robot_description": TEXT},
-    "command_states": {CONFIGURATION_TOPIC: TEXT, "emergency_stop": BOOL, "brakes_engaged": BOOL},
+    "command_states": {
+        CONFIGURATION_TOPIC: TEXT,
+        "emergency_stop": BOOL,
+        "brakes_engaged": BOOL,
+    },
 }
 
 
@@ -51,7 +55,11 @@ def companions(topics: Iterable[str]) -> dict[str, str]:
 
 
 def find_topic(
-    reader: BagReader, name: str, kind: str, given: str | None = None, others: Collection[str] = ()
+    reader: BagReader,
+    name: str,
+    kind: str,
+    given: str | None = None,
+    others: Collection[str] = (),
 ) -> str | None:
     """Return the topic ``given`` if not None, else the only topic whose last part is ``name``; None if there is none.
 
@@ -62,12 +70,18 @@ def find_topic(
     if given is not None:
         topic = given if given.startswith("/") else f"/{given}"
     else:
-        named = [topic for topic in reader.topics if topic.rsplit("/", 1)[-1] == name and topic not in others]
+        named = [
+            topic
+            for topic in reader.topics
+            if topic.rsplit("/", 1)[-1] == name and topic not in others
+        ]
         fitting = [topic for topic in named if reader.topics[topic] == kind] or named
         if not fitting:
             return None
         if len(fitting) > 1:
-            raise BagError(f"{reader.path}: several topics {name}. Cure: choose one of {', '.join(sorted(fitting))}")
+            raise BagError(
+                f"{reader.path}: several topics {name}. Cure: choose one of {', '.join(sorted(fitting))}"
+            )
         topic = fitting[0]
     require_topic(reader, topic, kind)
     return topic
@@ -83,12 +97,22 @@ def command_topic(reader: BagReader, states: str = "") -> str | None:
 
 def require_topic(reader: BagReader, topic: str, kind: str) -> None:
     """Raise BagError if the bag lacks ``topic`` or it is not of type ``kind``; the cure lists topics of this type."""
-    fitting = sorted(other for other, its_kind in reader.topics.items() if its_kind == kind)
-    cure = f"choose one of {', '.join(fitting)}" if fitting else f"record a topic of type {kind}"
+    fitting = sorted(
+        other for other, its_kind in reader.topics.items() if its_kind == kind
+    )
+    cure = (
+        f"choose one of {', '.join(fitting)}"
+        if fitting
+        else f"record a topic of type {kind}"
+    )
     if topic not in reader.topics:
-        raise BagError(f"{reader.path}: no topic {topic}. Cure: {cure}{did_you_mean(topic, fitting)}")
+        raise BagError(
+            f"{reader.path}: no topic {topic}. Cure: {cure}{did_you_mean(topic, fitting)}"
+        )
     if reader.topics[topic] != kind:
-        raise BagError(f"{reader.path}: {topic} has type {reader.topics[topic]}, not {kind}. Cure: {cure}")
+        raise BagError(
+            f"{reader.path}: {topic} has type {reader.topics[topic]}, not {kind}. Cure: {cure}"
+        )
 
 
 _INT64 = 1 << 63
@@ -111,17 +135,27 @@ class _File:
 
     def messages(self, topics: Collection[str]) -> Iterator[Message]:
         """Yield the messages of these topics, in order of arrival."""
-        chosen = [connection for connection in self.connections if connection.topic in topics]
+        chosen = [
+            connection for connection in self.connections if connection.topic in topics
+        ]
         left = recovery.most_unpacked(self._path)
         try:
-            for connection, received, data in self._reader.messages(chosen) if chosen else ():
-                if type(data) is bytes and type(received) is int and -_INT64 <= received < _INT64:
+            for connection, received, data in (
+                self._reader.messages(chosen) if chosen else ()
+            ):
+                if (
+                    type(data) is bytes
+                    and type(received) is int
+                    and -_INT64 <= received < _INT64
+                ):
                     left -= len(data)
                     if left < 0:
                         raise ValueError("more messages than the file can hold")
                     yield Message(connection.topic, connection.msgtype, received, data)
         except Exception as error:  # damaged files raise errors of many types
-            raise BagError(f"{self._path}: reading stopped: {error}. Cure: copy it again") from None
+            raise BagError(
+                f"{self._path}: reading stopped: {error}. Cure: copy it again"
+            ) from None
 
 
 class BagReader:
@@ -156,7 +190,11 @@ class BagReader:
         latched = set()
         try:
             self._open()
-            for connection in (connection for storage in self._storages for connection in storage.connections):
+            for connection in (
+                connection
+                for storage in self._storages
+                for connection in storage.connections
+            ):
                 offered = connection.ext
                 assert isinstance(offered, ConnectionExtRosbag2)
                 if offered.serialization_format != "cdr":
@@ -165,7 +203,10 @@ class BagReader:
                         "convert the bag to cdr, by `ros2 bag convert`",
                     )
                 self.topics.setdefault(connection.topic, connection.msgtype)
-                if any(qos.durability is QosDurability.TRANSIENT_LOCAL for qos in offered.offered_qos_profiles):
+                if any(
+                    qos.durability is QosDurability.TRANSIENT_LOCAL
+                    for qos in offered.offered_qos_profiles
+                ):
                     latched.add(connection.topic)
         except BaseException:
             self._stack.close()
@@ -192,7 +233,10 @@ class BagReader:
             for storage in self._storages:
                 for connection in storage.connections:
                     self._counts[connection.topic] += connection.msgcount
-        return sum(self._counts[topic] for topic in set(self.topics if topics is None else topics))
+        return sum(
+            self._counts[topic]
+            for topic in set(self.topics if topics is None else topics)
+        )
 
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
         """Yield the messages of these topics (default: all), in order of arrival; missing topics have none.
@@ -202,7 +246,10 @@ class BagReader:
         stops.
         """
         chosen = set(self.topics if topics is None else topics)
-        parts = [(storage.start_time, partial(storage.messages, chosen)) for storage in self._storages]
+        parts = [
+            (storage.start_time, partial(storage.messages, chosen))
+            for storage in self._storages
+        ]
         damaged, first = 0, ""
         for message in in_order_of_arrival(parts):
             if message.data.startswith(ZSTD):
@@ -215,35 +262,59 @@ class BagReader:
             yield message
         if damaged:
             text = f"{self.path}: {damaged} messages cannot be unpacked and are left out, the first on {first}"
-            warnings.warn(BagWarning(f"{text}. Cure: copy it again, or use the rest"), stacklevel=1)
+            warnings.warn(
+                BagWarning(f"{text}. Cure: copy it again, or use the rest"),
+                stacklevel=1,
+            )
 
     def _open(self) -> None:
         try:
             files = self._files() if self.path.is_dir() else [self.path]
-            if self.path.exists() and not all(file.is_file() for file in files):  # opening a pipe blocks
+            # opening a pipe blocks
+            if self.path.exists() and not all(file.is_file() for file in files):
                 raise self._error("neither a file nor a folder", "check the path")
             for file in files:
                 self._open_file(file, alone=len(files) == 1)
         except FileNotFoundError:
-            raise self._error("there is no such file or folder", "check the path") from None
+            raise self._error(
+                "there is no such file or folder", "check the path"
+            ) from None
         except PermissionError as error:
-            raise self._error(f"no permission to read {error.filename}", "ask its owner, or copy it") from None
+            raise self._error(
+                f"no permission to read {error.filename}", "ask its owner, or copy it"
+            ) from None
         except (OSError, zstd.ZstdError) as error:
-            raise self._error(f"cannot read the bag: {error}", "copy it to this machine again") from None
+            raise self._error(
+                f"cannot read the bag: {error}", "copy it to this machine again"
+            ) from None
 
     def _files(self) -> list[Path]:
         """Return the storage files of the folder, in order of recording."""
         files = self._files_by_metadata()
         if not files:
-            stored = [file for file in self.path.iterdir() if file.name.endswith(_ENDS) and file.is_file()]
+            stored = [
+                file
+                for file in self.path.iterdir()
+                if file.name.endswith(_ENDS) and file.is_file()
+            ]
             # A recorder that is killed while it compresses a file leaves the file and an incomplete copy.
             names = {file.name for file in stored}
-            files = [file for file in stored if file.suffix != ".zstd" or file.stem not in names]
+            files = [
+                file
+                for file in stored
+                if file.suffix != ".zstd" or file.stem not in names
+            ]
             files.sort(
-                key=lambda file: [(int(n) if n else 0, text) for n, text in re.findall(r"(\d*)(\D*)", file.name)]
+                key=lambda file: [
+                    (int(n) if n else 0, text)
+                    for n, text in re.findall(r"(\d*)(\D*)", file.name)
+                ]
             )
             if not files:
-                raise self._error(f"cannot read the bag: no {', '.join(_ENDS)} file in the folder", "check the path")
+                raise self._error(
+                    f"cannot read the bag: no {', '.join(_ENDS)} file in the folder",
+                    "check the path",
+                )
             self._losses.append(
                 f"{_METADATA} is missing or incomplete, so the recorder was killed: the last messages may be missing"
             )
@@ -254,16 +325,27 @@ class BagReader:
         try:
             text = (self.path / _METADATA).read_text(encoding="utf-8")
             information: dict[str, Any] = load_yaml(text)["rosbag2_bagfile_information"]
-            files = [self.path / PurePath(name).name for name in information["relative_file_paths"]]
+            files = [
+                self.path / PurePath(name).name
+                for name in information["relative_file_paths"]
+            ]
             entries = information["topics_with_message_count"]
-            counts = Counter({str(entry["topic_metadata"]["name"]): int(entry["message_count"]) for entry in entries})
+            counts = Counter(
+                {
+                    str(entry["topic_metadata"]["name"]): int(entry["message_count"])
+                    for entry in entries
+                }
+            )
         except (FileNotFoundError, KeyError, TypeError, ValueError):
             return []
         existing = [file for file in files if file.is_file()]
         if len(existing) < len(files):
             missing = ", ".join(file.name for file in files if file not in existing)
             if not existing:
-                raise self._error(f"cannot read the bag: {missing} is missing", "copy the whole folder")
+                raise self._error(
+                    f"cannot read the bag: {missing} is missing",
+                    "copy the whole folder",
+                )
             self._losses.append(f"{missing} is missing")
         self._counts = counts
         return existing
@@ -276,13 +358,17 @@ class BagReader:
             head = _head(file)
         if not head:
             if alone:
-                raise self._error(f"cannot read the bag: {file.name} is empty", "record again")
+                raise self._error(
+                    f"cannot read the bag: {file.name} is empty", "record again"
+                )
             self._losses.append(f"{file.name} is empty")
             return
         try:
             storage = self._storage(file, head)
         except ValueError as error:
-            raise self._error(f"cannot read the bag: {file.name}: {error}", "name a ROS 2 bag") from None
+            raise self._error(
+                f"cannot read the bag: {file.name}: {error}", "name a ROS 2 bag"
+            ) from None
         self._stack.callback(storage.close)
         self._storages.append(storage)
 
@@ -294,7 +380,9 @@ class BagReader:
             file = recovery.without_journal(file, self._scratch)
             suffix, is_bounded = ".db3", recovery.sqlite_is_bounded
         elif head.startswith(_ROS1):
-            raise self._error("a ROS 1 bag", f"`rosbags-convert --src {file} --dst FOLDER`")
+            raise self._error(
+                "a ROS 1 bag", f"`rosbags-convert --src {file} --dst FOLDER`"
+            )
         else:
             raise ValueError("neither MCAP nor sqlite3")
         if is_bounded(file):
@@ -332,7 +420,9 @@ class BagReader:
 
     def _scratch(self) -> Path:
         """Return a new temporary folder, which is removed when the bag is closed."""
-        return Path(self._stack.enter_context(TemporaryDirectory(prefix="robot_dynamics_bag_")))
+        return Path(
+            self._stack.enter_context(TemporaryDirectory(prefix="robot_dynamics_bag_"))
+        )
 
     def _error(self, reason: str, cure: str) -> BagError:
         return BagError(f"{self.path}: {reason}. Cure: {cure}")

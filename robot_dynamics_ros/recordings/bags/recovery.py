@@ -33,15 +33,18 @@ _LATCHED = re.compile(r"""\bdurability["']?\s*:\s*["']?(1|transient_local)\b""")
 _LATCHED_QOS = """\
 - {history: 1, depth: 1, reliability: 1, durability: 1, deadline: {sec: 0, nsec: 0}, lifespan: {sec: 0, nsec: 0},
    liveliness: 1, liveliness_lease_duration: {sec: 0, nsec: 0}, avoid_ros_namespace_conventions: false}"""
-_PROFILES = 1 << 16  # characters of offered QoS profiles, enough for some hundred publishers
-_SMALL, _TIMES_SIZE = 1 << 30, 100  # limits of the unpacked size: bytes for any file, ratio for a large one
+# characters of offered QoS profiles, enough for some hundred publishers
+_PROFILES = 1 << 16
+# limits of the unpacked size: bytes for any file, ratio for a large one
+_SMALL, _TIMES_SIZE = 1 << 30, 100
 _SCHEMA_SQL = """\
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
 CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT, offered_qos_profiles TEXT);
 CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data BLOB);
 BEGIN"""
 
-_Row = tuple["int | None", int, int, bytes]  # row id, channel, time of arrival (ns), data
+# row id, channel, time of arrival (ns), data
+_Row = tuple["int | None", int, int, bytes]
 
 
 class Channel(NamedTuple):
@@ -69,14 +72,20 @@ def rebuild(path: Path, folder: Path) -> tuple[Path, list[str]]:
         for row in read(path, channels, losses):
             left -= len(row[3])
             if left < 0:
-                raise ValueError(f"it unpacks to more than {most_unpacked(path) * 1e-9:.1f} GB")
+                raise ValueError(
+                    f"it unpacks to more than {most_unpacked(path) * 1e-9:.1f} GB"
+                )
             database.execute("INSERT OR IGNORE INTO messages VALUES (?, ?, ?, ?)", row)
         for number, (*names, offered) in channels.items():
             topic = (number, *names, _LATCHED_QOS if _LATCHED.search(offered) else "")
             database.execute("INSERT INTO topics VALUES (?, ?, ?, ?, ?)", topic)
-        left_out = database.execute("DELETE FROM messages WHERE topic_id NOT IN (SELECT id FROM topics)").rowcount
+        left_out = database.execute(
+            "DELETE FROM messages WHERE topic_id NOT IN (SELECT id FROM topics)"
+        ).rowcount
         if left_out:
-            losses.append(f"{left_out} messages of {path.name} are left out: their channels are not defined")
+            losses.append(
+                f"{left_out} messages of {path.name} are left out: their channels are not defined"
+            )
         database.execute("CREATE INDEX timestamp_idx ON messages (timestamp ASC)")
         database.execute("COMMIT")
     return target, losses
@@ -90,26 +99,49 @@ def most_unpacked(path: Path) -> int:
 def _is_plain_yaml(offered_qos: object) -> bool:
     """Return True if YAML parsing needs bounded time and memory."""
     try:
-        return isinstance(offered_qos, str) and len(offered_qos) < _PROFILES and load_yaml(offered_qos) is not False
+        return (
+            isinstance(offered_qos, str)
+            and len(offered_qos) < _PROFILES
+            and load_yaml(offered_qos) is not False
+        )
     except NotPlainYaml:
         return False
 
 
 # MCAP
 
-_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _CHUNK_INDEX, _STATISTICS, _DATA_END = 2, 3, 4, 5, 6, 8, 11, 15
+_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _CHUNK_INDEX, _STATISTICS, _DATA_END = (
+    2,
+    3,
+    4,
+    5,
+    6,
+    8,
+    11,
+    15,
+)
 _FOOTER_SIZE = 37  # bytes, with the trailing magic bytes
 _RECORD = struct.Struct("<BQ")  # opcode, length of the content
 _MESSAGE_HEAD = struct.Struct("<H4xq8x")  # channel, received
 _CHUNK_HEAD = struct.Struct("<16xQI")  # size, checksum
-_CHUNK_SIZE = _RECORD.size + _CHUNK_HEAD.size + 4 + 8  # bytes without compressed records and name of compression
+# bytes without compressed records and name of compression
+_CHUNK_SIZE = _RECORD.size + _CHUNK_HEAD.size + 4 + 8
 _PIECE = 1 << 16
 _FEW, _RECORDS_PER_BYTE = 1000, 8  # limits of the records in a packed chunk
 _KEYS = 100  # limit of a channel's metadata; recorders write four
 _ZEROS = 512  # bytes; a longer run of zeros at the end comes from the file system
-_HELD, _RATIO = 1 << 25, 64  # limits: bytes of chunks that rosbags holds at once, compression ratio of a chunk
+# limits: bytes of chunks that rosbags holds at once, compression ratio of a chunk
+_HELD, _RATIO = 1 << 25, 64
 _OPENERS = {"zstd": zstd.ZstdFile, "lz4": lz4.frame.LZ4FrameFile}
-_DAMAGE = (struct.error, ValueError, OverflowError, MemoryError, RuntimeError, EOFError, zstd.ZstdError)
+_DAMAGE = (
+    struct.error,
+    ValueError,
+    OverflowError,
+    MemoryError,
+    RuntimeError,
+    EOFError,
+    zstd.ZstdError,
+)
 
 
 def mcap_is_bounded(path: Path) -> bool:
@@ -125,7 +157,9 @@ def mcap_is_bounded(path: Path) -> bool:
         (summary,) = struct.unpack_from("<Q", footer, _RECORD.size)
         if footer.endswith(MCAP) and 0 < summary and size - summary <= LARGEST:
             file.seek(summary)
-            return _index_is_bounded(file, size, file.read(size - _FOOTER_SIZE - summary))
+            return _index_is_bounded(
+                file, size, file.read(size - _FOOTER_SIZE - summary)
+            )
     return False
 
 
@@ -138,22 +172,43 @@ def _index_is_bounded(file: BinaryIO, size: int, summary: bytes) -> bool:
         if opcode == _CHUNK_INDEX:
             first, last, begin, length, indexes = struct.unpack_from("<QQQQI", body)
             compression, end = _text(body, 36 + indexes + 8)
-            chunks.append((begin, length, first, last, compression, *struct.unpack_from("<QQ", body, end)))
+            chunks.append(
+                (
+                    begin,
+                    length,
+                    first,
+                    last,
+                    compression,
+                    *struct.unpack_from("<QQ", body, end),
+                )
+            )
     end_of_last, held = 0, []
     for begin, length, first, last, compression, packed, plain in sorted(chunks):
-        if begin < end_of_last or begin + length > size or plain > _PIECE + _RATIO * packed:
+        if (
+            begin < end_of_last
+            or begin + length > size
+            or plain > _PIECE + _RATIO * packed
+        ):
             return False
-        if length != _CHUNK_SIZE + len(compression) + packed or (packed != plain and not compression):
+        if length != _CHUNK_SIZE + len(compression) + packed or (
+            packed != plain and not compression
+        ):
             return False
         end_of_last = begin + length
         held += [(first, plain), (max(first, last) + 1, -plain)]
         if compression:
             file.seek(begin + length - packed)
-            records, error = _unpacked(compression, file.read(packed), min(plain, _HELD))
+            records, error = _unpacked(
+                compression, file.read(packed), min(plain, _HELD)
+            )
             if error or len(records) != plain:
                 return False
     overlapping = np.cumsum([plain for _, plain in sorted(held)])
-    return opcodes >= {_STATISTICS, _SCHEMA} and bool(chunks) and int(overlapping.max()) <= _HELD
+    return (
+        opcodes >= {_STATISTICS, _SCHEMA}
+        and bool(chunks)
+        and int(overlapping.max()) <= _HELD
+    )
 
 
 def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -186,7 +241,12 @@ def _channel(body: bytes, schemas: Mapping[int, str]) -> tuple[int, Channel]:
         if at < end:
             key, at = _text(body, at)
             metadata[key], at = _text(body, at)
-    return number, Channel(topic, schemas.get(schema, ""), encoding, metadata.get("offered_qos_profiles", ""))
+    return number, Channel(
+        topic,
+        schemas.get(schema, ""),
+        encoding,
+        metadata.get("offered_qos_profiles", ""),
+    )
 
 
 def _unpacked(compression: str, packed: bytes, most: int) -> tuple[bytes, str]:
@@ -207,7 +267,9 @@ def _unpacked(compression: str, packed: bytes, most: int) -> tuple[bytes, str]:
     return bytes(data), error
 
 
-def _mcap_rows(path: Path, channels: dict[int, Channel], losses: list[str]) -> Iterator[_Row]:
+def _mcap_rows(
+    path: Path, channels: dict[int, Channel], losses: list[str]
+) -> Iterator[_Row]:
     """Yield the messages in the order of the file; fill ``channels`` and ``losses``."""
     schemas: dict[int, str] = {}
     damaged, chunks, at, has_ended, opcode = list[str](), 0, len(MCAP), False, 0
@@ -215,7 +277,9 @@ def _mcap_rows(path: Path, channels: dict[int, Channel], losses: list[str]) -> I
         end = _end_of_data(file, path.stat().st_size)
         while True:
             file.seek(at)
-            opcode, length = _RECORD.unpack(file.read(min(_RECORD.size, end - at)).ljust(_RECORD.size, b"\0"))
+            opcode, length = _RECORD.unpack(
+                file.read(min(_RECORD.size, end - at)).ljust(_RECORD.size, b"\0")
+            )
             begin, at = at + _RECORD.size, at + _RECORD.size + length
             is_whole = 0 < opcode and at <= end
             if opcode == _FOOTER or (not is_whole and has_ended):
@@ -244,28 +308,45 @@ def _mcap_rows(path: Path, channels: dict[int, Channel], losses: list[str]) -> I
                 losses.append(f"{path.name} {text}")
                 break
     if damaged:
-        losses.append(f"{len(damaged)} of {chunks} chunks of {path.name} are damaged, {damaged[0]}")
+        losses.append(
+            f"{len(damaged)} of {chunks} chunks of {path.name} are damaged, {damaged[0]}"
+        )
 
 
 def _piece(file: BinaryIO, at: int, size: int) -> bytes:
     if size > 4 * LARGEST:  # a sparse file may be much larger than memory
-        raise ValueError(f"its size of {size * 1e-6:.0f} MB exceeds the limit of {4 * LARGEST * 1e-6:.0f} MB")
+        raise ValueError(
+            f"its size of {size * 1e-6:.0f} MB exceeds the limit of {4 * LARGEST * 1e-6:.0f} MB"
+        )
     file.seek(at)
     return file.read(size)
 
 
-def _chunk_records(file: BinaryIO, at: int, length: int, end: int) -> Iterator[tuple[int, bytes]]:
+def _chunk_records(
+    file: BinaryIO, at: int, length: int, end: int
+) -> Iterator[tuple[int, bytes]]:
     """Yield opcode and body of the records of a chunk, then raise an error of _DAMAGE if it is incomplete."""
     data = _piece(file, at, min(length, end - at))
     size, checksum = _CHUNK_HEAD.unpack_from(data)
     compression, begin = _text(data, _CHUNK_HEAD.size)
     if compression and size > LARGEST:
-        raise ValueError(f"it would unpack to {size * 1e-6:.0f} MB, above the limit of {LARGEST * 1e-6:.0f} MB")
+        raise ValueError(
+            f"it would unpack to {size * 1e-6:.0f} MB, above the limit of {LARGEST * 1e-6:.0f} MB"
+        )
     records, error = _unpacked(compression, data[begin + 8 :], size)
-    if not error and len(data) == length and (len(records) != size or (checksum and crc32(records) != checksum)):
+    if (
+        not error
+        and len(data) == length
+        and (len(records) != size or (checksum and crc32(records) != checksum))
+    ):
         raise ValueError("size or checksum does not match")
-    most = _FEW + _RECORDS_PER_BYTE * length  # a few kB can unpack to millions of empty records
-    if compression and size > most * _RECORD.size and sum(1 for _ in islice(_records(records), most + 1)) > most:
+    # a few kB can unpack to millions of empty records
+    most = _FEW + _RECORDS_PER_BYTE * length
+    if (
+        compression
+        and size > most * _RECORD.size
+        and sum(1 for _ in islice(_records(records), most + 1)) > most
+    ):
         raise ValueError("more records than its size allows")
     yield from _records(records)
     if error:
@@ -297,7 +378,11 @@ def without_journal(path: Path, scratch: Callable[[], Path]) -> Path:
     3).
     """
     journals = [path.with_name(path.name + end) for end in ("-wal", "-journal")]
-    journals = [journal for journal in journals if journal.is_file() and journal.stat().st_size > 0]
+    journals = [
+        journal
+        for journal in journals
+        if journal.is_file() and journal.stat().st_size > 0
+    ]
     if not journals:
         return path
     copy = Path(shutil.copyfile(path, scratch() / "bag.db3"))
@@ -306,7 +391,8 @@ def without_journal(path: Path, scratch: Callable[[], Path]) -> Path:
         with Path(shutil.copyfile(journal, copied)).open("ab") as end:
             end.write(b"\0")
     with suppress(sqlite3.DatabaseError), closing(sqlite3.connect(copy)) as database:
-        database.execute("SELECT count(*) FROM sqlite_master").fetchone()  # rolls an open transaction back
+        # rolls an open transaction back
+        database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return copy
 
@@ -314,9 +400,14 @@ def without_journal(path: Path, scratch: Callable[[], Path]) -> Path:
 def _connected(path: Path) -> sqlite3.Connection:
     """Return a read-only connection; queries with more steps than the file's size allows are aborted."""
     database = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False, isolation_level=None
+        f"{path.absolute().as_uri()}?mode=ro&immutable=1",
+        uri=True,
+        check_same_thread=False,
+        isolation_level=None,
     )
-    database.set_progress_handler(lambda: True, min(_STEPS + _STEPS_PER_BYTE * path.stat().st_size, (1 << 31) - 1))
+    database.set_progress_handler(
+        lambda: True, min(_STEPS + _STEPS_PER_BYTE * path.stat().st_size, (1 << 31) - 1)
+    )
     return database
 
 
@@ -325,8 +416,14 @@ def sqlite_is_bounded(path: Path) -> bool:
 
     A damaged B-tree can have any number of rows.
     """
-    with suppress(sqlite3.DatabaseError, ValueError, OverflowError), closing(_connected(path)) as database:
-        if any(not _is_plain_yaml(channel.offered_qos) for channel in _channels(database).values()):
+    with (
+        suppress(sqlite3.DatabaseError, ValueError, OverflowError),
+        closing(_connected(path)) as database,
+    ):
+        if any(
+            not _is_plain_yaml(channel.offered_qos)
+            for channel in _channels(database).values()
+        ):
             return False
         database.execute("PRAGMA ignore_check_constraints = ON")
         intact = database.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
@@ -345,11 +442,19 @@ def _channels(database: sqlite3.Connection) -> dict[int, Channel]:
 
     Views, generated columns and indexes of expressions can have any number of bytes.
     """
-    entries = database.execute("SELECT name, type, rootpage FROM sqlite_master").fetchall()
+    entries = database.execute(
+        "SELECT name, type, rootpage FROM sqlite_master"
+    ).fetchall()
     for name, kind, root in entries:
         quoted, is_index = str(name).replace('"', '""'), kind == "index"
-        columns = database.execute(f'PRAGMA {"index" if is_index else "table"}_xinfo("{quoted}")').fetchall()
-        if any(row[1] < -1 if is_index else row[6] for row in columns) or not root or kind not in ("table", "index"):
+        columns = database.execute(
+            f'PRAGMA {"index" if is_index else "table"}_xinfo("{quoted}")'
+        ).fetchall()
+        if (
+            any(row[1] < -1 if is_index else row[6] for row in columns)
+            or not root
+            or kind not in ("table", "index")
+        ):
             raise ValueError(f"{name} in it is not written by a recorder")
     names = {row[1] for row in database.execute("PRAGMA table_info(topics)")}
     offered = "offered_qos_profiles" if "offered_qos_profiles" in names else "''"
@@ -359,7 +464,9 @@ def _channels(database: sqlite3.Connection) -> dict[int, Channel]:
     return {int(number): Channel(*map(str, texts)) for number, *texts in rows}
 
 
-def _sqlite_rows(path: Path, channels: dict[int, Channel], losses: list[str]) -> Iterator[_Row]:
+def _sqlite_rows(
+    path: Path, channels: dict[int, Channel], losses: list[str]
+) -> Iterator[_Row]:
     """Yield the messages from the first one to a damaged page, then from the last one; fill the other arguments."""
     size = path.stat().st_size
     with TemporaryDirectory(prefix="robot_dynamics_bag_") as folder:
@@ -367,17 +474,24 @@ def _sqlite_rows(path: Path, channels: dict[int, Channel], losses: list[str]) ->
         # sqlite3 would complete the last page by zeros.
         os.truncate(copy, size - size % max(_page_size(path), 1))
         with closing(_connected(copy)) as database:
-            database.execute("PRAGMA writable_schema = ON")  # else sqlite3 rejects a truncated file
+            # else sqlite3 rejects a truncated file
+            database.execute("PRAGMA writable_schema = ON")
             try:
                 channels.update(_channels(database))
             except (sqlite3.DatabaseError, ValueError) as error:
                 raise ValueError(f"no topics can be read from it ({error})") from None
-            losses.append(f"{path.name} is damaged or truncated: the messages of its damaged pages are lost")
+            losses.append(
+                f"{path.name} is damaged or truncated: the messages of its damaged pages are lost"
+            )
             # Rows are searched one by one, so that the last one before a damaged page is read, too.
-            for number, condition in ((-_INT64, "> ? ORDER BY id"), (_INT64 - 1, "< ? ORDER BY id DESC")):
+            for number, condition in (
+                (-_INT64, "> ? ORDER BY id"),
+                (_INT64 - 1, "< ? ORDER BY id DESC"),
+            ):
                 search = f"SELECT id, topic_id, timestamp, data FROM messages WHERE id {condition} LIMIT 1"
                 with suppress(sqlite3.DatabaseError):
-                    for _ in range(size // _SMALLEST_ROW):  # damaged pages can refer to each other
+                    # damaged pages can refer to each other
+                    for _ in range(size // _SMALLEST_ROW):
                         row = database.execute(search, (number,)).fetchone()
                         if row is None:
                             return

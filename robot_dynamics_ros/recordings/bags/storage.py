@@ -11,7 +11,15 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rosbags.interfaces import Connection, Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
+from rosbags.interfaces import (
+    Connection,
+    Qos,
+    QosDurability,
+    QosHistory,
+    QosLiveliness,
+    QosReliability,
+    QosTime,
+)
 from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
 from rosbags.rosbag2.storage_mcap import McapWriter
 from rosbags.typesys import Stores, get_typestore
@@ -51,7 +59,11 @@ def known(kind: str) -> bool:
 def has_stamp(kind: str) -> bool:
     """Return True if the message type ``kind`` begins with a std_msgs/Header; False for unknown types."""
     fields = message_types().fielddefs[kind][1] if known(kind) else []
-    return bool(fields) and fields[0][0] == "header" and fields[0][1][1] == "std_msgs/msg/Header"
+    return (
+        bool(fields)
+        and fields[0][0] == "header"
+        and fields[0][1][1] == "std_msgs/msg/Header"
+    )
 
 
 def text_message(text: str) -> bytes:
@@ -72,18 +84,24 @@ class Message(NamedTuple):
     data: bytes
 
 
-def in_order_of_arrival(parts: Iterable[tuple[int, Callable[[], Iterable[Message]]]]) -> Iterator[Message]:
+def in_order_of_arrival(
+    parts: Iterable[tuple[int, Callable[[], Iterable[Message]]]],
+) -> Iterator[Message]:
     """Merge parts, each in order of arrival, into one sequence; messages of equal time are in the order of the parts.
 
     Each part has the time (ns) of its first message and a function that opens it, called when the sequence gets there.
     """
 
-    def opened_late(start: int, open_part: Callable[[], Iterable[Message]]) -> Iterator[Message]:
+    def opened_late(
+        start: int, open_part: Callable[[], Iterable[Message]]
+    ) -> Iterator[Message]:
         yield Message("", "", start, b"")  # placeholder that delays the opening
         yield from open_part()
 
     arrival = attrgetter("received")
-    for message in heapq.merge(*(opened_late(start, open_part) for start, open_part in parts), key=arrival):
+    for message in heapq.merge(
+        *(opened_late(start, open_part) for start, open_part in parts), key=arrival
+    ):
         if message.topic:
             yield message
 
@@ -134,23 +152,33 @@ class BagWriter:
     """
 
     def __init__(
-        self, path: str | Path, topics: Mapping[str, str], qos: Mapping[str, Sequence[Qos]] | None = None
+        self,
+        path: str | Path,
+        topics: Mapping[str, str],
+        qos: Mapping[str, Sequence[Qos]] | None = None,
     ) -> None:
         self.path = path
         self._unsaved = 0
         types = message_types()
         for topic, kind in topics.items():
             if kind not in types.fielddefs:
-                raise BagError(f"{path}: {topic}: message type {kind} is unknown. Cure: leave that topic out")
+                raise BagError(
+                    f"{path}: {topic}: message type {kind} is unknown. Cure: leave that topic out"
+                )
         try:
             # Humble and later read version 8; version 9 needs Jazzy.
-            self._writer = Writer(Path(path), version=8, storage_plugin=StoragePlugin.MCAP)
+            self._writer = Writer(
+                Path(path), version=8, storage_plugin=StoragePlugin.MCAP
+            )
             self._writer.open()
             storage = self._writer.storage
             assert isinstance(storage, McapWriter)
-            storage.path = storage.path.rename(storage.path.with_name(_FILE))  # rosbags names it after the folder
+            # rosbags names it after the folder
+            storage.path = storage.path.rename(storage.path.with_name(_FILE))
         except (WriterError, OSError) as error:
-            raise BagError(f"{path}: cannot create the bag: {error}. Cure: name another, new folder") from None
+            raise BagError(
+                f"{path}: cannot create the bag: {error}. Cure: name another, new folder"
+            ) from None
         self._connections: dict[str, Connection] = {}
         for topic, kind in topics.items():
             self.add_topic(topic, kind, (qos or {}).get(topic) or [RELIABLE])

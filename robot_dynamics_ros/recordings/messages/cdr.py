@@ -98,7 +98,11 @@ class CdrReader:
                 f"a message has a name of {length} bytes, more than the maximum of {most}. Cure: check its publisher"
             )
         self.at += length
-        return bytes(self.body[self.at - length : self.at]).split(b"\0", 1)[0].decode(errors="replace")
+        return (
+            bytes(self.body[self.at - length : self.at])
+            .split(b"\0", 1)[0]
+            .decode(errors="replace")
+        )
 
 
 FLOAT64_MULTI_ARRAY = "std_msgs/msg/Float64MultiArray"

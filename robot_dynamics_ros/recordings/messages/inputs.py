@@ -14,11 +14,17 @@ from typing import Literal
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.end_effector.end_effector_targets import EndEffectorTarget
+from robot_dynamics_ros.control.end_effector.end_effector_targets import (
+    EndEffectorTarget,
+)
 from robot_dynamics_ros.control.interface import ERROR, Note, Now, Output
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.recordings.messages.cdr import HEADER, CdrReader
-from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader, Renaming, unchanged
+from robot_dynamics_ros.recordings.messages.joint_state import (
+    JointStateReader,
+    Renaming,
+    unchanged,
+)
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory
 
 JOINT_STATES = "joint_states"
@@ -48,7 +54,12 @@ _QUANTITIES: dict[str, Literal["pose", "twist", "acceleration"]] = {
 class InputReader:
     """Reader that decodes messages of INPUTS and passes them to the controller ``session``."""
 
-    def __init__(self, session: ControllerSession, topic: str = JOINT_STATES, renamed: Renaming = unchanged) -> None:
+    def __init__(
+        self,
+        session: ControllerSession,
+        topic: str = JOINT_STATES,
+        renamed: Renaming = unchanged,
+    ) -> None:
         """Create a reader; ``topic`` is the name of joint_states in errors."""
         self._session, self._renamed = session, renamed
         self._states = JointStateReader(session.arm.robot.joint_names, topic, renamed)
@@ -75,7 +86,8 @@ class InputReader:
         session = self._session
         if topic == "emergency_stop" or topic.startswith("/"):
             source = topic if topic.startswith("/") else f"~/{topic}"
-            engaged = data[HEADER : HEADER + 1] != b"\0"  # invalid values never release it
+            # invalid values never release it
+            engaged = data[HEADER : HEADER + 1] != b"\0"
             session.safety.emergency_stop(source, engaged)
             return Output()
         if topic == "joint_trajectory":

@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.interface import Sample, UnusableSample
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.recordings.messages.cdr import BYTE_ORDERS, HEADER, LITTLE_ENDIAN, CdrReader, padding
+from robot_dynamics_ros.recordings.messages.cdr import (
+    BYTE_ORDERS,
+    HEADER,
+    LITTLE_ENDIAN,
+    CdrReader,
+    padding,
+)
 
 Renaming = Callable[[str], str]
 """Function from joint names in messages to the robot's joint names."""
@@ -100,17 +106,30 @@ class JointStateLayout:
         self.joint_names = tuple(renamed(name) for name in names)
         self.counts, self.fields = tuple(counts), tuple(places)
         regular = (0, len(names))
-        self.irregular = next((name for name, n in zip(FIELDS, counts, strict=True) if n not in regular), "")
-        self._head, self._same, self._size = data[:HEADER], data[self._frame_end : names_end], len(data)
+        self.irregular = next(
+            (name for name, n in zip(FIELDS, counts, strict=True) if n not in regular),
+            "",
+        )
+        self._head, self._same, self._size = (
+            data[:HEADER],
+            data[self._frame_end : names_end],
+            len(data),
+        )
         self._frame_length = data[_NAMES : _NAMES + 4]
         self._stamp = struct.Struct(reader.order + "iI")
         first, second, third = ends
-        self._counts = struct.Struct(f"{reader.order}I{second - first - 4}xI{third - second - 4}xI")
+        self._counts = struct.Struct(
+            f"{reader.order}I{second - first - 4}xI{third - second - 4}xI"
+        )
         self._counts_at = first - 4
         self._number = np.dtype(reader.order + "f8")
         self._places = [places.get(field) for field in FIELDS]
         formats = {"sec": f"{reader.order}i4", "nanosec": f"{reader.order}u4"}
-        formats |= {f: f"({n},){reader.order}f8" for f, n in zip(FIELDS, counts, strict=True) if n}
+        formats |= {
+            f: f"({n},){reader.order}f8"
+            for f, n in zip(FIELDS, counts, strict=True)
+            if n
+        }
         self._record = np.dtype(
             {
                 "names": list(formats),
@@ -132,7 +151,11 @@ class JointStateLayout:
 
     def frame_id(self, data: bytes) -> str:
         """Return header.frame_id of a message."""
-        return data[_NAMES + 4 : self._frame_end].split(b"\0", 1)[0].decode(errors="replace")
+        return (
+            data[_NAMES + 4 : self._frame_end]
+            .split(b"\0", 1)[0]
+            .decode(errors="replace")
+        )
 
     def stamp(self, data: bytes) -> int:
         """Return header.stamp (ns) of a message."""
@@ -155,14 +178,18 @@ class JointStateLayout:
         if self.counts != (size, size, size) or not size:
             return None
         # A length and its padding take the space of one value.
-        return np.asarray(places + np.array([[0], [size + 1], [2 * size + 2]]), dtype=np.intp)
+        return np.asarray(
+            places + np.array([[0], [size + 1], [2 * size + 2]]), dtype=np.intp
+        )
 
     def span(self, data: bytes) -> Array:
         """Return the bytes from the first position to the last effort as float64, for the indices of ``rows``.
 
         Requires a layout for which ``rows`` does not return None. The numbers between the fields have no meaning.
         """
-        return np.frombuffer(data, self._number, 3 * self.counts[0] + 2, self._places[0] or 0)
+        return np.frombuffer(
+            data, self._number, 3 * self.counts[0] + 2, self._places[0] or 0
+        )
 
     def table(self, messages: Sequence[bytes]) -> NDArray[np.void]:
         """Return m messages as a structured array (m,) with the fields sec, nanosec, and those of ``fields``.
@@ -195,12 +222,18 @@ class JointStateReader:
     ``renamed`` returns the robot's name of a joint by its name in messages; by default both are equal.
     """
 
-    def __init__(self, joint_names: Sequence[str], topic: str = "joint_states", renamed: Renaming = unchanged) -> None:
+    def __init__(
+        self,
+        joint_names: Sequence[str],
+        topic: str = "joint_states",
+        renamed: Renaming = unchanged,
+    ) -> None:
         """Create a reader of the joints ``joint_names``; ``topic`` is the name of the topic in errors."""
         self._joint_names = tuple(joint_names)
         self._topic = topic
         self._layouts = JointStateLayouts(renamed)
-        self._layout: JointStateLayout | None = None  # of the last message with these joints
+        # of the last message with these joints
+        self._layout: JointStateLayout | None = None
         self._places: NDArray[np.intp] = np.empty(0, dtype=np.intp)
         self._rows: NDArray[np.intp] | None = None
         names = ", ".join(joint_names)
@@ -231,11 +264,15 @@ class JointStateReader:
             q, qd, effort = layout.span(data)[self._rows].astype(np.float64, copy=False)
         else:
             position, *others = (
-                None if values is None else values[self._places].astype(np.float64, copy=False)
+                None
+                if values is None
+                else values[self._places].astype(np.float64, copy=False)
                 for values in layout.numbers(data)
             )
             if position is None:
-                raise RobotDynamicsError(f"{self._topic}: no positions. Cure: publish one for each joint")
+                raise RobotDynamicsError(
+                    f"{self._topic}: no positions. Cure: publish one for each joint"
+                )
             q, (qd, effort) = position, others
         return Sample(layout.stamp(data), q, qd, effort)
 
@@ -247,7 +284,9 @@ class JointStateReader:
         try:
             sample = self.read(data)
         except RobotDynamicsError as error:
-            return UnusableSample(stamp_of(data) or 0, str(error), isinstance(error, JointsMissing))
+            return UnusableSample(
+                stamp_of(data) or 0, str(error), isinstance(error, JointsMissing)
+            )
         return self._foreign if sample is None else sample
 
     def _choose(self, layout: JointStateLayout) -> bool:
@@ -264,7 +303,9 @@ class JointStateReader:
             )
         twice = [name for name in self._joint_names if names.count(name) > 1]
         if twice:
-            raise RobotDynamicsError(f"{self._topic}: duplicate joint {twice[0]}. Cure: publish each joint once")
+            raise RobotDynamicsError(
+                f"{self._topic}: duplicate joint {twice[0]}. Cure: publish each joint once"
+            )
         if layout.irregular:
             count = layout.counts[FIELDS.index(layout.irregular)]
             raise RobotDynamicsError(
@@ -272,7 +313,9 @@ class JointStateReader:
                 "Cure: publish one for each joint"
             )
         self._layout = layout
-        self._places = np.array([index[name] for name in self._joint_names], dtype=np.intp)
+        self._places = np.array(
+            [index[name] for name in self._joint_names], dtype=np.intp
+        )
         self._rows = layout.rows(self._places)
         return True
 
@@ -311,7 +354,9 @@ class JointStateWriter:
         self._frame_id = "%010d" if numbered else ""
         self._layouts: dict[tuple[int, int, int], struct.Struct] = {}
 
-    def write(self, at: int, position: Array, velocity: Array, effort: Array, number: int = 0) -> bytes:
+    def write(
+        self, at: int, position: Array, velocity: Array, effort: Array, number: int = 0
+    ) -> bytes:
         """Return the message with the stamp ``at`` (ns) and position, velocity and effort, each (n,) or empty.
 
         The arrays are C-contiguous float64. ``number``, modulo 10^10, is written to header.frame_id if the writer is
@@ -320,16 +365,29 @@ class JointStateWriter:
         p, v, e = len(position), len(velocity), len(effort)
         layout = self._layouts.get((p, v, e)) or self._layout((p, v, e))
         sec, nanosec = divmod(at, 1_000_000_000)
-        frame_id = (self._frame_id % (number % 10_000_000_000)).encode() if self._frame_id else b""
+        frame_id = (
+            (self._frame_id % (number % 10_000_000_000)).encode()
+            if self._frame_id
+            else b""
+        )
         fields = p, position.tobytes(), v, velocity.tobytes(), e, effort.tobytes()
         return layout.pack(
-            LITTLE_ENDIAN, sec, nanosec, self._names[:4], frame_id, self._names[4 + len(frame_id) :], *fields
+            LITTLE_ENDIAN,
+            sec,
+            nanosec,
+            self._names[:4],
+            frame_id,
+            self._names[4 + len(frame_id) :],
+            *fields,
         )
 
     def _layout(self, sizes: tuple[int, int, int]) -> struct.Struct:
         """Create and cache the layout of messages whose fields have these sizes."""
         digits = 10 if self._frame_id else 0
-        form, end = f"<{HEADER}siI4s{digits}s{len(self._names) - 4 - digits}s", 8 + len(self._names)
+        form, end = (
+            f"<{HEADER}siI4s{digits}s{len(self._names) - 4 - digits}s",
+            8 + len(self._names),
+        )
         for size in sizes:
             gap = padding(end + 4, 8) if size else 0
             form += f"I{gap}x{8 * size}s"

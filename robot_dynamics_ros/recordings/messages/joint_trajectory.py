@@ -15,7 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.base.errors import JointNamesError, RobotDynamicsError, TrajectoryError
+from robot_dynamics_ros.base.errors import (
+    JointNamesError,
+    RobotDynamicsError,
+    TrajectoryError,
+)
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.messages.cdr import (
@@ -26,17 +30,24 @@ from robot_dynamics_ros.recordings.messages.cdr import (
     CdrReader,
     padding,
 )
-from robot_dynamics_ros.recordings.messages.joint_state import Renaming, frame_and_names, unchanged
+from robot_dynamics_ros.recordings.messages.joint_state import (
+    Renaming,
+    frame_and_names,
+    unchanged,
+)
 
 _Records = NDArray[np.void]
 
 _FIELDS = ("positions", "velocities", "accelerations", "effort")
 _STAMP_END = 2**31 * 1_000_000_000  # ns
 _SMALLEST = 24  # bytes, minimum size of a point
-MOST_POSITIONS = 14_000  # points times joints; reading them delays the next command by 1 ms
+# points times joints; reading them delays the next command by 1 ms
+MOST_POSITIONS = 14_000
 
 
-def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, TrajectoryPoints]:
+def read_trajectory(
+    data: bytes, renamed: Renaming = unchanged
+) -> tuple[int, TrajectoryPoints]:
     """Return header.stamp (ns) and the points of a serialized JointTrajectory, ``data``.
 
     ``renamed`` returns the robot's name of a joint by its name in messages. The numbers are not checked: they may be
@@ -47,11 +58,17 @@ def read_trajectory(data: bytes, renamed: Renaming = unchanged) -> tuple[int, Tr
     """
     table = _read(data)
     if table.stamp >= _STAMP_END:
-        raise TrajectoryError(f"header.stamp is {table.stamp / 1e9:.9f} s; give nanoseconds below one second")
+        raise TrajectoryError(
+            f"header.stamp is {table.stamp / 1e9:.9f} s; give nanoseconds below one second"
+        )
     times = table.column("sec") + table.column("nanosec") * 1e-9
-    fields = [table.column(field) if field in table.fields else None for field in _FIELDS[1:]]
+    fields = [
+        table.column(field) if field in table.fields else None for field in _FIELDS[1:]
+    ]
     names = tuple(renamed(name) for name in table.joint_names)
-    return table.stamp, TrajectoryPoints(names, times, table.column("positions"), *fields)
+    return table.stamp, TrajectoryPoints(
+        names, times, table.column("positions"), *fields
+    )
 
 
 def check_size(points: int, joints: int) -> None:
@@ -68,12 +85,18 @@ def write_trajectory(stamp: int, points: TrajectoryPoints) -> bytes:
     seconds_and_rest = struct.pack("<iI", *divmod(stamp, 1_000_000_000))
     data = LITTLE_ENDIAN + seconds_and_rest + frame_and_names("", points.joint_names)
     tables = (points.positions, points.velocities, points.accelerations, points.effort)
-    given = {field: table for field, table in zip(_FIELDS, tables, strict=True) if table is not None}
+    given = {
+        field: table
+        for field, table in zip(_FIELDS, tables, strict=True)
+        if table is not None
+    }
     joints = points.positions.shape[1]
     data += struct.pack("<I", len(points.times))
     for part in (slice(1), slice(1, None)):  # the padding of the first point may differ
         nanoseconds = np.rint(points.times[part] * 1e9).astype(np.int64)
-        records: _Records = np.zeros(len(nanoseconds), _layout("<", len(data) - HEADER, joints, given))
+        records: _Records = np.zeros(
+            len(nanoseconds), _layout("<", len(data) - HEADER, joints, given)
+        )
         for field, table in given.items():
             records[_length(field)] = joints
             records[field] = table[part]
@@ -101,7 +124,9 @@ class _Table:
 def _read(data: bytes) -> _Table:
     """Return the table of a message; TrajectoryError if the message is invalid."""
     if data[:2] not in BYTE_ORDERS:
-        raise TrajectoryError(f"the message begins with {data[:HEADER]!r}; send it in plain CDR, as ROS does")
+        raise TrajectoryError(
+            f"the message begins with {data[:HEADER]!r}; send it in plain CDR, as ROS does"
+        )
     try:
         return _read_table(CdrReader(data))
     except (struct.error, ValueError) as error:
@@ -122,7 +147,9 @@ def _read_table(reader: CdrReader) -> _Table:
     if not names:
         raise JointNamesError("the trajectory has no joint names; set joint_names")
     if not points:
-        raise TrajectoryError("the trajectory has no points; give at least one with positions and time_from_start")
+        raise TrajectoryError(
+            "the trajectory has no points; give at least one with positions and time_from_start"
+        )
     if _SMALLEST * points > len(reader.body) - reader.at:
         raise ValueError
     check_size(points, len(names))
@@ -144,7 +171,9 @@ def _read_table(reader: CdrReader) -> _Table:
         for field in _FIELDS:
             if (field in other) != (field in fields):
                 has = "has" if field in other else "has no"
-                raise TrajectoryError(f"point {1 + count} {has} {field}, unlike point 0; {_cure(field)}")
+                raise TrajectoryError(
+                    f"point {1 + count} {has} {field}, unlike point 0; {_cure(field)}"
+                )
         raise ValueError
     return _Table(reader.order, stamp, names, start, fields, (first, rest))
 
@@ -155,14 +184,18 @@ def _read_fields(reader: CdrReader, joints: int, i: int) -> list[str]:
     for field in _FIELDS:
         length = reader.number()
         if length != joints and (length or field == "positions"):
-            raise TrajectoryError(f"point {i} has {length} {field} for {joints} joint names; {_cure(field)}")
+            raise TrajectoryError(
+                f"point {i} has {length} {field} for {joints} joint names; {_cure(field)}"
+            )
         if length:
             fields.append(field)
             reader.at += padding(reader.at, 8) + 8 * length
     return fields
 
 
-def _layout(order: str, start: int, joints: int, fields: Collection[str]) -> np.dtype[np.void]:
+def _layout(
+    order: str, start: int, joints: int, fields: Collection[str]
+) -> np.dtype[np.void]:
     """Return the layout of a point at offset ``start`` with these fields."""
     parts: list[tuple[str, object, int]] = []  # name, format, offset
     at = start
@@ -173,9 +206,19 @@ def _layout(order: str, start: int, joints: int, fields: Collection[str]) -> np.
             at += padding(at, 8)
             parts.append((field, (order + "f8", (joints,)), at - start))
             at += 8 * joints
-    parts += [("sec", order + "i4", at - start), ("nanosec", order + "u4", at + 4 - start)]
+    parts += [
+        ("sec", order + "i4", at - start),
+        ("nanosec", order + "u4", at + 4 - start),
+    ]
     names, formats, offsets = zip(*parts, strict=True)
-    return np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": at + 8 - start})
+    return np.dtype(
+        {
+            "names": names,
+            "formats": formats,
+            "offsets": offsets,
+            "itemsize": at + 8 - start,
+        }
+    )
 
 
 def _length(field: str) -> str:

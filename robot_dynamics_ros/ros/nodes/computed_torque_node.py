@@ -31,11 +31,23 @@ from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
 from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.messages.inputs import InputReader
-from robot_dynamics_ros.ros.nodes.control_interfaces import ABSENT, INSTALLED, ControlInterfaces
-from robot_dynamics_ros.ros.nodes.controller_outputs import ControllerOutputs, ControllerReport, black_box
+from robot_dynamics_ros.ros.nodes.control_interfaces import (
+    ABSENT,
+    INSTALLED,
+    ControlInterfaces,
+)
+from robot_dynamics_ros.ros.nodes.controller_outputs import (
+    ControllerOutputs,
+    ControllerReport,
+    black_box,
+)
 from robot_dynamics_ros.ros.nodes.node_parameters import check_changes
 from robot_dynamics_ros.ros.nodes.node_program import run
-from robot_dynamics_ros.ros.nodes.robot import ManagedRobotNode, NotReadyError, load_robot
+from robot_dynamics_ros.ros.nodes.robot import (
+    ManagedRobotNode,
+    NotReadyError,
+    load_robot,
+)
 from robot_dynamics_ros.ros.realtime import (
     disable_garbage_collection,
     enable_garbage_collection,
@@ -62,13 +74,19 @@ class ComputedTorqueNode(ManagedRobotNode):
 
     def __init__(self, **options: Any) -> None:
         """Create the node; ``options`` are keyword arguments of ``rclpy.node.Node``."""
-        super().__init__("computed_torque_node", parameters.ALL, parameters.AUTOSTART, **options)
+        super().__init__(
+            "computed_torque_node", parameters.ALL, parameters.AUTOSTART, **options
+        )
         self._session: ControllerSession | None = None
         self._safety: Safety | None = None  # emergency stops outlast the session
-        self._measured: dict[str, float] = {}  # first positions of joints that are not controlled
+        # first positions of joints that are not controlled
+        self._measured: dict[str, float] = {}
         self._first_states: Any = None  # subscription until then
         self._report = ControllerReport(self)
-        self.create_steady_timer(_REPORT_PERIOD, lambda: self._report.publish_status(self._session, self.obstacle))
+        self.create_steady_timer(
+            _REPORT_PERIOD,
+            lambda: self._report.publish_status(self._session, self.obstacle),
+        )
         if not INSTALLED:
             self.get_logger().info(ABSENT)
         self.add_on_set_parameters_callback(self._check_parameters)
@@ -85,10 +103,14 @@ class ComputedTorqueNode(ManagedRobotNode):
         settings = read_settings(self.values)
         robot = self._load_robot(description, LAWS[settings.law].needs_state)
         configuration = self._configuration(self.values, robot)
-        session = ControllerSession(robot, settings, configuration.simulated_time, self._safety)
+        session = ControllerSession(
+            robot, settings, configuration.simulated_time, self._safety
+        )
         tolerances = read_tolerances(self.values, robot.joint_names)
         if settings.update_rate == 0.0 and not LAWS[settings.law].needs_state:
-            self.get_logger().info("update_rate is 0: commands are published only in response to joint_states")
+            self.get_logger().info(
+                "update_rate is 0: commands are published only in response to joint_states"
+            )
         self.warm_up.run(lambda: warm_up_controller(robot, settings))
         if parameters.LOCK_MEMORY.read(self.values):
             self.warn(lock_memory())
@@ -111,51 +133,81 @@ class ComputedTorqueNode(ManagedRobotNode):
         The parameter locked has priority. The position of joints that are not in joint_states is 0, as that of all
         without ``measures``. Raises NotReadyError before the first state.
         """
-        gravity, given = parameters.GRAVITY.read(self.values) or None, LOCKED.read(self.values)
+        gravity, given = (
+            parameters.GRAVITY.read(self.values) or None,
+            LOCKED.read(self.values),
+        )
         robot = load_robot(self, description, gravity)
         others = [name for name in robot.locked if name not in given]
         if others and measures:
             if self._first_states is None:
                 self._first_states = self.create_subscription(
-                    JointState, "joint_states", partial(self._measure, set(robot.joint_names)), _BEST_EFFORT
+                    JointState,
+                    "joint_states",
+                    partial(self._measure, set(robot.joint_names)),
+                    _BEST_EFFORT,
                 )
             if not self._measured.keys() & set(robot.joint_names):
-                raise NotReadyError(f"waiting for joint_states, which may have the positions of {', '.join(others)}")
-            measured = {name: self._measured[name] for name in others if name in self._measured}
+                raise NotReadyError(
+                    f"waiting for joint_states, which may have the positions of {', '.join(others)}"
+                )
+            measured = {
+                name: self._measured[name] for name in others if name in self._measured
+            }
             robot = load_robot(self, description, gravity, locked={**given, **measured})
         if robot.locked:
-            positions = (f"{name} at {position:.6g}" for name, position in robot.locked.items())
+            positions = (
+                f"{name} at {position:.6g}" for name, position in robot.locked.items()
+            )
             self.get_logger().info(f"not controlled and locked: {', '.join(positions)}")
         return robot
 
     def _configuration(self, values: Values, robot: RobotModel) -> Configuration:
         """Return parameters and files with the positions at which joints of ``robot`` are locked."""
-        return Configuration.of(overridden(values, {LOCKED.name: robot.locked}), *self.files)
+        return Configuration.of(
+            overridden(values, {LOCKED.name: robot.locked}), *self.files
+        )
 
     def _measure(self, controlled: set[str], message: JointState) -> None:
         """Store positions until the first message with ``controlled`` joints, and configure the node then."""
         if not self._measured.keys() & controlled:
             pairs = zip(message.name, message.position, strict=False)
-            self._measured |= {name: position for name, position in pairs if math.isfinite(position)}
+            self._measured |= {
+                name: position for name, position in pairs if math.isfinite(position)
+            }
             if self._measured.keys() & controlled:
                 self.start_when_possible()
 
     def _connect(self, session: ControllerSession, tolerances: Tolerances) -> None:
-        state_timeout, update_rate = session.settings.safety.state_timeout, session.settings.update_rate
+        state_timeout, update_rate = (
+            session.settings.safety.state_timeout,
+            session.settings.update_rate,
+        )
         self._report.box = self._box = black_box(self)
-        self._outputs = ControllerOutputs(self, session, state_timeout + 2.0 * WATCH_PERIOD, self._box)
+        self._outputs = ControllerOutputs(
+            self, session, state_timeout + 2.0 * WATCH_PERIOD, self._box
+        )
         self._interfaces = ControlInterfaces(self, session, self._outputs, tolerances)
         self._reader = InputReader(session)
         overridable = QoSOverridingOptions.with_default_policies()
         self._inputs = [
-            self._subscribe(JointState, "joint_states", _BEST_EFFORT, qos_overriding_options=overridable),
+            self._subscribe(
+                JointState,
+                "joint_states",
+                _BEST_EFFORT,
+                qos_overriding_options=overridable,
+            ),
             self._subscribe(Bool, "~/emergency_stop", _LATCHED),
-            *(self._subscribe(Bool, topic, _LATCHED) for topic in parameters.EMERGENCY_STOP_TOPICS.read(self.values)),
+            *(
+                self._subscribe(Bool, topic, _LATCHED)
+                for topic in parameters.EMERGENCY_STOP_TOPICS.read(self.values)
+            ),
             self._subscribe(Bool, "~/brakes_engaged", _LATCHED),
             self._subscribe(JointTrajectory, "~/joint_trajectory", 5),
             self._subscribe(Float64, "~/speed_scaling_factor", 5),
             self._subscribe(InertiaStamped, "~/payload", 5),
-            self._subscribe(PoseStamped, "~/target_pose", 100),  # a queue: targets are sent ahead of their time
+            # a queue: targets are sent ahead of their time
+            self._subscribe(PoseStamped, "~/target_pose", 100),
             self._subscribe(TwistStamped, "~/target_twist", 100),
             self._subscribe(AccelStamped, "~/target_acceleration", 100),
         ]
@@ -168,8 +220,12 @@ class ComputedTorqueNode(ManagedRobotNode):
         if update_rate > 0.0:
             self._alarms.append(self.create_timer(1.0 / update_rate, self._tick))
 
-    def _subscribe(self, kind: Any, topic: str, qos: QoSProfile | int, **options: Any) -> Any:
-        return self.create_subscription(kind, topic, partial(self._receive, topic), qos, raw=True, **options)
+    def _subscribe(
+        self, kind: Any, topic: str, qos: QoSProfile | int, **options: Any
+    ) -> Any:
+        return self.create_subscription(
+            kind, topic, partial(self._receive, topic), qos, raw=True, **options
+        )
 
     def activate(self) -> None:
         """Start to publish commands; the arm holds its position until a trajectory is received.
@@ -182,16 +238,25 @@ class ComputedTorqueNode(ManagedRobotNode):
         others = self._report.check_publishers()
         if others and parameters.EXCLUSIVE_TOPICS.read(self.values):
             raise RobotDynamicsError(others)
-        output = self._session.activate(parameters.ACTIVATION_CHECK.read(self.values), now=self._now())
+        output = self._session.activate(
+            parameters.ACTIVATION_CHECK.read(self.values), now=self._now()
+        )
         self.warn(set_priority(parameters.REALTIME_PRIORITY.read(self.values)))
         disable_garbage_collection()
         self._report.begin()
         self._publish(output)
         settings = self._session.settings
-        if LAWS[settings.law].follows and len(settings.safety.following_error_limit) == 0:
-            self.warn("following_error_limit is not set: a lagging arm is no fault. Cure: set it, e.g. [0.1]")
+        if (
+            LAWS[settings.law].follows
+            and len(settings.safety.following_error_limit) == 0
+        ):
+            self.warn(
+                "following_error_limit is not set: a lagging arm is no fault. Cure: set it, e.g. [0.1]"
+            )
         names = ", ".join(self._session.arm.robot.joint_names)
-        self.get_logger().info(f"active: law {self._session.settings.law}, joints {names}")
+        self.get_logger().info(
+            f"active: law {self._session.settings.law}, joints {names}"
+        )
 
     def deactivate(self) -> None:
         """Stop the arm and publish a final effort, which an effort controller continues to apply.
@@ -204,7 +269,9 @@ class ComputedTorqueNode(ManagedRobotNode):
         self._interfaces.abort("the node was deactivated")
         session.safety.begin_stop()
         timeout = parameters.STOP_TIMEOUT.read(self.values)
-        self.spin_until(lambda: session.controller is None or session.controller.stopped, timeout)
+        self.spin_until(
+            lambda: session.controller is None or session.controller.stopped, timeout
+        )
         self._publish(session.deactivate(self._now()))
         enable_garbage_collection()
 
@@ -225,7 +292,11 @@ class ComputedTorqueNode(ManagedRobotNode):
     @property
     def stop_timeout(self) -> float:
         """Longest time (s) to stop the arm."""
-        return parameters.STOP_TIMEOUT.read(self.values) if self._session is not None else 0.0
+        return (
+            parameters.STOP_TIMEOUT.read(self.values)
+            if self._session is not None
+            else 0.0
+        )
 
     def stop(self) -> None:
         """Stop the arm and publish the final command if the node is active, else do nothing."""
@@ -252,11 +323,14 @@ class ComputedTorqueNode(ManagedRobotNode):
         return Now(time.monotonic(), self.nanoseconds)
 
     def _receive(self, topic: str, data: bytes) -> None:
-        if self._session is None:  # received before ``cleanup`` destroyed the subscription
+        # received before ``cleanup`` destroyed the subscription
+        if self._session is None:
             return
         self._box.add(topic, data)
         try:
-            self._publish(self._reader.receive(topic.removeprefix("~/"), data, self._now()))
+            self._publish(
+                self._reader.receive(topic.removeprefix("~/"), data, self._now())
+            )
         except RobotDynamicsError as error:
             self.get_logger().error(f"deactivated: {error}")
             self.trigger_deactivate()
@@ -282,20 +356,30 @@ class ComputedTorqueNode(ManagedRobotNode):
             self._interfaces.abort("replaced by a trajectory on ~/joint_trajectory")
         self._interfaces.check()
 
-    def _cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _cancel(
+        self, request: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
         controller = None if self._session is None else self._session.controller
         if controller is not None:
             controller.cancel()
         response.success = controller is not None
-        response.message = "trajectory canceled" if response.success else "the node is not active. Cure: activate it"
+        response.message = (
+            "trajectory canceled"
+            if response.success
+            else "the node is not active. Cure: activate it"
+        )
         if response.success:
             self._interfaces.abort("canceled by the service ~/cancel")
         return response
 
-    def _clear_fault(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _clear_fault(
+        self, request: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
         try:
             if self._session is None:
-                raise RobotDynamicsError("the node is not configured. Cure: configure and activate it")
+                raise RobotDynamicsError(
+                    "the node is not configured. Cure: configure and activate it"
+                )
             output = self._session.clear_fault(self._now())
             self._publish(output)
             response.success = True
@@ -304,11 +388,17 @@ class ComputedTorqueNode(ManagedRobotNode):
             response.success, response.message = False, str(error)
         return response
 
-    def _stop_in_emergency(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _stop_in_emergency(
+        self, request: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
         assert self._safety is not None
         self._safety.request_emergency_stop("the service ~/emergency_stop")
         active = self._session is not None and self._session.controller is not None
-        response.message = "engaged until ~/clear_fault" if active else "engaged for the next activation"
+        response.message = (
+            "engaged until ~/clear_fault"
+            if active
+            else "engaged for the next activation"
+        )
         response.success = True
         return response
 

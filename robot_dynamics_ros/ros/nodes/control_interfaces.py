@@ -11,11 +11,17 @@ from rclpy.serialization import serialize_message
 
 from robot_dynamics_ros.base.errors import JointNamesError, RobotDynamicsError
 from robot_dynamics_ros.control import goals
-from robot_dynamics_ros.control.configuration.parameters import ACTION_MONITOR_RATE, STATE_PUBLISH_RATE
+from robot_dynamics_ros.control.configuration.parameters import (
+    ACTION_MONITOR_RATE,
+    STATE_PUBLISH_RATE,
+)
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.interface import OK, WARN, Note, Now
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.recordings.messages.joint_trajectory import check_size, read_trajectory
+from robot_dynamics_ros.recordings.messages.joint_trajectory import (
+    check_size,
+    read_trajectory,
+)
 from robot_dynamics_ros.ros.conversions import stamp, to_array, trajectory_point
 from robot_dynamics_ros.ros.nodes.controller_outputs import ControllerOutputs
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
@@ -48,7 +54,11 @@ class ControlInterfaces:
     """
 
     def __init__(
-        self, node: NodeProgram, session: ControllerSession, outputs: ControllerOutputs, tolerances: goals.Tolerances
+        self,
+        node: NodeProgram,
+        session: ControllerSession,
+        outputs: ControllerOutputs,
+        tolerances: goals.Tolerances,
     ) -> None:
         """Create the interfaces of ``node`` to the controller of ``session``.
 
@@ -56,7 +66,10 @@ class ControlInterfaces:
         """
         self._node, self._session, self._outputs = node, session, outputs
         self._names = session.arm.robot.joint_names
-        self._monitor_rate, publish_rate = ACTION_MONITOR_RATE.read(node.values), STATE_PUBLISH_RATE.read(node.values)
+        self._monitor_rate, publish_rate = (
+            ACTION_MONITOR_RATE.read(node.values),
+            STATE_PUBLISH_RATE.read(node.values),
+        )
         self._deadline, self._cycles = goals.Deadline(publish_rate), 0
         self._goal: tuple[Any, goals.GoalExecution] | None = None
         self._ended: dict[bytes, goals.GoalEvent] = {}
@@ -72,7 +85,9 @@ class ControlInterfaces:
             handle_accepted_callback=self._accept,
             cancel_callback=self._cancel,
         )
-        self._publisher = node.create_publisher(JointTrajectoryControllerState, "~/controller_state", 10)
+        self._publisher = node.create_publisher(
+            JointTrajectoryControllerState, "~/controller_state", 10
+        )
         self._state = JointTrajectoryControllerState()
         self._state.joint_names = list(self._names)
 
@@ -108,7 +123,10 @@ class ControlInterfaces:
         if command is None or controller.cycles == self._cycles:
             return
         self._cycles = controller.cycles
-        if not self._deadline.due(controller.clock.time) or self._publisher.get_subscription_count() == 0:
+        if (
+            not self._deadline.due(controller.clock.time)
+            or self._publisher.get_subscription_count() == 0
+        ):
             return
         message, desired = self._state, command.desired
         message.header.stamp = stamp(self._session.state_stamp)
@@ -128,7 +146,9 @@ class ControlInterfaces:
     def _decide(self, goal: Any) -> GoalResponse:
         if self._session.controller is not None:
             return GoalResponse.ACCEPT
-        self._node.get_logger().error("goal rejected: the node is not active. Cure: activate it")
+        self._node.get_logger().error(
+            "goal rejected: the node is not active. Cure: activate it"
+        )
         return GoalResponse.REJECT
 
     def _accept(self, handle: Any) -> None:
@@ -144,11 +164,19 @@ class ControlInterfaces:
             return self._report(handle, None, goals.refused(error))
         self.abort("replaced by a new goal")
         self._outputs.follow(followed)
-        self._goal = handle, goals.GoalExecution(controller, self._monitor_rate, followed.trajectory, tolerances)
+        self._goal = (
+            handle,
+            goals.GoalExecution(
+                controller, self._monitor_rate, followed.trajectory, tolerances
+            ),
+        )
 
     def _requested_tolerances(self, goal: Any) -> goals.Tolerances:
         path, end = (
-            [(one.name, one.position, one.velocity, one.acceleration) for one in tolerances]
+            [
+                (one.name, one.position, one.velocity, one.acceleration)
+                for one in tolerances
+            ]
             for tolerances in (goal.path_tolerance, goal.goal_tolerance)
         )
         limit = goal.goal_time_tolerance
@@ -159,7 +187,9 @@ class ControlInterfaces:
             self._goal[1].cancel()
         return CancelResponse.ACCEPT
 
-    def _report(self, handle: Any, execution: goals.GoalExecution | None, event: goals.GoalEvent) -> None:
+    def _report(
+        self, handle: Any, execution: goals.GoalExecution | None, event: goals.GoalEvent
+    ) -> None:
         """Publish feedback of a goal; if the goal has ended, have rclpy send its result."""
         if event.progress is not None:
             handle.publish_feedback(self._feedback(handle, event.progress))
@@ -168,7 +198,9 @@ class ControlInterfaces:
         if self._goal is not None and self._goal[0] is handle:
             self._goal = None
         line = f"goal {event.ending.value}: {event.message}"
-        self._node.log.note(Note(WARN if event.ending is goals.Ending.ABORTED else OK, line))
+        self._node.log.note(
+            Note(WARN if event.ending is goals.Ending.ABORTED else OK, line)
+        )
         self._ended[bytes(handle.goal_id.uuid)] = event
         handle.execute()
 
@@ -181,26 +213,38 @@ class ControlInterfaces:
             goals.Ending.ABORTED: handle.abort,
             goals.Ending.CANCELED: handle.canceled,
         }[event.ending]()
-        return FollowJointTrajectory.Result(error_code=int(event.code), error_string=event.message)
+        return FollowJointTrajectory.Result(
+            error_code=int(event.code), error_string=event.message
+        )
 
     def _feedback(self, handle: Any, progress: goals.Progress) -> Any:
         feedback, desired = FollowJointTrajectory.Feedback(), progress.desired
         feedback.header.stamp = stamp(self._session.state_stamp)
         feedback.joint_names = list(self._names)
-        feedback.desired = trajectory_point((desired.q, desired.qd, desired.qdd), progress.seconds)
+        feedback.desired = trajectory_point(
+            (desired.q, desired.qd, desired.qdd), progress.seconds
+        )
         if progress.measured is not None and progress.error is not None:
             feedback.actual = trajectory_point(progress.measured, progress.seconds)
             feedback.error = trajectory_point(progress.error, progress.seconds)
         if hasattr(feedback, "index"):  # since control_msgs 6.3.0 (Kilted)
             points = handle.request.trajectory.points
-            feedback.index = min(bisect_right(points, progress.seconds, key=_seconds), len(points) - 1)
+            feedback.index = min(
+                bisect_right(points, progress.seconds, key=_seconds), len(points) - 1
+            )
         return feedback
 
 
 def _serialized_trajectory(goal: Any) -> bytes:
     """Return the goal's trajectory in CDR; JointNamesError if it has multi-DOF joints or component tolerances."""
-    if goal.multi_dof_trajectory.joint_names or goal.component_path_tolerance or goal.component_goal_tolerance:
-        raise JointNamesError("the robot has no multi-DOF joints; give only trajectory and its joint tolerances")
+    if (
+        goal.multi_dof_trajectory.joint_names
+        or goal.component_path_tolerance
+        or goal.component_goal_tolerance
+    ):
+        raise JointNamesError(
+            "the robot has no multi-DOF joints; give only trajectory and its joint tolerances"
+        )
     check_size(len(goal.trajectory.points), len(goal.trajectory.joint_names))
     data: bytes = serialize_message(goal.trajectory)
     return data

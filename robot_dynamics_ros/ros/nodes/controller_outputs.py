@@ -11,7 +11,13 @@ import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.duration import Duration
 from rclpy.logging import get_logging_directory
-from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
+from rclpy.qos import (
+    DurabilityPolicy,
+    LivelinessPolicy,
+    QoSPolicyKind,
+    QoSProfile,
+    ReliabilityPolicy,
+)
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -32,7 +38,12 @@ from robot_dynamics_ros.control.status import Status, StatusReport, in_words
 from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.bags.black_box import CONFIGURATION, BlackBox
-from robot_dynamics_ros.recordings.bags.storage import BOOL, DIAGNOSTIC_ARRAY, JOINT_STATE, TEXT
+from robot_dynamics_ros.recordings.bags.storage import (
+    BOOL,
+    DIAGNOSTIC_ARRAY,
+    JOINT_STATE,
+    TEXT,
+)
 from robot_dynamics_ros.recordings.messages.cdr import FLOAT64_MULTI_ARRAY, EffortWriter
 from robot_dynamics_ros.recordings.messages.inputs import INPUTS
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
@@ -41,7 +52,10 @@ from robot_dynamics_ros.ros.conversions import diagnostics_message
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.ros.realtime import collect_garbage
 
-_INPUTS = {topic if topic == "joint_states" else f"~/{topic}": kind for topic, kind in INPUTS.items()}
+_INPUTS = {
+    topic if topic == "joint_states" else f"~/{topic}": kind
+    for topic, kind in INPUTS.items()
+}
 _OUTPUTS = {
     "effort_commands": FLOAT64_MULTI_ARRAY,
     "~/command_states": JOINT_STATE,
@@ -56,34 +70,52 @@ _DISCOVERY_TIME = 3.0  # s from the discovery of a publisher to its first messag
 class ControllerOutputs:
     """Publishers of a configured controller, except those of /diagnostics and of control_msgs types."""
 
-    def __init__(self, node: NodeProgram, session: ControllerSession, longest_gap: float, box: BlackBox) -> None:
+    def __init__(
+        self,
+        node: NodeProgram,
+        session: ControllerSession,
+        longest_gap: float,
+        box: BlackBox,
+    ) -> None:
         """Create the publishers of ``node`` for the outputs of ``session``; ``box`` records what they publish.
 
         ``longest_gap`` is the longest time (s) between effort_commands, offered as QoS deadline and lease; inf: none.
         """
         overridable = QoSOverridingOptions.with_default_policies()
-        heartbeat = QoSOverridingOptions([*overridable.policy_kinds, QoSPolicyKind.DEADLINE])
+        heartbeat = QoSOverridingOptions(
+            [*overridable.policy_kinds, QoSPolicyKind.DEADLINE]
+        )
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
         if longest_gap < _MAX_DEADLINE:
-            reliable.deadline = reliable.liveliness_lease_duration = Duration(seconds=longest_gap)
+            reliable.deadline = reliable.liveliness_lease_duration = Duration(
+                seconds=longest_gap
+            )
             # The deadline already detects silence; manual liveliness would cost 12 us more in each cycle.
             reliable.liveliness = LivelinessPolicy.AUTOMATIC
         self._node, self._session, self._box = node, session, box
         self._effort_commands = node.create_publisher(
-            Float64MultiArray, "effort_commands", reliable, qos_overriding_options=heartbeat
+            Float64MultiArray,
+            "effort_commands",
+            reliable,
+            qos_overriding_options=heartbeat,
         )
         self._command_states = node.create_publisher(
             JointState, "~/command_states", 10, qos_overriding_options=overridable
         )
-        self._external_torque = node.create_publisher(JointState, "~/external_torque", 10)
-        self._trajectories_with_effort = node.create_publisher(JointTrajectory, "~/joint_trajectory_with_effort", 5)
+        self._external_torque = node.create_publisher(
+            JointState, "~/external_torque", 10
+        )
+        self._trajectories_with_effort = node.create_publisher(
+            JointTrajectory, "~/joint_trajectory_with_effort", 5
+        )
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._configuration = node.create_publisher(String, "~/configuration", latched)
         names = session.arm.robot.joint_names
         self._effort_writer = EffortWriter(len(names))
         self._command_state_writer = JointStateWriter(names, numbered=True)
         self._state_writer = JointStateWriter(names)
-        self._unfinished: deque[Iterator[bytes]] = deque()  # trajectories whose effort is being computed
+        # trajectories whose effort is being computed
+        self._unfinished: deque[Iterator[bytes]] = deque()
 
     def publish(self, output: Output) -> None:
         """Publish the command, its desired state, the external torque, and trajectories with effort.
@@ -104,7 +136,9 @@ class ControllerOutputs:
             self._box.add("~/command_states", data)
         if output.external_torque is not None:
             stamp = self._session.state_stamp
-            self._external_torque.publish(self._state_writer.write(stamp, _NONE, _NONE, output.external_torque))
+            self._external_torque.publish(
+                self._state_writer.write(stamp, _NONE, _NONE, output.external_torque)
+            )
         if self._unfinished:
             message = next(self._unfinished[0], None)
             if message is None:
@@ -127,11 +161,19 @@ class ControllerOutputs:
         controller = self._session.controller
         assert controller is not None
         settings, drops = controller.settings, controller.plan.drops
-        smoothing = settings.friction_smoothing_velocity if settings.friction_compensation else None
+        smoothing = (
+            settings.friction_smoothing_velocity
+            if settings.friction_compensation
+            else None
+        )
         trajectory, points, stamp = followed
         try:
             for result in trajectory_effort(
-                controller.arm.model, trajectory, points.joint_names, settings.trajectory_effort_period, smoothing
+                controller.arm.model,
+                trajectory,
+                points.joint_names,
+                settings.trajectory_effort_period,
+                smoothing,
             ):
                 if controller.plan.drops != drops:
                     return
@@ -179,7 +221,8 @@ class ControllerReport:
 
     def begin(self) -> None:
         """Reset the counts and times; to be called when the controller is activated."""
-        self._since = time.monotonic()  # since when joint_states has publishers, while no message arrives
+        # since when joint_states has publishers, while no message arrives
+        self._since = time.monotonic()
         self._status = StatusReport(self._since)
 
     def end(self) -> None:
@@ -190,7 +233,10 @@ class ControllerReport:
         """Return a warning if a topic that must have one publisher has several, else ""; log it if it is new."""
         before, self._others = self._others, other_publishers(self._node)
         if self._others != before:
-            self._node.warn(self._others or "commands, states and emergency stops have one publisher each again")
+            self._node.warn(
+                self._others
+                or "commands, states and emergency stops have one publisher each again"
+            )
         return self._others
 
     def events(self, session: ControllerSession, output: Output) -> None:
@@ -205,7 +251,9 @@ class ControllerReport:
                 continue
             if self.box is not None and transition.before is Mode.ACTIVE:
                 self.box.fault()
-            self._send(self._controller_status(session, transition), session.arm.robot.name)
+            self._send(
+                self._controller_status(session, transition), session.arm.robot.name
+            )
 
     def publish_status(self, session: ControllerSession | None, obstacle: str) -> None:
         """Publish the status of the controller, to be called once a second.
@@ -221,7 +269,14 @@ class ControllerReport:
             state = "unconfigured" if session is None else "inactive"
             level = WARN if obstacle or session is None else OK
             robot = "" if session is None else session.arm.robot.name
-            return self._send(Status(level, f"{state}: {obstacle}" if obstacle else state, {"mode": state}), robot)
+            return self._send(
+                Status(
+                    level,
+                    f"{state}: {obstacle}" if obstacle else state,
+                    {"mode": state},
+                ),
+                robot,
+            )
         if session.controller.estimator.silent:
             self._note_silent_publishers(session.controller.estimator)
         self.events(session, Output(notes=session.waiting()))
@@ -243,14 +298,20 @@ class ControllerReport:
                 "this node with Ctrl-C and start it again; if that does not help, restart the publisher, too"
             )
 
-    def _controller_status(self, session: ControllerSession, transition: Transition | None) -> Status:
+    def _controller_status(
+        self, session: ControllerSession, transition: Transition | None
+    ) -> Status:
         assert session.controller is not None
         age = float(self._node.nanoseconds() - session.state_stamp) * 1e-9
-        return self._status.status(session.controller, time.monotonic(), age, transition)
+        return self._status.status(
+            session.controller, time.monotonic(), age, transition
+        )
 
     def _send(self, status: Status, robot: str) -> None:
         if self._others and status.level == OK:
-            status = status._replace(level=WARN, message=f"{status.message}: {self._others}")
+            status = status._replace(
+                level=WARN, message=f"{status.message}: {self._others}"
+            )
         name = f"{self._node.get_fully_qualified_name().lstrip('/')}: controller"
         now = self._node.get_clock().now().to_msg()
         data = serialize_message(diagnostics_message(now, name, robot, status))
@@ -262,9 +323,16 @@ class ControllerReport:
 def black_box(node: NodeProgram) -> BlackBox:
     """Return the black box that records inputs and outputs of ``node``, as its parameters define."""
     directory = BLACK_BOX_DIRECTORY.read(node.values)
-    recorded = _INPUTS | dict.fromkeys(EMERGENCY_STOP_TOPICS.read(node.values), BOOL) | _OUTPUTS
+    recorded = (
+        _INPUTS
+        | dict.fromkeys(EMERGENCY_STOP_TOPICS.read(node.values), BOOL)
+        | _OUTPUTS
+    )
     return BlackBox(
-        {topic: (node.resolve_topic_name(topic), kind) for topic, kind in recorded.items()},
+        {
+            topic: (node.resolve_topic_name(topic), kind)
+            for topic, kind in recorded.items()
+        },
         BLACK_BOX_SECONDS.read(node.values),
         Path(directory) if directory else get_logging_directory(),
         node.get_fully_qualified_name().strip("/").replace("/", "_"),
@@ -275,15 +343,25 @@ def black_box(node: NodeProgram) -> BlackBox:
 def other_publishers(node: NodeProgram) -> str:
     """Return error and cure if effort_commands, joint_states or an emergency stop has several publishers, else ""."""
     texts, me = [], node.get_fully_qualified_name()
-    topics = "effort_commands", "joint_states", "~/emergency_stop", *EMERGENCY_STOP_TOPICS.read(node.values)
-    for topic in map(node.resolve_topic_name, topics):  # counts are for names after remapping
+    topics = (
+        "effort_commands",
+        "joint_states",
+        "~/emergency_stop",
+        *EMERGENCY_STOP_TOPICS.read(node.values),
+    )
+    # counts are for names after remapping
+    for topic in map(node.resolve_topic_name, topics):
         if node.count_publishers(topic) < 2:  # ten times faster than reading the names
             continue
         infos = node.get_publishers_info_by_topic(topic)
-        names = sorted(f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos)
+        names = sorted(
+            f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos
+        )
         if len(names) > 1:  # a publisher is counted before its name is discovered
             if me in names:
                 names.remove(me)
-            texts.append(f"{topic} must have one publisher, others are {', '.join(names)}")
+            texts.append(
+                f"{topic} must have one publisher, others are {', '.join(names)}"
+            )
     cure = "stop all but one publisher of the same joints; only a gripper with its own controller may have another one"
     return f"{'; '.join(texts)}. Cure: {cure}" if texts else ""

@@ -18,7 +18,11 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter as RosParameter
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.base.parameters.file import file_parameters, own_parameters, unknown
+from robot_dynamics_ros.base.parameters.file import (
+    file_parameters,
+    own_parameters,
+    unknown,
+)
 from robot_dynamics_ros.base.parameters.kinds import (
     NamedNumbers,
     Names,
@@ -38,7 +42,10 @@ _WHEN: dict[When, str] = {
 
 
 def check_changes(
-    parameters: Iterable[Parameter[Any]], present: Values, changes: Sequence[RosParameter[Any]], too_late: str
+    parameters: Iterable[Parameter[Any]],
+    present: Values,
+    changes: Sequence[RosParameter[Any]],
+    too_late: str,
 ) -> Values:
     """Check requested ``changes`` of a node's ``parameters``; return the lookup of all values after them.
 
@@ -49,7 +56,9 @@ def check_changes(
     changed = {change.name: change.value for change in changes}
     for name, value in changed.items():
         if value is None:  # rclpy cannot set a deleted parameter again
-            raise RobotDynamicsError(f"parameter {name}: it cannot be deleted. Cure: set it to its default")
+            raise RobotDynamicsError(
+                f"parameter {name}: it cannot be deleted. Cure: set it to its default"
+            )
     for parameter in parameters:
         if parameter.name in changed:
             parameter.check(changed[parameter.name])
@@ -69,11 +78,17 @@ def declare(node: Node, *parameters: Parameter[Any]) -> None:
             descriptor.floating_point_range, descriptor.integer_range = [], []
             node.declare_parameter(parameter.name, parameter.default, descriptor)
         # rclpy interprets an empty list as a list of bytes, or as an unset parameter.
-        if isinstance(parameter, Numbers | Names | NamedNumbers) and node.get_parameter(parameter.name).value in (
+        if isinstance(parameter, Numbers | Names | NamedNumbers) and node.get_parameter(
+            parameter.name
+        ).value in (
             None,
             [],
         ):
-            kind = RosParameter.Type.DOUBLE_ARRAY if isinstance(parameter, Numbers) else RosParameter.Type.STRING_ARRAY
+            kind = (
+                RosParameter.Type.DOUBLE_ARRAY
+                if isinstance(parameter, Numbers)
+                else RosParameter.Type.STRING_ARRAY
+            )
             node.set_parameters([RosParameter(parameter.name, kind, [])])
 
 
@@ -87,10 +102,16 @@ def _descriptor(parameter: Parameter[Any]) -> ParameterDescriptor:
         dynamic_typing=True,
     )
     if isinstance(parameter, WholeNumber):
-        descriptor.integer_range = [IntegerRange(from_value=parameter.least, to_value=parameter.most)]
-    elif isinstance(parameter, Number) and math.isfinite(parameter.within.least - parameter.within.most):
+        descriptor.integer_range = [
+            IntegerRange(from_value=parameter.least, to_value=parameter.most)
+        ]
+    elif isinstance(parameter, Number) and math.isfinite(
+        parameter.within.least - parameter.within.most
+    ):
         least = 0.0 if parameter.within.or_zero else parameter.within.least
-        descriptor.floating_point_range = [FloatingPointRange(from_value=least, to_value=parameter.within.most)]
+        descriptor.floating_point_range = [
+            FloatingPointRange(from_value=least, to_value=parameter.within.most)
+        ]
     return descriptor
 
 
@@ -110,6 +131,10 @@ def warn_of_unknown(node: Node, arguments: Sequence[str]) -> None:
             addressee, _, name = value.partition(":=")[0].rpartition(":")
             if addressee in ("", node.get_name(), node.get_fully_qualified_name()):
                 own.add(name)
-    known = [name for name in node.get_parameters_by_prefix("") if not name.startswith("qos_overrides.")]
+    known = [
+        name
+        for name in node.get_parameters_by_prefix("")
+        if not name.startswith("qos_overrides.")
+    ]
     for message in unknown(names, known, own):
         node.get_logger().warning(message)

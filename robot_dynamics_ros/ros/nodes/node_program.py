@@ -31,9 +31,12 @@ _LOG_PERIOD, _MAX_LINES = 1.0, 10  # s, lines of one kind in this time
 _PROFILES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SEND_TIMEOUT = 0.5  # s
-_COMMAND_TIMEOUT = 10.0  # s to publish a final command; long, as a busy machine shall publish it too
-_CHECK_PERIOD, _DELAY, _BACKLOG, _REPLACEMENT_TIME = 0.1, 0.2, 10, 10.0  # s, s, callbacks, s
-_DISCOVERY_TIME = 1.0  # s; a Fast DDS 3.2 participant may crash or hang if it ends while others discover it
+# s to publish a final command; long, as a busy machine shall publish it too
+_COMMAND_TIMEOUT = 10.0
+# s, s, callbacks, s
+_CHECK_PERIOD, _DELAY, _BACKLOG, _REPLACEMENT_TIME = 0.1, 0.2, 10, 10.0
+# s; a Fast DDS 3.2 participant may crash or hang if it ends while others discover it
+_DISCOVERY_TIME = 1.0
 
 
 class NodeProgram(Node):
@@ -54,7 +57,9 @@ class NodeProgram(Node):
     done = False
     error: RobotDynamicsError | None = None
 
-    def __init__(self, name: str, parameters: Iterable[Parameter[Any]] = (), **options: Any) -> None:
+    def __init__(
+        self, name: str, parameters: Iterable[Parameter[Any]] = (), **options: Any
+    ) -> None:
         """Create the node ``name`` and declare its ``parameters``.
 
         ``options`` are keyword arguments of ``rclpy.node.Node``, such as namespace and parameter_overrides.
@@ -70,7 +75,9 @@ class NodeProgram(Node):
 
     def create_steady_timer(self, period: float, callback: Callable[[], None]) -> Timer:
         """Create a timer that calls ``callback()`` with a ``period`` (s) on the steady clock, not in simulated time."""
-        return self.create_timer(period, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME))
+        return self.create_timer(
+            period, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME)
+        )
 
     def spin_until(self, condition: Callable[[], bool], timeout: float) -> None:
         """Run callbacks until ``condition()`` is true, or for ``timeout`` (s) of the steady clock.
@@ -125,11 +132,14 @@ class BoundedLog:
 
     def __init__(self, logger: Any) -> None:
         self._logger = logger
-        self._kinds: dict[str, tuple[float, int, int]] = {}  # begin of a period (s), lines, omitted lines
+        # begin of a period (s), lines, omitted lines
+        self._kinds: dict[str, tuple[float, int, int]] = {}
 
     def note(self, note: Note) -> None:
         """Log the text of a note with its level."""
-        period, most = (note.period, 1) if note.period > 0.0 else (_LOG_PERIOD, _MAX_LINES)
+        period, most = (
+            (note.period, 1) if note.period > 0.0 else (_LOG_PERIOD, _MAX_LINES)
+        )
         now = time.monotonic()
         begin, lines, left_out = self._kinds.get(note.kind, (now, 0, 0))
         if now - begin >= period:
@@ -138,7 +148,11 @@ class BoundedLog:
             self._kinds[note.kind] = begin, lines, left_out + 1
             return
         self._kinds[note.kind] = begin, lines + 1, 0
-        text = printable(f"{note.text} ({left_out} similar messages omitted)" if left_out else note.text)
+        text = printable(
+            f"{note.text} ({left_out} similar messages omitted)"
+            if left_out
+            else note.text
+        )
         if note.level == OK:  # rclpy allows one level only for each line of code
             self._logger.info(text)
         elif note.level == WARN:
@@ -151,7 +165,9 @@ class Interrupted(BaseException):
     """SIGINT or SIGTERM during start-up; derived from BaseException so that no ``except Exception`` catches it."""
 
 
-def usage(make_node: Callable[[], NodeProgram], parameters: Iterable[Parameter[Any]]) -> str:
+def usage(
+    make_node: Callable[[], NodeProgram], parameters: Iterable[Parameter[Any]]
+) -> str:
     """Return the text of --help for the node that ``make_node`` makes and that has ``parameters``."""
     program = make_node.__module__.rpartition(".")[2]
     lines = [
@@ -166,7 +182,9 @@ def usage(make_node: Callable[[], NodeProgram], parameters: Iterable[Parameter[A
 
 
 def run(
-    make_node: Callable[[], NodeProgram], parameters: Iterable[Parameter[Any]], argv: Sequence[str] | None = None
+    make_node: Callable[[], NodeProgram],
+    parameters: Iterable[Parameter[Any]],
+    argv: Sequence[str] | None = None,
 ) -> NoReturn:
     """Run the node that ``make_node()`` returns until it is done or interrupted; then exit the process.
 
@@ -202,7 +220,10 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
         _initialize(arguments)
         node = make_node()
         warn_of_unknown(node, arguments)
-        spinner = Spinner(node, EXECUTOR.read(node.values) if node.has_parameter(EXECUTOR.name) else "auto")
+        spinner = Spinner(
+            node,
+            EXECUTOR.read(node.values) if node.has_parameter(EXECUTOR.name) else "auto",
+        )
         running = True
         while rclpy.ok() and not stopped and not node.done:
             spinner.spin_once(0.1)
@@ -212,7 +233,8 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
         error = raised
     finally:
         for number in _SIGNALS:
-            signal.signal(number, signal.SIG_IGN)  # until the process has ended, which takes the interpreter a while
+            # until the process has ended, which takes the interpreter a while
+            signal.signal(number, signal.SIG_IGN)
         if node is not None:
             if rclpy.ok():
                 end_after(node.stop_timeout + _COMMAND_TIMEOUT, failed=True)
@@ -247,9 +269,13 @@ def _initialize(arguments: list[str]) -> None:
     _prefer_udp()
     try:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    except RuntimeError as error:  # base class of rclpy's argument errors; the text names file and line
+    except (
+        RuntimeError
+    ) as error:  # base class of rclpy's argument errors; the text names file and line
         cause = " ".join(str(error).split())
-        raise RobotDynamicsError(f"ROS arguments: {cause}. Cure: correct the parameter file or argument") from error
+        raise RobotDynamicsError(
+            f"ROS arguments: {cause}. Cure: correct the parameter file or argument"
+        ) from error
 
 
 def make_executor(kind: str = "auto", context: Context | None = None) -> Executor:
@@ -281,8 +307,11 @@ def spin_once(executor: Executor, node: NodeProgram, timeout: float) -> None:
     try:
         executor.spin_once(timeout_sec=timeout)
     except (RuntimeError, ValueError) as error:
-        calls = traceback.extract_tb(error.__traceback__, limit=-3)  # formatting the whole traceback takes 10 ms
-        place = ", ".join(f"{call.filename}:{call.lineno} in {call.name}" for call in calls)
+        # formatting the whole traceback takes 10 ms
+        calls = traceback.extract_tb(error.__traceback__, limit=-3)
+        place = ", ".join(
+            f"{call.filename}:{call.lineno} in {call.name}" for call in calls
+        )
         node.log.note(Note(ERROR, f"a callback failed: {error}; {place}", 1.0))
 
 
@@ -313,7 +342,8 @@ class Spinner:
 
     def _begin_check(self) -> None:
         self._since, self._callbacks = time.monotonic(), 0
-        self._check = self._executor.create_task(lambda: None)  # done after the callbacks that are queued now
+        # done after the callbacks that are queued now
+        self._check = self._executor.create_task(lambda: None)
 
     def spin_once(self, timeout: float) -> None:
         """Run the callbacks that are ready; wait at most ``timeout`` (s) for the first one."""
@@ -332,7 +362,9 @@ class Spinner:
         elif passed > _DELAY and self._callbacks > _BACKLOG and not self._node.unsent:
             text = "more messages are received than the node can process: using the single-threaded executor for"
             cure = "find the publisher (ros2 topic hz), or give the node more CPU time"
-            self._node.log.note(Note(WARN, f"{text} {_REPLACEMENT_TIME:g} s. Cure: {cure}"))
+            self._node.log.note(
+                Note(WARN, f"{text} {_REPLACEMENT_TIME:g} s. Cure: {cure}")
+            )
             self._executor.shutdown()
             self._use("single_threaded")
 

@@ -12,15 +12,39 @@ from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dynamics_ros.base.errors import BagError, BagWarning, did_you_mean, printable
-from robot_dynamics_ros.base.parameters.kinds import POSITIVE, Names, Number, Parameter, Text
+from robot_dynamics_ros.base.parameters.kinds import (
+    POSITIVE,
+    Names,
+    Number,
+    Parameter,
+    Text,
+)
 from robot_dynamics_ros.recordings.bags import BagReader
 from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 
-INPUT = Text("input", "", "Path of the bag: its folder, or one of its files", when="start")
-RATE = Number("rate", 1.0, "Playback rate; 2.0 is twice as fast as recorded", POSITIVE, when="start")
-TOPICS = Names("topics", [], "Topics to play; empty: all whose message type is installed", when="start")
-LISTENERS = Names("listeners", [], "Names of nodes that must have subscribed before playback begins", when="start")
+INPUT = Text(
+    "input", "", "Path of the bag: its folder, or one of its files", when="start"
+)
+RATE = Number(
+    "rate",
+    1.0,
+    "Playback rate; 2.0 is twice as fast as recorded",
+    POSITIVE,
+    when="start",
+)
+TOPICS = Names(
+    "topics",
+    [],
+    "Topics to play; empty: all whose message type is installed",
+    when="start",
+)
+LISTENERS = Names(
+    "listeners",
+    [],
+    "Names of nodes that must have subscribed before playback begins",
+    when="start",
+)
 
 ALL: tuple[Parameter[Any], ...] = (INPUT, RATE, TOPICS, LISTENERS)
 
@@ -43,7 +67,9 @@ class PlayerNode(NodeProgram):
         """
         super().__init__("player", ALL, **options)
         if not INPUT.read(self.values):
-            raise BagError("parameter input: it is empty. Cure: set it to the path of a bag")
+            raise BagError(
+                "parameter input: it is empty. Cure: set it to the path of a bag"
+            )
         self._rate = RATE.read(self.values)
         self._listeners = set(LISTENERS.read(self.values))
         with warnings.catch_warnings(record=True) as caught:
@@ -55,14 +81,19 @@ class PlayerNode(NodeProgram):
         self._connected: list[tuple[int, int]] = []
         self._since = time.monotonic()
         self._ended = threading.Event()
-        self._player = threading.Thread(target=self._play)  # callbacks must not delay messages
+        # callbacks must not delay messages
+        self._player = threading.Thread(target=self._play)
         self.create_timer(0.1, self._play_when_connected)
 
     def _make_publishers(self, topics: list[str]) -> dict[str, Any]:
         missing = [topic for topic in topics if topic not in self._bag.topics]
         if missing:
-            there = ", ".join(self._bag.topics) + did_you_mean(missing[0], self._bag.topics)
-            raise BagError(f"{self._bag.path}: no topic {', '.join(missing)}. Cure: choose from {there}")
+            there = ", ".join(self._bag.topics) + did_you_mean(
+                missing[0], self._bag.topics
+            )
+            raise BagError(
+                f"{self._bag.path}: no topic {', '.join(missing)}. Cure: choose from {there}"
+            )
         publishers = {}
         for topic in topics or self._bag.topics:
             try:
@@ -77,7 +108,9 @@ class PlayerNode(NodeProgram):
                 qos.durability = DurabilityPolicy.TRANSIENT_LOCAL
             publishers[topic] = self.create_publisher(kind, topic, qos)
         if not publishers:
-            raise BagError(f"{self._bag.path}: no topic to play. Cure: install the packages of its message types")
+            raise BagError(
+                f"{self._bag.path}: no topic to play. Cure: install the packages of its message types"
+            )
         return publishers
 
     def _play_when_connected(self) -> None:
@@ -94,17 +127,25 @@ class PlayerNode(NodeProgram):
         if connected != self._connected:
             self._connected, self._since = connected, time.monotonic()
         if missing := self._listeners - names:
-            self.get_logger().info(f"waiting for {', '.join(sorted(missing))} to subscribe", throttle_duration_sec=5.0)
+            self.get_logger().info(
+                f"waiting for {', '.join(sorted(missing))} to subscribe",
+                throttle_duration_sec=5.0,
+            )
         elif time.monotonic() - self._since < _SETTLING_TIME:
             return
         elif unmatched and self._listeners:
-            self.get_logger().info(f"waiting for a connection on {', '.join(unmatched)}", throttle_duration_sec=5.0)
+            self.get_logger().info(
+                f"waiting for a connection on {', '.join(unmatched)}",
+                throttle_duration_sec=5.0,
+            )
         else:
             self._player.start()
 
     def _play(self) -> None:
         topics = list(self._outlets)
-        self.get_logger().info(f"playing {self._bag.count(topics)} messages on {', '.join(topics)}")
+        self.get_logger().info(
+            f"playing {self._bag.count(topics)} messages on {', '.join(topics)}"
+        )
         try:
             count = self._send_all(topics)
         except BagError as error:
@@ -112,7 +153,9 @@ class PlayerNode(NodeProgram):
             return
         for publisher in self._outlets.values():
             if not publisher.wait_for_all_acked(Duration(seconds=_ACKNOWLEDGE_TIMEOUT)):
-                self.get_logger().warning(f"{publisher.topic_name}: not every subscriber acknowledged all messages")
+                self.get_logger().warning(
+                    f"{publisher.topic_name}: not every subscriber acknowledged all messages"
+                )
         self.get_logger().info(f"played {count} messages")
         self.done = True
 

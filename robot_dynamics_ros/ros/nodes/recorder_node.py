@@ -13,11 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
+from rosbags.interfaces import (
+    Qos,
+    QosDurability,
+    QosHistory,
+    QosLiveliness,
+    QosReliability,
+    QosTime,
+)
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.parameters.kinds import Names, Parameter, Text
-from robot_dynamics_ros.control.configuration.parameters import CONFIGURATION_TOPIC, Configuration
+from robot_dynamics_ros.control.configuration.parameters import (
+    CONFIGURATION_TOPIC,
+    Configuration,
+)
 from robot_dynamics_ros.recordings.bags import BagWriter
 from robot_dynamics_ros.recordings.bags.reader import companions
 from robot_dynamics_ros.recordings.bags.storage import BOOL
@@ -25,7 +35,9 @@ from robot_dynamics_ros.recordings.messages.cdr import CdrReader
 from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 
-OUTPUT = Text("output", "", "Folder of the new bag, which must not exist yet", when="start")
+OUTPUT = Text(
+    "output", "", "Folder of the new bag, which must not exist yet", when="start"
+)
 TOPICS = Names(
     "topics",
     [],
@@ -64,12 +76,16 @@ class RecorderNode(NodeProgram):
         """
         super().__init__("recorder", ALL, **options)
         self._writer: BagWriter | None = None
-        self._topics = [self.resolve_topic_name(name) for name in TOPICS.read(self.values)]
+        self._topics = [
+            self.resolve_topic_name(name) for name in TOPICS.read(self.values)
+        ]
         self._output = OUTPUT.read(self.values)
         if not self._output or not self._topics:
             raise BagError("parameters output and topics: one is empty. Cure: set both")
         if Path(self._output).exists():
-            raise BagError(f"{self._output}: it exists already. Cure: set the parameter output to a new folder")
+            raise BagError(
+                f"{self._output}: it exists already. Cure: set the parameter output to a new folder"
+            )
         self._companions = companions(self._topics)
         self._counts = dict.fromkeys(self._topics, 0)
         self._recorded: set[str] = set()
@@ -85,18 +101,33 @@ class RecorderNode(NodeProgram):
         if self._json:
             print(json.dumps(self._counts), flush=True)
         elif self._writer is not None and sys.stderr.isatty():
-            counts = "  ".join(f"{topic} {count}" for topic, count in self._counts.items())
-            print(f"\r{time.monotonic() - self._begin:8.1f} s  {counts} ", end="", file=sys.stderr, flush=True)
+            counts = "  ".join(
+                f"{topic} {count}" for topic, count in self._counts.items()
+            )
+            print(
+                f"\r{time.monotonic() - self._begin:8.1f} s  {counts} ",
+                end="",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def _open_when_all_exist(self) -> None:
-        kinds = {name: kinds[0] for name, kinds in self.get_topic_names_and_types() if name in self._counts}
+        kinds = {
+            name: kinds[0]
+            for name, kinds in self.get_topic_names_and_types()
+            if name in self._counts
+        }
         if len(kinds) < len(self._counts):
             missing = sorted(set(self._counts) - set(kinds))
-            self.get_logger().info(f"waiting for {', '.join(missing)}", throttle_duration_sec=5.0)
+            self.get_logger().info(
+                f"waiting for {', '.join(missing)}", throttle_duration_sec=5.0
+            )
             return
         try:
             classes = {topic: message_class(kind) for topic, kind in kinds.items()}
-            self._writer = BagWriter(self._output, kinds, {topic: self._offers(topic) for topic in kinds})
+            self._writer = BagWriter(
+                self._output, kinds, {topic: self._offers(topic) for topic in kinds}
+            )
         except BagError as error:
             self.fail(error)
             return
@@ -108,14 +139,18 @@ class RecorderNode(NodeProgram):
     def _add_companions(self, writer: BagWriter) -> None:
         for topic, kind in self._companions.items():
             publishers = self.get_publishers_info_by_topic(topic)
-            if topic not in self._recorded and any(info.topic_type == kind for info in publishers):
+            if topic not in self._recorded and any(
+                info.topic_type == kind for info in publishers
+            ):
                 writer.add_topic(topic, kind, self._offers(topic))
                 self._counts[topic] = 0
                 self._subscribe(topic, message_class(kind))
 
     def _offers(self, topic: str) -> list[Qos]:
         """Return the distinct QoS profiles that the publishers of a topic offer."""
-        profiles = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]
+        profiles = [
+            info.qos_profile for info in self.get_publishers_info_by_topic(topic)
+        ]
         return list(dict.fromkeys(_offer(profile) for profile in profiles))
 
     def _subscribe(self, topic: str, kind: Any) -> None:
@@ -124,9 +159,13 @@ class RecorderNode(NodeProgram):
         qos = QoSProfile(depth=_DEPTH, reliability=ReliabilityPolicy.RELIABLE)
         if any(offer.reliability == ReliabilityPolicy.BEST_EFFORT for offer in offers):
             qos.reliability = ReliabilityPolicy.BEST_EFFORT
-        if offers and all(offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers):
+        if offers and all(
+            offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers
+        ):
             qos.durability = DurabilityPolicy.TRANSIENT_LOCAL
-        self.create_subscription(kind, topic, partial(self._record, topic), qos, raw=True)
+        self.create_subscription(
+            kind, topic, partial(self._record, topic), qos, raw=True
+        )
         self._recorded.add(topic)
 
     def _record(self, topic: str, data: bytes) -> None:
@@ -147,15 +186,21 @@ class RecorderNode(NodeProgram):
 
     def close(self) -> None:
         """Complete the bag and report its content."""
-        self.spin_until(lambda: False, _LAST_MESSAGES if self._writer is not None else 0.0)
+        self.spin_until(
+            lambda: False, _LAST_MESSAGES if self._writer is not None else 0.0
+        )
         self._save(BagWriter.close)
         if self.error is not None:
             return
         if self._writer is None:
-            self.get_logger().warning(f"nothing recorded: not all of {', '.join(self._topics)} were published")
+            self.get_logger().warning(
+                f"nothing recorded: not all of {', '.join(self._topics)} were published"
+            )
         elif not self._json:
             lines = [f"{count:10d}  {topic}" for topic, count in self._counts.items()]
-            print("\n".join(["", *lines, f"written to {self._output}"]), file=sys.stderr)
+            print(
+                "\n".join(["", *lines, f"written to {self._output}"]), file=sys.stderr
+            )
 
 
 def _emergency_stops(data: bytes) -> tuple[str, ...]:
@@ -171,7 +216,11 @@ def _offer(profile: QoSProfile) -> Qos:
     """Return a QoS profile in the types of rosbags, which number the policies as rmw does."""
     deadline, lifespan, lease = (
         QosTime(*divmod(duration.nanoseconds, 1_000_000_000))
-        for duration in (profile.deadline, profile.lifespan, profile.liveliness_lease_duration)
+        for duration in (
+            profile.deadline,
+            profile.lifespan,
+            profile.liveliness_lease_duration,
+        )
     )
     return Qos(
         QosHistory(int(profile.history)),

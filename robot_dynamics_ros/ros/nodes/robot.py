@@ -19,10 +19,19 @@ from std_msgs.msg import String
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.base.files import read_bytes
-from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, JOINTS, LOCKED, ROBOT_DESCRIPTION, URDF
+from robot_dynamics_ros.base.parameters import (
+    DYNAMICS_FILE,
+    JOINTS,
+    LOCKED,
+    ROBOT_DESCRIPTION,
+    URDF,
+)
 from robot_dynamics_ros.base.parameters.kinds import Flag, Parameter
 from robot_dynamics_ros.base.urdf_file import read_urdf
-from robot_dynamics_ros.dynamics.kernels.compilation import announcement, compilations_reported
+from robot_dynamics_ros.dynamics.kernels.compilation import (
+    announcement,
+    compilations_reported,
+)
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
 
@@ -47,7 +56,11 @@ def load_robot(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotModelWarning)
         model = RobotModel.from_urdf(
-            description, dynamics=dynamics_file or None, gravity=gravity, joints=joints or None, locked=locked
+            description,
+            dynamics=dynamics_file or None,
+            gravity=gravity,
+            joints=joints or None,
+            locked=locked,
         )
     messages = [str(warning.message) for warning in caught]
     if model.loops and not closes_loops:
@@ -59,7 +72,9 @@ def load_robot(
     for message in messages:
         if node.is_new(message):
             node.get_logger().warning(message)
-    frictionless = f'robot "{model.name}": neither URDF nor dynamics file names any joint friction'
+    frictionless = (
+        f'robot "{model.name}": neither URDF nor dynamics file names any joint friction'
+    )
     if not model.friction_parameters.any() and node.is_new(frictionless):
         node.get_logger().info(frictionless)
     return model
@@ -120,7 +135,9 @@ class WarmUp:
     def _poll(self) -> None:
         if self._future is not None and self._future.done():
             self._node.destroy_timer(self._timer)
-            self._node.get_logger().info(f"dynamics kernels ready after {time.monotonic() - self._start:.1f} s")
+            self._node.get_logger().info(
+                f"dynamics kernels ready after {time.monotonic() - self._start:.1f} s"
+            )
             self._resume()
 
 
@@ -136,7 +153,9 @@ class RobotNode(NodeProgram):
         ``WarmUp`` that compiles the kernels and calls ``start_when_possible`` when they are ready.
     """
 
-    def __init__(self, name: str, parameters: Iterable[Parameter[Any]], **options: Any) -> None:
+    def __init__(
+        self, name: str, parameters: Iterable[Parameter[Any]], **options: Any
+    ) -> None:
         """Create the node ``name`` and declare its ``parameters``, which include those of the robot.
 
         ``options`` are keyword arguments of ``rclpy.node.Node``.
@@ -146,7 +165,9 @@ class RobotNode(NodeProgram):
         self._logged: set[str] = set()
         self.warm_up = WarmUp(self, self.start_when_possible)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self.create_subscription(String, "robot_description", self._receive_description, latched)
+        self.create_subscription(
+            String, "robot_description", self._receive_description, latched
+        )
 
     def _receive_description(self, message: String) -> None:
         self._latched = message.data
@@ -163,8 +184,13 @@ class RobotNode(NodeProgram):
 
         Raises RobotDynamicsError if the file of the parameter urdf cannot be read.
         """
-        text, file = self._latched or ROBOT_DESCRIPTION.read(self.values), URDF.read(self.values)
-        return text or (read_urdf(Path(file), {}).decode(errors="replace") if file else "")
+        text, file = (
+            self._latched or ROBOT_DESCRIPTION.read(self.values),
+            URDF.read(self.values),
+        )
+        return text or (
+            read_urdf(Path(file), {}).decode(errors="replace") if file else ""
+        )
 
     def start_when_possible(self) -> None:
         """Start unless already started; called when a URDF is received and when kernels have been compiled."""
@@ -185,14 +211,22 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
         Content of the URDF and of the dynamics file with which the node is configured.
     """
 
-    def __init__(self, name: str, parameters: Iterable[Parameter[Any]], autostart: Flag, **options: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        parameters: Iterable[Parameter[Any]],
+        autostart: Flag,
+        **options: Any,
+    ) -> None:
         """Create the node; ``autostart`` is the parameter that makes it configure and activate itself.
 
         ``name``, ``parameters`` and ``options`` are those of ``RobotNode``.
         """
         RobotNode.__init__(self, name, parameters, **options)
         # A callback group of their own: other callbacks run while a transition stops the arm.
-        LifecycleNodeMixin.__init__(self, callback_group=MutuallyExclusiveCallbackGroup())
+        LifecycleNodeMixin.__init__(
+            self, callback_group=MutuallyExclusiveCallbackGroup()
+        )
         self.obstacle = ""
         self.files = "", ""
         self._autostart, self._configured = autostart, False
@@ -218,7 +252,10 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
         if self._configured:
             return
         try:
-            autostart, description = self._autostart.read(self.values), self.description()
+            autostart, description = (
+                self._autostart.read(self.values),
+                self.description(),
+            )
         except RobotDynamicsError as error:
             self.obstacle = str(error)
             self.get_logger().error(f"not configured: {error}")
@@ -241,14 +278,21 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
                 "robot_description is empty. Cure: set it or urdf, or publish the topic and configure again"
             )
         file = DYNAMICS_FILE.read(self.values)
-        self.files = description, read_bytes(file, "dynamics file").decode(errors="replace") if file else ""
+        self.files = (
+            description,
+            read_bytes(file, "dynamics file").decode(errors="replace") if file else "",
+        )
         self.configure(description)
         self._configured = True
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Call ``activate``; on RobotDynamicsError log it and stay inactive."""
         result = self._try(self.activate, "not activated")
-        return super().on_activate(state) if result == TransitionCallbackReturn.SUCCESS else result
+        return (
+            super().on_activate(state)
+            if result == TransitionCallbackReturn.SUCCESS
+            else result
+        )
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Call ``deactivate``; the transition always succeeds."""

@@ -82,7 +82,11 @@ class Lockstep:
         """
         sample = self._reader.read(data)
         if sample is None or sample.effort is None:
-            cause = "a message names none of the joints" if sample is None else "a message has no effort"
+            cause = (
+                "a message names none of the joints"
+                if sample is None
+                else "a message has no effort"
+            )
             raise RobotDynamicsError(
                 f"{self.topic}: {cause}. Cure: set lockstep_topic to ~/command_states of a controller for "
                 f"{', '.join(self._joint_names)}"

@@ -32,7 +32,11 @@ from robot_dynamics_ros.ros.realtime import collect_garbage, disable_garbage_col
 from robot_dynamics_ros.simulation import parameters
 from robot_dynamics_ros.simulation.parameters import read_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
-from robot_dynamics_ros.simulation.status import Counts, SimulationMode, SimulationReport
+from robot_dynamics_ros.simulation.status import (
+    Counts,
+    SimulationMode,
+    SimulationReport,
+)
 
 _REPEAT_PERIOD = 0.02  # s
 _ANSWER_TIMEOUT = 0.5  # s, after which a missing command is reported
@@ -47,11 +51,20 @@ class RunningSimulation:
     see that the plant is alive, new subscribers receive the time, and in lockstep a lost message is replaced.
     """
 
-    def __init__(self, node: NodeProgram, arm: SimulatedArm, settings: SimulationSettings) -> None:
+    def __init__(
+        self, node: NodeProgram, arm: SimulatedArm, settings: SimulationSettings
+    ) -> None:
         """Start to simulate ``arm`` with ``settings``; ``node`` has the other parameters, the topics and the timers."""
         values = node.values
-        lockstep = Lockstep(arm.joint_names, _answer_topic(node)) if parameters.LOCKSTEP.read(values) else None
-        publish_clock, self._paused = parameters.PUBLISH_CLOCK.read(values), parameters.START_PAUSED.read(values)
+        lockstep = (
+            Lockstep(arm.joint_names, _answer_topic(node))
+            if parameters.LOCKSTEP.read(values)
+            else None
+        )
+        publish_clock, self._paused = (
+            parameters.PUBLISH_CLOCK.read(values),
+            parameters.START_PAUSED.read(values),
+        )
         self._node = node
         self._arm = arm
         self._settings = settings
@@ -60,7 +73,9 @@ class RunningSimulation:
         # A long queue: a recorder that is slow for a while still receives every state of a lockstep run.
         depth = 10 if lockstep is None else 1000
         self._states = node.create_publisher(JointState, "joint_states", depth)
-        self._clock = node.create_publisher(Clock, "/clock", 1) if publish_clock else None
+        self._clock = (
+            node.create_publisher(Clock, "/clock", 1) if publish_clock else None
+        )
         self._writer = JointStateWriter(arm.joint_names)
         self._counts = Counts()
         self._report = SimulationReport(arm, settings, self._counts, time.monotonic())
@@ -69,17 +84,27 @@ class RunningSimulation:
         self._period = round(settings.period * 1e9)
         # Not zero, which ROS treats as an unset time; a constant, so that runs can be repeated with the same stamps.
         self._stamp = self._period
-        self._repeat_period = _REPEAT_PERIOD if lockstep is not None else max(_REPEAT_PERIOD, settings.period)
+        self._repeat_period = (
+            _REPEAT_PERIOD
+            if lockstep is not None
+            else max(_REPEAT_PERIOD, settings.period)
+        )
         self._timer: Timer | None = None
         self._published = self._asked = 0.0
         self._set_pace()
         self._publish()
         node.create_steady_timer(1.0, self._report_regularly)
         if lockstep is None:
-            node.create_subscription(Float64MultiArray, "effort_commands", self._receive_command, 1)
+            node.create_subscription(
+                Float64MultiArray, "effort_commands", self._receive_command, 1
+            )
         else:
-            node.create_subscription(JointState, lockstep.topic, self._receive_answer, 10, raw=True)
-        node.create_subscription(WrenchStamped, "external_wrench", self._receive_wrench, 10)
+            node.create_subscription(
+                JointState, lockstep.topic, self._receive_answer, 10, raw=True
+            )
+        node.create_subscription(
+            WrenchStamped, "external_wrench", self._receive_wrench, 10
+        )
         node.create_service(SetBool, "~/pause", self._pause)
         node.create_service(Trigger, "~/reset", self._reset)
         node.create_service(Trigger, "~/step", self._step)
@@ -97,7 +122,10 @@ class RunningSimulation:
     def _receive_wrench(self, message: WrenchStamped) -> None:
         force, moment = message.wrench.force, message.wrench.torque
         try:
-            self._arm.push(message.header.frame_id, (force.x, force.y, force.z, moment.x, moment.y, moment.z))
+            self._arm.push(
+                message.header.frame_id,
+                (force.x, force.y, force.z, moment.x, moment.y, moment.z),
+            )
         except RobotDynamicsError as error:
             self._refuse(f"external_wrench: {error}")
 
@@ -123,7 +151,9 @@ class RunningSimulation:
 
     # Services
 
-    def _pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+    def _pause(
+        self, request: SetBool.Request, response: SetBool.Response
+    ) -> SetBool.Response:
         before, self._paused = self._paused, request.data
         if before and not self._paused:
             self._set_pace()
@@ -132,7 +162,9 @@ class RunningSimulation:
         response.success, response.message = True, f"{change}, t = {self._seconds}"
         return response
 
-    def _step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _step(
+        self, request: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
         """Advance by one period while paused."""
         error = ""
         if not self._arm.failure:
@@ -148,14 +180,21 @@ class RunningSimulation:
         response.success, response.message = not error, error or f"t = {self._seconds}"
         return response
 
-    def _reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _reset(
+        self, request: Trigger.Request, response: Trigger.Response
+    ) -> Trigger.Response:
         """Return to the initial state, and to the initial time if /clock is published."""
         self._arm.reset()
-        self._stamp = self._period if self._clock is not None else self._stamp + self._period
+        self._stamp = (
+            self._period if self._clock is not None else self._stamp + self._period
+        )
         self._set_pace()
         self._publish()
         self._report_change()
-        response.success, response.message = True, f"reset to the initial state, brakes on; t = {self._seconds}"
+        response.success, response.message = (
+            True,
+            f"reset to the initial state, brakes on; t = {self._seconds}",
+        )
         return response
 
     def tune(self, settings: SimulationSettings) -> None:
@@ -184,7 +223,9 @@ class RunningSimulation:
         if self._timer is not None:
             self._node.destroy_timer(self._timer)
         # rclpy truncates fractions of a nanosecond.
-        self._timer = self._node.create_steady_timer(self._pace.tick + 0.5e-9, self._tick)
+        self._timer = self._node.create_steady_timer(
+            self._pace.tick + 0.5e-9, self._tick
+        )
 
     def _tick(self) -> None:
         now = time.monotonic()
@@ -198,7 +239,11 @@ class RunningSimulation:
     def _advance_if_due(self, now: float) -> None:
         """Advance by the periods that are due, for at most ``_MAX_BUSY_TIME``."""
         end = now + _MAX_BUSY_TIME
-        while now < end and self._pace.due(now) and not (self._awaits_answer or self._paused or self._arm.failure):
+        while (
+            now < end
+            and self._pace.due(now)
+            and not (self._awaits_answer or self._paused or self._arm.failure)
+        ):
             self._advance()
             skipped = self._pace.advance(now)
             self._counts.skipped += skipped
@@ -222,7 +267,9 @@ class RunningSimulation:
         if self._lockstep is not None:
             self._lockstep.expect(self._stamp)
         arm = self._arm
-        self._state = self._writer.write(self._stamp, arm.position, arm.velocity, arm.effort)
+        self._state = self._writer.write(
+            self._stamp, arm.position, arm.velocity, arm.effort
+        )
         self._publish_again()
         self._published = self._asked = time.monotonic()
 
@@ -235,13 +282,23 @@ class RunningSimulation:
 
     def _report_regularly(self) -> None:
         mode = self._mode
-        self._publish_status(self._report.regular(mode, self._reason(mode), self._stamp, time.monotonic()))
+        self._publish_status(
+            self._report.regular(
+                mode, self._reason(mode), self._stamp, time.monotonic()
+            )
+        )
         collect_garbage()
 
     def _publish_status(self, status: Status) -> None:
-        stamp = to_stamp(self._stamp) if self._clock is not None else self._node.get_clock().now().to_msg()
+        stamp = (
+            to_stamp(self._stamp)
+            if self._clock is not None
+            else self._node.get_clock().now().to_msg()
+        )
         name = f"{self._node.get_fully_qualified_name().lstrip('/')}: simulation"
-        self._diagnostics.publish(diagnostics_message(stamp, name, self._settings.model.name, status))
+        self._diagnostics.publish(
+            diagnostics_message(stamp, name, self._settings.model.name, status)
+        )
 
     def _report_change(self) -> None:
         """Log and publish the mode if it has changed."""
@@ -270,7 +327,11 @@ class RunningSimulation:
         if mode is SimulationMode.FAILED:
             return f"{self._arm.failure}; then call ~/reset"
         if mode is SimulationMode.TIMED_OUT:
-            return "brakes on" if self._settings.on_command_timeout == "brake" else "no effort"
+            return (
+                "brakes on"
+                if self._settings.on_command_timeout == "brake"
+                else "no effort"
+            )
         return self._missing() if mode is SimulationMode.WAITING else ""
 
     def _missing(self) -> str:
@@ -328,7 +389,9 @@ class SimulationNode(RobotNode):
             self.get_logger().error(f"not started: {error}")
         else:
             self._model = model
-            self.get_logger().info(f"simulating {model.name}: {', '.join(model.joint_names)}")
+            self.get_logger().info(
+                f"simulating {model.name}: {', '.join(model.joint_names)}"
+            )
 
     def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
         """Check the changes and apply them to the simulation; if one is invalid, none is applied."""

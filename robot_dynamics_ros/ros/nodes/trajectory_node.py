@@ -26,7 +26,8 @@ except ImportError:
     FollowJointTrajectory = None
 
 _SUCCEEDED = 4  # STATUS_SUCCEEDED of action_msgs/msg/GoalStatus
-_MAX_REPORTS = 5  # diagnostics, one a second, without acceptance: rejected; a busy controller accepts late
+# diagnostics, one a second, without acceptance: rejected; a busy controller accepts late
+_MAX_REPORTS = 5
 _REPORT_TIMEOUT = 10.0  # s; the controller publishes diagnostics once a second
 
 
@@ -56,14 +57,23 @@ class TrajectoryNode(NodeProgram):
         self._controller = self._publisher.topic_name.rpartition("/")[0]
         self._action: ActionClient[Any, Any, Any] | None = None
         if FollowJointTrajectory is not None:
-            self._action = ActionClient(self, FollowJointTrajectory, f"{self._controller}/follow_joint_trajectory")
+            self._action = ActionClient(
+                self,
+                FollowJointTrajectory,
+                f"{self._controller}/follow_joint_trajectory",
+            )
         self._status: DiagnosticStatus | None = None
-        self._before: dict[str, str] | None = None  # counts in /diagnostics when the trajectory was published
+        # counts in /diagnostics when the trajectory was published
+        self._before: dict[str, str] | None = None
         self._reports = 0
         self._reported = 0.0  # s, steady time
         self._sent = False
-        self.create_subscription(JointState, "joint_states", self._receive_state, qos_profile_sensor_data)
-        self.create_subscription(DiagnosticArray, "/diagnostics", self._receive_status, 100)
+        self.create_subscription(
+            JointState, "joint_states", self._receive_state, qos_profile_sensor_data
+        )
+        self.create_subscription(
+            DiagnosticArray, "/diagnostics", self._receive_status, 100
+        )
         self.create_steady_timer(0.1, self._send_when_ready)
 
     def _receive_state(self, message: JointState) -> None:
@@ -84,7 +94,9 @@ class TrajectoryNode(NodeProgram):
                 if self._before is not None and not self.done:
                     self._check_progress(status, self._before, _values(status))
 
-    def _check_progress(self, status: DiagnosticStatus, before: dict[str, str], now: dict[str, str]) -> None:
+    def _check_progress(
+        self, status: DiagnosticStatus, before: dict[str, str], now: dict[str, str]
+    ) -> None:
         """End the node when the published trajectory has ended or is not followed."""
         if now["mode"] != "active":
             return self._give_up(f"the controller is not active: {status.message}")
@@ -93,7 +105,9 @@ class TrajectoryNode(NodeProgram):
         accepted = int(now["trajectories"]) - int(before["trajectories"])
         self._reports += accepted == 0
         if self._reports >= _MAX_REPORTS:
-            self._give_up("the controller has rejected it. Cure: see the controller's log")
+            self._give_up(
+                "the controller has rejected it. Cure: see the controller's log"
+            )
         elif accepted > 1:
             self._give_up("another trajectory has replaced it")
         elif accepted and now["following"] == "false":
@@ -104,17 +118,26 @@ class TrajectoryNode(NodeProgram):
         if handle.accepted:
             handle.get_result_async().add_done_callback(self._receive_result)
         else:
-            self._give_up("the controller has rejected the goal. Cure: see the controller's log")
+            self._give_up(
+                "the controller has rejected the goal. Cure: see the controller's log"
+            )
 
     def _receive_result(self, future: Future[Any]) -> None:
         answer: Any = future.result()
         if answer.status == _SUCCEEDED:
             self._succeed()
         else:
-            self._give_up(answer.result.error_string or f"the goal has ended with status {answer.status}")
+            self._give_up(
+                answer.result.error_string
+                or f"the goal has ended with status {answer.status}"
+            )
 
     def _give_up(self, why: str) -> None:
-        self.fail(RobotDynamicsError(f"{self._controller} has not completed the trajectory: {why}"))
+        self.fail(
+            RobotDynamicsError(
+                f"{self._controller} has not completed the trajectory: {why}"
+            )
+        )
 
     def _succeed(self) -> None:
         self.get_logger().info("the trajectory is completed")
@@ -124,11 +147,15 @@ class TrajectoryNode(NodeProgram):
         """Return the trajectory from the measured position; None if the position is not known yet."""
         try:
             if parameters.KIND.read(self.values) == parameters.FROM_FILE:
-                self._file = self._file or trajectory_message(parameters.trajectory_of_file(self.values))
+                self._file = self._file or trajectory_message(
+                    parameters.trajectory_of_file(self.values)
+                )
                 return self._file
             return None if self._state is None else self._trajectory(self._state)
         except RobotDynamicsError as error:
-            self.get_logger().error(f"no trajectory: {error}", throttle_duration_sec=5.0)
+            self.get_logger().error(
+                f"no trajectory: {error}", throttle_duration_sec=5.0
+            )
             return None
 
     def _trajectory(self, state: JointState) -> JointTrajectory | None:
@@ -142,17 +169,26 @@ class TrajectoryNode(NodeProgram):
                 f"joint_states: no position of {', '.join(missing)}. Cure: publish all joints in one message, or set "
                 "the parameter joints"
             )
-        start = list(parameters.START.read(self.values)) or [measured[name] for name in names]
+        start = list(parameters.START.read(self.values)) or [
+            measured[name] for name in names
+        ]
         return trajectory_message(parameters.trajectory_from(self.values, names, start))
 
     def _send_when_ready(self) -> None:
-        if self._before is not None and not self.done and time.monotonic() - self._reported > _REPORT_TIMEOUT:
+        if (
+            self._before is not None
+            and not self.done
+            and time.monotonic() - self._reported > _REPORT_TIMEOUT
+        ):
             self._give_up(f"no report for {_REPORT_TIMEOUT:g} s")
         if self.done or self._sent:
             return
         message = self._make()
         if message is None or (self._delay > 0.0 and self._state is None):
-            from_file = message is None and self.values(parameters.KIND.name) == parameters.FROM_FILE
+            from_file = (
+                message is None
+                and self.values(parameters.KIND.name) == parameters.FROM_FILE
+            )
             source = parameters.FILE.name if from_file else "joint_states"
             self.get_logger().info(f"waiting for {source}", throttle_duration_sec=5.0)
         elif missing := self._missing_listeners():
@@ -161,24 +197,39 @@ class TrajectoryNode(NodeProgram):
                 throttle_duration_sec=5.0,
             )
         elif self._is_ours and (obstacle := self._obstacle()):
-            self.get_logger().info(f"waiting for {self._controller}: {obstacle}", throttle_duration_sec=5.0)
+            self.get_logger().info(
+                f"waiting for {self._controller}: {obstacle}", throttle_duration_sec=5.0
+            )
         else:
             self._send(message)
 
     def _send(self, message: JointTrajectory) -> None:
         self._sent = True
         if self._state is not None and self._delay > 0.0:
-            message.header.stamp = stamp(nanoseconds(self._state.header.stamp) + round(self._delay * 1e9))
+            message.header.stamp = stamp(
+                nanoseconds(self._state.header.stamp) + round(self._delay * 1e9)
+            )
         alone = self._publisher.get_subscription_count() <= 1
-        if alone and self._action is not None and self._action.wait_for_server(timeout_sec=1.0):
+        if (
+            alone
+            and self._action is not None
+            and self._action.wait_for_server(timeout_sec=1.0)
+        ):
             goal = FollowJointTrajectory.Goal(trajectory=message)
             self._action.send_goal_async(goal).add_done_callback(self._receive_answer)
-            self.get_logger().info(f"sent a goal of {len(message.points)} points to {self._controller}")
+            self.get_logger().info(
+                f"sent a goal of {len(message.points)} points to {self._controller}"
+            )
             return
         self._publisher.publish(message)
-        if not self._publisher.wait_for_all_acked(Duration(seconds=1.0)):  # short: signals are not handled meanwhile
-            self.get_logger().warning("not every subscriber acknowledged the trajectory within a second")
-        self.get_logger().info(f"published a trajectory of {len(message.points)} points")
+        # short: signals are not handled meanwhile
+        if not self._publisher.wait_for_all_acked(Duration(seconds=1.0)):
+            self.get_logger().warning(
+                "not every subscriber acknowledged the trajectory within a second"
+            )
+        self.get_logger().info(
+            f"published a trajectory of {len(message.points)} points"
+        )
         if self._is_ours and self._status is not None:
             self._before, self._reported = _values(self._status), time.monotonic()
         else:
@@ -194,7 +245,11 @@ class TrajectoryNode(NodeProgram):
         if self._status is None:
             return "no message on /diagnostics yet"
         values = _values(self._status)
-        return "" if values["mode"] == "active" and values["cycles"] != "0" else str(self._status.message)
+        return (
+            ""
+            if values["mode"] == "active" and values["cycles"] != "0"
+            else str(self._status.message)
+        )
 
     def _missing_listeners(self) -> set[str]:
         """Return the names of required nodes that have not subscribed yet."""

@@ -22,14 +22,31 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 
-JOINT_STATES = Text("joint_states", "joint_states", "Topic of joint states", when="start")
+JOINT_STATES = Text(
+    "joint_states", "joint_states", "Topic of joint states", when="start"
+)
 COMMAND_STATES = Text(
-    "command_states", "computed_torque_node/command_states", "Topic of desired positions and efforts", when="start"
+    "command_states",
+    "computed_torque_node/command_states",
+    "Topic of desired positions and efforts",
+    when="start",
 )
 HOST = Text("host", "127.0.0.1", "Address of the web server", when="start")
-PORT = WholeNumber("port", 8080, "Port of the web server; if it is in use, the next free one", 1, 65535, when="start")
+PORT = WholeNumber(
+    "port",
+    8080,
+    "Port of the web server; if it is in use, the next free one",
+    1,
+    65535,
+    when="start",
+)
 
-BROWSER = Flag("browser", False, "Open the page in the user's browser, if there is one", when="start")
+BROWSER = Flag(
+    "browser",
+    False,
+    "Open the page in the user's browser, if there is one",
+    when="start",
+)
 
 ALL: tuple[Parameter[Any], ...] = (
     URDF,
@@ -61,20 +78,42 @@ class ViewNode(NodeProgram):
         gravity = GRAVITY.read(self.values) or None
         joints, locked = JOINTS.read(self.values) or None, LOCKED.read(self.values)
         model = RobotModel.from_urdf_file(
-            path, dynamics=dynamics or None, gravity=gravity, joints=joints, locked=locked
+            path,
+            dynamics=dynamics or None,
+            gravity=gravity,
+            joints=joints,
+            locked=locked,
         )
-        run_in_background(model.warm_up).result()  # in the background, so that signals interrupt it
+        # in the background, so that signals interrupt it
+        run_in_background(model.warm_up).result()
         self._arm = LiveArm()
         address = HOST.read(self.values), PORT.read(self.values)
-        self._viewer, self._update = live_view(model, path.read_bytes(), path.parent, self._arm, address)
-        states, commands = JOINT_STATES.read(self.values), COMMAND_STATES.read(self.values)
-        self._states, self._commands = (JointStateReader(model.joint_names, topic) for topic in (states, commands))
-        self.create_subscription(JointState, states, self._receive_state, qos_profile_sensor_data, raw=True)
-        self.create_subscription(JointState, commands, self._receive_command, qos_profile_sensor_data, raw=True)
+        self._viewer, self._update = live_view(
+            model, path.read_bytes(), path.parent, self._arm, address
+        )
+        states, commands = (
+            JOINT_STATES.read(self.values),
+            COMMAND_STATES.read(self.values),
+        )
+        self._states, self._commands = (
+            JointStateReader(model.joint_names, topic) for topic in (states, commands)
+        )
+        self.create_subscription(
+            JointState, states, self._receive_state, qos_profile_sensor_data, raw=True
+        )
+        self.create_subscription(
+            JointState,
+            commands,
+            self._receive_command,
+            qos_profile_sensor_data,
+            raw=True,
+        )
         self.create_steady_timer(PERIOD, self._show)
         for note in self._viewer.notes:
             self.get_logger().warning(note)
-        self.get_logger().info(f"{self._viewer.url} shows {self.resolve_topic_name(states)}; press Ctrl-C to stop")
+        self.get_logger().info(
+            f"{self._viewer.url} shows {self.resolve_topic_name(states)}; press Ctrl-C to stop"
+        )
         if BROWSER.read(self.values):
             open_page(self._viewer.url)
 
@@ -84,7 +123,9 @@ class ViewNode(NodeProgram):
     def _receive_state(self, data: bytes) -> None:
         if sample := self._read(self._states, data):
             now = time.monotonic()
-            self._arm.state(sample.stamp * 1e-9 or now, now, sample.q, sample.qd, sample.effort)
+            self._arm.state(
+                sample.stamp * 1e-9 or now, now, sample.q, sample.qd, sample.effort
+            )
 
     def _receive_command(self, data: bytes) -> None:
         if sample := self._read(self._commands, data):

@@ -11,7 +11,11 @@ import numpy as np
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.loops import close_loops, loop_constraints, loop_forces
+from robot_dynamics_ros.dynamics.model.loops import (
+    close_loops,
+    loop_constraints,
+    loop_forces,
+)
 from robot_dynamics_ros.simulation.loops.closure import RANK_TOLERANCE
 from robot_dynamics_ros.simulation.loops.step import MAX_GAP
 

@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.dynamics.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
-from robot_dynamics_ros.simulation.step.elimination import Equations, eliminate, minimise_in_null_space, satisfy
+from robot_dynamics_ros.simulation.step.elimination import (
+    Equations,
+    eliminate,
+    minimise_in_null_space,
+    satisfy,
+)
 
 RANK_TOLERANCE = 1e-5
 """Relative rank tolerance of the loop constraints: a planar mechanism stays planar with angles such as 1.5708."""
@@ -58,7 +63,8 @@ def null_space(jacobian: Array, required: Array, most: int) -> Motions:
     table, values, sizes = jacobian.copy(), required.copy(), np.zeros(equations)
     for i in range(0, equations, 3):
         sizes[i : i + 3] = np.abs(jacobian[i : i + 3]).max()
-    pivots, used = np.full(n, -1), np.zeros(equations, np.bool_)  # row of each dependent coordinate
+    # row of each dependent coordinate
+    pivots, used = np.full(n, -1), np.zeros(equations, np.bool_)
     rank = 0
     while rank < min(most, equations, n):
         largest, row, column = RANK_TOLERANCE, -1, -1
@@ -181,7 +187,9 @@ def minimise(
         for j in range(n):
             left[i] -= matrix[i, j] * result[j]
     small = reduced_matrix(matrix, motions.basis)
-    failed = minimise_in_null_space(equations, small, reduced_vector(left, motions.basis), step)
+    failed = minimise_in_null_space(
+        equations, small, reduced_vector(left, motions.basis), step
+    )
     if failed >= 0:
         return int(motions.free[failed]), equations
     u += step
@@ -190,7 +198,13 @@ def minimise(
 
 
 @allocating_kernel
-def round_to_targets(motions: Motions, directions: Array, chosen: NDArray[np.bool_], targets: Array, x: Array) -> None:
+def round_to_targets(
+    motions: Motions,
+    directions: Array,
+    chosen: NDArray[np.bool_],
+    targets: Array,
+    x: Array,
+) -> None:
     """Correct rounding errors in ``x`` (n,): chosen rows of a single coordinate get exactly their targets.
 
     ``x``, which is changed, is the result of ``minimise`` for the same ``motions``, ``directions`` (K, n), ``chosen``
@@ -210,7 +224,9 @@ def round_to_targets(motions: Motions, directions: Array, chosen: NDArray[np.boo
 
 
 @allocating_kernel
-def add_loop_forces(jacobian: Array, dependent: IntArray, torque: Array, weight: float, forces: Array) -> None:
+def add_loop_forces(
+    jacobian: Array, dependent: IntArray, torque: Array, weight: float, forces: Array
+) -> None:
     """Add ``weight`` times the minimum-norm solution (3 loops,) of G^T x = ``torque`` (n,) to ``forces`` (3 loops,).
 
     G is ``jacobian`` (3 loops, n); ``dependent`` (rank,) are the indices of its pivot columns, the dependent

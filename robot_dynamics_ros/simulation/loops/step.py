@@ -14,7 +14,11 @@ import numpy as np
 
 from robot_dynamics_ros.dynamics.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, kernel
-from robot_dynamics_ros.dynamics.kernels.kinematics import Loops, measure_loops, unpack_loops
+from robot_dynamics_ros.dynamics.kernels.kinematics import (
+    Loops,
+    measure_loops,
+    unpack_loops,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.loops.closure import (
     add_loop_forces,
@@ -27,13 +31,22 @@ from robot_dynamics_ros.simulation.loops.closure import (
     round_to_targets,
 )
 from robot_dynamics_ros.simulation.step import row, vector
-from robot_dynamics_ros.simulation.step.arrays import LOOP_OPEN, OK, Arm, Buffers, Looped, Outcome, State
+from robot_dynamics_ros.simulation.step.arrays import (
+    LOOP_OPEN,
+    OK,
+    Arm,
+    Buffers,
+    Looped,
+    Outcome,
+    State,
+)
 from robot_dynamics_ros.simulation.step.coupled import Problem, solve_coupled
 from robot_dynamics_ros.simulation.step.coupled_step import row_targets, set_up_motion
 from robot_dynamics_ros.simulation.step.elimination import contains, multiplier
 from robot_dynamics_ros.simulation.step.stages import row_product, update_state
 
-_MAX_CORRECTIONS = 10  # Newton iterations of the position projection, at most; two are usual
+# Newton iterations of the position projection, at most; two are usual
+_MAX_CORRECTIONS = 10
 _CONVERGED = 1e-13  # m or rad: convergence tolerance of the position projection
 
 
@@ -77,8 +90,14 @@ def make_loop_state(arm: Arm) -> LoopState:
     """
     loops = unpack_loops(arm.structure, arm.numbers)
     size, n = 3 * loops.bodies.shape[0], arm.joints.directions.shape[1]
-    world, gap, drift = np.empty((arm.robot.bodies.shape[0], 12)), np.empty(size), np.empty(size)
-    return LoopState(loops, world, gap, np.empty((size, n)), drift, np.zeros(size), np.full(1, n + 1))
+    world, gap, drift = (
+        np.empty((arm.robot.bodies.shape[0], 12)),
+        np.empty(size),
+        np.empty(size),
+    )
+    return LoopState(
+        loops, world, gap, np.empty((size, n)), drift, np.zeros(size), np.full(1, n + 1)
+    )
 
 
 @kernel
@@ -87,7 +106,17 @@ def measure(arm: Arm, q: Array, v: Array, loops: LoopState, buffers: Buffers) ->
 
     The field ``work`` of ``buffers`` is scratch.
     """
-    measure_loops(arm.robot, loops.loops, q, v, buffers.work, loops.world, loops.gap, loops.jacobian, loops.drift)
+    measure_loops(
+        arm.robot,
+        loops.loops,
+        q,
+        v,
+        buffers.work,
+        loops.world,
+        loops.gap,
+        loops.jacobian,
+        loops.drift,
+    )
 
 
 @kernel
@@ -111,8 +140,15 @@ def close_positions(arm: Arm, state: State, loops: LoopState, buffers: Buffers) 
     Constraint rows that stick or are at a limit keep their positions. ``state`` is that before the step. Afterwards
     ``loops`` has the remaining gap, which the caller has to check.
     """
-    directions, matrix, n = arm.joints.directions, buffers.motion[2:], state.position.shape[0]
-    position, velocity = buffers.vectors[vector.POSITION], buffers.vectors[vector.VELOCITY]
+    directions, matrix, n = (
+        arm.joints.directions,
+        buffers.motion[2:],
+        state.position.shape[0],
+    )
+    position, velocity = (
+        buffers.vectors[vector.POSITION],
+        buffers.vectors[vector.VELOCITY],
+    )
     ends, count = row_targets(arm.joints, state, buffers), buffers.rows.shape[0]
     required, change, none = np.empty(count), np.zeros(n), np.zeros(n)
     for _ in range(_MAX_CORRECTIONS):
@@ -146,11 +182,18 @@ def close_velocities(arm: Arm, loops: LoopState, buffers: Buffers) -> None:
     chosen, targets = np.zeros(count, np.bool_), np.zeros(count)
     momentum = np.empty(velocity.shape[0])
     for k in range(count):
-        chosen[k], targets[k] = not row.slips(buffers.modes[k]), row.target_velocity(rows, k, buffers.modes[k])
+        chosen[k], targets[k] = (
+            not row.slips(buffers.modes[k]),
+            row.target_velocity(rows, k, buffers.modes[k]),
+        )
     for i in range(velocity.shape[0]):
         momentum[i] = row_product(matrix, i, velocity)
-    motions = null_space(loops.jacobian, np.zeros(loops.gap.shape[0]), velocity.shape[0])
-    _, equations = minimise(matrix, momentum, motions, directions, chosen, targets, velocity)
+    motions = null_space(
+        loops.jacobian, np.zeros(loops.gap.shape[0]), velocity.shape[0]
+    )
+    _, equations = minimise(
+        matrix, momentum, motions, directions, chosen, targets, velocity
+    )
     if equations.rank > 0:
         for k in range(count):
             chosen[k] = contains(equations.members, equations.rank, k)
@@ -163,10 +206,20 @@ MAX_GAP = 1e-5
 
 @allocating_kernel
 def _unconstrained_motion(
-    arm: Arm, dt: float, weight: float, wrenches: Array, loops: LoopState, buffers: Buffers, motion: Array
+    arm: Arm,
+    dt: float,
+    weight: float,
+    wrenches: Array,
+    loops: LoopState,
+    buffers: Buffers,
+    motion: Array,
 ) -> int:
     """Overload of ``separable.fixed_mode_motion``, which also sets the rank of the loops in the first stage."""
-    joints, q, v = arm.joints, buffers.vectors[vector.POSITION], buffers.vectors[vector.VELOCITY]
+    joints, q, v = (
+        arm.joints,
+        buffers.vectors[vector.POSITION],
+        buffers.vectors[vector.VELOCITY],
+    )
     n = v.shape[0]
     measure(arm, q, v, loops, buffers)
     motions = null_space(loops.jacobian, -loops.drift, loops.rank[0])
@@ -175,7 +228,13 @@ def _unconstrained_motion(
     acceleration, load, matrix = motion[0], motion[1], motion[2:]
     at_rest = buffers.rows[:, row.AT_REST] > 0.0
     failed, equations = minimise(
-        matrix, load, motions, joints.directions, at_rest, np.zeros(at_rest.shape[0]), acceleration
+        matrix,
+        load,
+        motions,
+        joints.directions,
+        at_rest,
+        np.zeros(at_rest.shape[0]),
+        acceleration,
     )
     if failed >= 0:
         return failed
@@ -197,7 +256,9 @@ def _unconstrained_motion(
 # Velocities that keep the loops closed are v = B u, with u the independent coordinates. Substitution gives the friction
 # problem of a coupled arm with coordinates u, matrix B^T A B and directions E B.
 @allocating_kernel
-def _solve_friction(arm: Arm, state: State, loops: LoopState, buffers: Buffers) -> tuple[int, float]:
+def _solve_friction(
+    arm: Arm, state: State, loops: LoopState, buffers: Buffers
+) -> tuple[int, float]:
     """Solve the friction problem in the null space of the loops; write velocity and impulse, add the loops' impulse.
 
     The unconstrained velocity is first projected to that null space. Returns the number of linear systems
@@ -209,7 +270,11 @@ def _solve_friction(arm: Arm, state: State, loops: LoopState, buffers: Buffers) 
     prior_impulse = vectors[vector.CONSTRAINT_IMPULSE]
     measure(arm, vectors[vector.UNCONSTRAINED_POSITION], free, loops, buffers)
     motions = null_space(loops.jacobian, np.zeros(loops.gap.shape[0]), loops.rank[0])
-    small, left, count = reduced_matrix(matrix, motions.basis), np.empty(n), motions.free.shape[0]
+    small, left, count = (
+        reduced_matrix(matrix, motions.basis),
+        np.empty(n),
+        motions.free.shape[0],
+    )
     for i in range(n):
         left[i] = row_product(matrix, i, free)
     start, factor = reduced_vector(left, motions.basis), small.copy()
@@ -223,11 +288,17 @@ def _solve_friction(arm: Arm, state: State, loops: LoopState, buffers: Buffers) 
     if count > 0:
         prior = reduced_vector(prior_impulse, motions.basis)
         reduced = reduced_rows(directions, motions.basis)
-        solves, error = solve_coupled(Problem(small, reduced, rows, buffers.modes, start, prior), u)
+        solves, error = solve_coupled(
+            Problem(small, reduced, rows, buffers.modes, start, prior), u
+        )
     row.label_modes(rows, buffers.modes)
     expand_motion(motions, u, velocity)
     for i in range(n):
-        left[i] = prior_impulse[i] - row_product(matrix, i, free) + row_product(matrix, i, velocity)
+        left[i] = (
+            prior_impulse[i]
+            - row_product(matrix, i, free)
+            + row_product(matrix, i, velocity)
+        )
         prior_impulse[i] = 0.0
         for k in range(rows.shape[0]):
             prior_impulse[i] += directions[k, i] * rows[k, row.IMPULSE]
@@ -237,11 +308,16 @@ def _solve_friction(arm: Arm, state: State, loops: LoopState, buffers: Buffers) 
 
 
 @allocating_kernel
-def _finish(arm: Arm, half: float, state: State, loops: LoopState, buffers: Buffers) -> Outcome:
+def _finish(
+    arm: Arm, half: float, state: State, loops: LoopState, buffers: Buffers
+) -> Outcome:
     """Solve the friction problem, project to the loops and update the state; coordinates at rest do not change."""
     vectors, n = buffers.vectors, state.position.shape[0]
     position, velocity = vectors[vector.POSITION], vectors[vector.VELOCITY]
-    q_free, v_free = vectors[vector.UNCONSTRAINED_POSITION], vectors[vector.UNCONSTRAINED_VELOCITY]
+    q_free, v_free = (
+        vectors[vector.UNCONSTRAINED_POSITION],
+        vectors[vector.UNCONSTRAINED_VELOCITY],
+    )
     solves, error = _solve_friction(arm, state, loops, buffers)
     if not (np.all(state.velocity == 0.0) and np.all(velocity == 0.0)):
         position[:] = q_free + half * (velocity - v_free)
@@ -265,12 +341,26 @@ def start_loops(kind: Looped, arm: Arm) -> LoopState:
 
 
 def fixed_mode_motion(
-    kind: Looped, arm: Arm, dt: float, weight: float, wrenches: Array, loops: LoopState, buffers: Buffers, motion: Array
+    kind: Looped,
+    arm: Arm,
+    dt: float,
+    weight: float,
+    wrenches: Array,
+    loops: LoopState,
+    buffers: Buffers,
+    motion: Array,
 ) -> int:
     """Overload of ``separable.fixed_mode_motion``."""
     return _unconstrained_motion(arm, dt, weight, wrenches, loops, buffers, motion)
 
 
-def finish_step(kind: Looped, arm: Arm, half: float, state: State, loops: LoopState, buffers: Buffers) -> Outcome:
+def finish_step(
+    kind: Looped,
+    arm: Arm,
+    half: float,
+    state: State,
+    loops: LoopState,
+    buffers: Buffers,
+) -> Outcome:
     """Overload of ``separable.finish_step``."""
     return _finish(arm, half, state, loops, buffers)

@@ -167,14 +167,22 @@ class Batch(NamedTuple):
 @inlined
 def joints_of(shared: Joints, batch: Batch, i: int) -> Joints:
     """Return the joints of the arm with index ``i`` of a batch: ``shared``, but with that arm's friction table."""
-    return Joints(batch.friction[i], shared.rows, shared.factors, shared.ranges, shared.directions)
+    return Joints(
+        batch.friction[i], shared.rows, shared.factors, shared.ranges, shared.directions
+    )
 
 
 @inlined
 def arm_of(shared: Arm, batch: Batch, i: int) -> Arm:
     """Return the arm with index ``i`` of a batch: ``shared``, but with that arm's parameters and friction table."""
     robot = layout.unpack(shared.structure, batch.numbers[i])
-    return Arm(shared.kind, robot, shared.structure, batch.numbers[i], joints_of(shared.joints, batch, i))
+    return Arm(
+        shared.kind,
+        robot,
+        shared.structure,
+        batch.numbers[i],
+        joints_of(shared.joints, batch, i),
+    )
 
 
 @inlined
@@ -197,7 +205,13 @@ def arms_of(batch: Batch, first: int, after: int) -> Batch:
 @inlined
 def state_of(states: State, i: int) -> State:
     """Return the state of the arm with index ``i`` of a batch, as views: changes of it change the batch."""
-    return State(states.position[i], states.velocity[i], states.modes[i], states.impulse[i], states.velocity_change[i])
+    return State(
+        states.position[i],
+        states.velocity[i],
+        states.modes[i],
+        states.impulse[i],
+        states.velocity_change[i],
+    )
 
 
 class Buffers(NamedTuple):
@@ -262,16 +276,47 @@ def make_memory(arm: Arm, effort_limits: Array, integrator: int, dt: float) -> M
     State and effort are 0.
     """
     joints, buffers, n = arm.joints, make_buffers(arm), len(effort_limits)
-    modes, loops = np.zeros_like(buffers.modes), arm.structure[-1] if isinstance(arm.kind, Looped) else 0
-    integers = (arm.structure, joints.rows, np.array([integrator]), modes, buffers.modes)
-    constants = (arm.numbers, joints.friction, joints.factors, joints.ranges, joints.directions, effort_limits)
-    state = (np.array([dt]), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n + 3 * loops), np.zeros(n))
-    scratch = (buffers.work, buffers.rows, buffers.motion, buffers.spare, buffers.factor, buffers.vectors)
+    modes, loops = (
+        np.zeros_like(buffers.modes),
+        arm.structure[-1] if isinstance(arm.kind, Looped) else 0,
+    )
+    integers = (
+        arm.structure,
+        joints.rows,
+        np.array([integrator]),
+        modes,
+        buffers.modes,
+    )
+    constants = (
+        arm.numbers,
+        joints.friction,
+        joints.factors,
+        joints.ranges,
+        joints.directions,
+        effort_limits,
+    )
+    state = (
+        np.array([dt]),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n),
+        np.zeros(n + 3 * loops),
+        np.zeros(n),
+    )
+    scratch = (
+        buffers.work,
+        buffers.rows,
+        buffers.motion,
+        buffers.spare,
+        buffers.factor,
+        buffers.vectors,
+    )
     floats = (*constants, *state, *scratch)
     header = 3 * (len(integers) + len(floats))
     places = np.concatenate([_places(integers, header), _places(floats, 0)])
     return Memory(
-        np.concatenate([places.ravel(), *integers]).astype(np.int64), np.concatenate([a.ravel() for a in floats])
+        np.concatenate([places.ravel(), *integers]).astype(np.int64),
+        np.concatenate([a.ravel() for a in floats]),
     )
 
 
@@ -296,7 +341,11 @@ def _vector(memory: Memory, k: int) -> Array:
 
 @inlined
 def _table(memory: Memory, k: int) -> Array:
-    first, rows, columns = memory.integers[3 * k], memory.integers[3 * k + 1], memory.integers[3 * k + 2]
+    first, rows, columns = (
+        memory.integers[3 * k],
+        memory.integers[3 * k + 1],
+        memory.integers[3 * k + 2],
+    )
     return memory.floats[first : first + rows * columns].reshape(rows, columns)
 
 
@@ -332,7 +381,13 @@ class PlantArrays(NamedTuple):
 def plant_arrays(kind: Kind, memory: Memory) -> PlantArrays:
     """Return the arrays of a plant in the memory that ``make_memory`` made; ``kind`` is that of the arm."""
     structure, numbers = _integers(memory, 0), _vector(memory, 5)
-    joints = Joints(_table(memory, 6), _integers(memory, 1), _vector(memory, 7), _table(memory, 8), _table(memory, 9))
+    joints = Joints(
+        _table(memory, 6),
+        _integers(memory, 1),
+        _vector(memory, 7),
+        _table(memory, 8),
+        _table(memory, 9),
+    )
     return PlantArrays(
         Arm(kind, layout.unpack(structure, numbers), structure, numbers, joints),
         _vector(memory, 10),

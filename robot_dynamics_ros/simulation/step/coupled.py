@@ -36,7 +36,8 @@ from robot_dynamics_ros.simulation.step.elimination import (
 )
 from robot_dynamics_ros.simulation.step.stages import row_product
 
-_BLAND_AFTER = 10  # solves per row after which Bland's rule replaces the largest excess, to prevent cycling
+# solves per row after which Bland's rule replaces the largest excess, to prevent cycling
+_BLAND_AFTER = 10
 _MAX_SOLVES = 100  # solves per row
 
 
@@ -104,7 +105,11 @@ def _write_impulses(equations: Equations, rows: Array, pull: Array) -> None:
 @kernel
 def _excess(rows: Array, k: int, state: int) -> float:
     """Return the amount by which the impulse of a row that does not slip exceeds its bounds; inside if not positive."""
-    impulse, forward, backward = rows[k, row.IMPULSE], rows[k, row.BOUND_FORWARD], rows[k, row.BOUND_BACKWARD]
+    impulse, forward, backward = (
+        rows[k, row.IMPULSE],
+        rows[k, row.BOUND_FORWARD],
+        rows[k, row.BOUND_BACKWARD],
+    )
     slack = row.SLACK * (abs(impulse) + forward + backward)
     if state == row.AT_LOWER:
         return float(backward - impulse - slack)
@@ -123,7 +128,11 @@ def _neighbour_mode(rows: Array, k: int, state: int) -> int:
         return row.BACKWARD
     if state == row.AT_UPPER:
         return row.FORWARD
-    return row.BACKWARD if rows[k, row.IMPULSE] > rows[k, row.BOUND_BACKWARD] else row.FORWARD
+    return (
+        row.BACKWARD
+        if rows[k, row.IMPULSE] > rows[k, row.BOUND_BACKWARD]
+        else row.FORWARD
+    )
 
 
 @kernel
@@ -149,7 +158,10 @@ def _is_solution(directions: Array, rows: Array, modes: IntArray, v: Array) -> b
             for j in range(v.shape[0]):
                 size += abs(directions[k, j] * v[j])
             # A dependent row, which is not among the equations, may contradict them.
-            if abs(row_product(directions, k, v) - target) > DEPENDENCE_TOLERANCE * size:
+            if (
+                abs(row_product(directions, k, v) - target)
+                > DEPENDENCE_TOLERANCE * size
+            ):
                 return False
             if not _excess(rows, k, modes[k]) <= 0.0:
                 return False
@@ -161,7 +173,11 @@ def _from_rest(directions: Array, rows: Array, modes: IntArray) -> None:
     """Write the modes of an arm at rest: independent rows are stuck, dependent ones in a slipping mode."""
     for k in range(modes.shape[0]):
         loose = rows[k, row.BOUND_FORWARD] + rows[k, row.BOUND_BACKWARD] == 0.0
-        modes[k] = row.FORWARD if loose and rows[k, row.LOWER] < 0.0 < rows[k, row.UPPER] else row.STUCK
+        modes[k] = (
+            row.FORWARD
+            if loose and rows[k, row.LOWER] < 0.0 < rows[k, row.UPPER]
+            else row.STUCK
+        )
     equations = _working_set(directions, rows, modes)
     for k in range(modes.shape[0]):
         if modes[k] == row.STUCK and not contains(equations.members, equations.rank, k):
@@ -218,13 +234,22 @@ def _descend(problem: Problem, v: Array) -> int:
         fraction, first, mode = 1.0, -1, row.STUCK
         for k in range(count):
             z, dz = row_product(directions, k, v), row_product(directions, k, step)
-            if row.slips(modes[k]) and abs(dz) > DEPENDENCE_TOLERANCE * np.abs(step).max():
+            if (
+                row.slips(modes[k])
+                and abs(dz) > DEPENDENCE_TOLERANCE * np.abs(step).max()
+            ):
                 low, high = _bounds(rows, k, modes[k])
                 bound = low if dz < 0.0 else high
                 share = max((bound - z) / dz, 0.0)
                 if share < fraction:
                     fraction, first = share, k
-                    mode = row.STUCK if bound == 0.0 else row.AT_LOWER if dz < 0.0 else row.AT_UPPER
+                    mode = (
+                        row.STUCK
+                        if bound == 0.0
+                        else row.AT_LOWER
+                        if dz < 0.0
+                        else row.AT_UPPER
+                    )
         v += fraction * step
         if first < 0:
             satisfy(equations, v)
@@ -233,8 +258,14 @@ def _descend(problem: Problem, v: Array) -> int:
             for k in range(count):
                 if not row.slips(modes[k]):
                     excess = _excess(rows, k, modes[k])
-                    if excess > most and (first < 0 or solves < _BLAND_AFTER * (count + 1)):
-                        most, first, mode = excess, k, _neighbour_mode(rows, k, modes[k])
+                    if excess > most and (
+                        first < 0 or solves < _BLAND_AFTER * (count + 1)
+                    ):
+                        most, first, mode = (
+                            excess,
+                            k,
+                            _neighbour_mode(rows, k, modes[k]),
+                        )
             if first < 0:
                 return solves + 1
         modes[first] = mode
@@ -258,5 +289,7 @@ def _residual(problem: Problem, v: Array) -> float:
         for i in range(v.shape[0]):
             own += directions[k, i] * directions[k, i] / matrix[i, i]
         z = rows[k, row.VELOCITY]
-        worst = max(worst, abs(row.nearest(rows, k, own, z - own * rows[k, row.IMPULSE]) - z))
+        worst = max(
+            worst, abs(row.nearest(rows, k, own, z - own * rows[k, row.IMPULSE]) - z)
+        )
     return worst

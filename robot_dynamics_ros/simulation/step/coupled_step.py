@@ -17,23 +17,43 @@ from robot_dynamics_ros.dynamics.kernels.forward_dynamics import equations_of_mo
 from robot_dynamics_ros.dynamics.kernels.friction import smooth_slope
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.simulation.step import row, vector
-from robot_dynamics_ros.simulation.step.arrays import Arm, Buffers, Coupled, Joints, Outcome, State
+from robot_dynamics_ros.simulation.step.arrays import (
+    Arm,
+    Buffers,
+    Coupled,
+    Joints,
+    Outcome,
+    State,
+)
 from robot_dynamics_ros.simulation.step.coupled import Problem, solve_coupled
-from robot_dynamics_ros.simulation.step.elimination import hold_at_rest, project_position
-from robot_dynamics_ros.simulation.step.stages import exact_position, row_product, update_state
+from robot_dynamics_ros.simulation.step.elimination import (
+    hold_at_rest,
+    project_position,
+)
+from robot_dynamics_ros.simulation.step.stages import (
+    exact_position,
+    row_product,
+    update_state,
+)
 
 
 # Smooth friction of a joint acts along the direction E_k of its row: with slope b it adds dt b E_k^T E_k to the mass
 # matrix in an implicit step, which is not diagonal as for separable arms.
 @kernel
-def set_up_motion(arm: Arm, dt: float, wrenches: Array, buffers: Buffers, motion: Array) -> None:
+def set_up_motion(
+    arm: Arm, dt: float, wrenches: Array, buffers: Buffers, motion: Array
+) -> None:
     """Write the load, force less bias torque, to ``motion[1]`` (n,), and A = M + dt B to ``motion[2:]`` (n, n).
 
     The force is the row FORCE of ``buffers.vectors``: motor torque plus Coulomb torque of slipping rows, less smooth
     friction. The bias torque is that of velocity, gravity and ``wrenches``, a field of StepInput, at the rows POSITION
     and VELOCITY. M is the mass matrix, B the slope of smooth friction and ``dt`` (s) the step.
     """
-    joints, q, v = arm.joints, buffers.vectors[vector.POSITION], buffers.vectors[vector.VELOCITY]
+    joints, q, v = (
+        arm.joints,
+        buffers.vectors[vector.POSITION],
+        buffers.vectors[vector.VELOCITY],
+    )
     matrix, load, n = motion[2:], motion[1], v.shape[0]
     equations_of_motion(arm.robot, q, v, wrenches, buffers.work, load, matrix)
     for j in range(n):
@@ -45,11 +65,22 @@ def set_up_motion(arm: Arm, dt: float, wrenches: Array, buffers: Buffers, motion
             stiffness = dt * factor * factor * smooth_slope(joints.friction[i], rate)
             for j in range(n):
                 for other in range(n):
-                    matrix[j, other] += stiffness * joints.directions[k, j] * joints.directions[k, other]
+                    matrix[j, other] += (
+                        stiffness
+                        * joints.directions[k, j]
+                        * joints.directions[k, other]
+                    )
 
 
 def fixed_mode_motion(
-    kind: Coupled, arm: Arm, dt: float, weight: float, wrenches: Array, loops: Any, buffers: Buffers, motion: Array
+    kind: Coupled,
+    arm: Arm,
+    dt: float,
+    weight: float,
+    wrenches: Array,
+    loops: Any,
+    buffers: Buffers,
+    motion: Array,
 ) -> int:
     """Overload of ``separable.fixed_mode_motion``."""
     set_up_motion(arm, dt, wrenches, buffers, motion)
@@ -69,9 +100,14 @@ def row_targets(joints: Joints, state: State, buffers: Buffers) -> Array:
     targets = np.empty(directions.shape[0])
     for k in range(directions.shape[0]):
         y = row_product(directions, k, state.position)
-        targets[k] = exact_position(joints, buffers, k, row_product(directions, k, state.velocity) == 0.0, y)
+        targets[k] = exact_position(
+            joints, buffers, k, row_product(directions, k, state.velocity) == 0.0, y
+        )
         if math.isnan(targets[k]):
-            lowest, highest = min(y, joints.ranges[k, row.LOWEST]), max(y, joints.ranges[k, row.HIGHEST])
+            lowest, highest = (
+                min(y, joints.ranges[k, row.LOWEST]),
+                max(y, joints.ranges[k, row.HIGHEST]),
+            )
             end = row_product(directions, k, position)
             if end < lowest or end > highest:
                 targets[k] = min(max(end, lowest), highest)
@@ -79,21 +115,35 @@ def row_targets(joints: Joints, state: State, buffers: Buffers) -> Array:
 
 
 @allocating_kernel
-def _solve_friction(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
+def _solve_friction(
+    joints: Joints, half: float, state: State, buffers: Buffers
+) -> tuple[int, float]:
     """Solve the friction problem and write the new position, velocity and impulse to the buffers.
 
     Positions of stuck rows and limits are exact up to rounding. Returns the number of linear systems solved and the
     residual, rad/s or m/s.
     """
-    rows, directions, vectors, count = buffers.rows, joints.directions, buffers.vectors, buffers.modes.shape[0]
+    rows, directions, vectors, count = (
+        buffers.rows,
+        joints.directions,
+        buffers.vectors,
+        buffers.modes.shape[0],
+    )
     position, velocity = vectors[vector.POSITION], vectors[vector.VELOCITY]
     for k in range(count):
         buffers.modes[k] = state.modes[k]
-    free, impulse = vectors[vector.UNCONSTRAINED_VELOCITY], vectors[vector.CONSTRAINT_IMPULSE]
-    problem = Problem(buffers.motion[2:], directions, rows, buffers.modes, free, impulse)
+    free, impulse = (
+        vectors[vector.UNCONSTRAINED_VELOCITY],
+        vectors[vector.CONSTRAINT_IMPULSE],
+    )
+    problem = Problem(
+        buffers.motion[2:], directions, rows, buffers.modes, free, impulse
+    )
     solves, error = solve_coupled(problem, velocity)
     for j in range(position.shape[0]):
-        position[j] = vectors[vector.UNCONSTRAINED_POSITION, j] + half * (velocity[j] - free[j])
+        position[j] = vectors[vector.UNCONSTRAINED_POSITION, j] + half * (
+            velocity[j] - free[j]
+        )
         impulse[j] = 0.0
         for k in range(count):
             impulse[j] += directions[k, j] * rows[k, row.IMPULSE]
@@ -101,7 +151,9 @@ def _solve_friction(joints: Joints, half: float, state: State, buffers: Buffers)
     return solves, error
 
 
-def finish_step(kind: Coupled, arm: Arm, half: float, state: State, loops: Any, buffers: Buffers) -> Outcome:
+def finish_step(
+    kind: Coupled, arm: Arm, half: float, state: State, loops: Any, buffers: Buffers
+) -> Outcome:
     """Overload of ``separable.finish_step``."""
     solves, error = _solve_friction(arm.joints, half, state, buffers)
     return update_state(state, buffers, solves, error)

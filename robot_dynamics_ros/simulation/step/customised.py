@@ -12,7 +12,13 @@ from robot_dynamics_ros.dynamics.kernels.compilation import kernel, threaded_ker
 from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.step import integrators, separable, vector
-from robot_dynamics_ros.simulation.step.arrays import Arm, Batch, Buffers, Separable, StepInput
+from robot_dynamics_ros.simulation.step.arrays import (
+    Arm,
+    Batch,
+    Buffers,
+    Separable,
+    StepInput,
+)
 
 if TYPE_CHECKING:
     from robot_dynamics_ros.dynamics.kernels.general import Kernel
@@ -25,7 +31,14 @@ class Customised(Separable):
 
 
 def _fixed_mode_motion(
-    kind: Customised, arm: Arm, dt: float, weight: float, wrenches: Array, loops: Any, buffers: Buffers, motion: Array
+    kind: Customised,
+    arm: Arm,
+    dt: float,
+    weight: float,
+    wrenches: Array,
+    loops: Any,
+    buffers: Buffers,
+    motion: Array,
 ) -> int:
     if wrenches.shape[0] > 0:
         return separable.general_motion(arm, wrenches, buffers, motion)
@@ -36,10 +49,19 @@ def _fixed_mode_motion(
 
 def _fixed_mode_motions(kind: Customised, batch: Batch, block: separable.Block) -> bool:
     count, states = batch.numbers.shape[0], batch.states
-    force, moves = block.vectors[:count, vector.FORCE], block.vectors[:count, vector.MOVES]
+    force, moves = (
+        block.vectors[:count, vector.FORCE],
+        block.vectors[:count, vector.MOVES],
+    )
     stiffness, motions = block.vectors[:count, vector.STIFFNESS], block.motions[:count]
     status = own_fixed_mode_motion_batch(
-        batch.numbers, states.position, states.velocity, force, stiffness, moves, motions
+        batch.numbers,
+        states.position,
+        states.velocity,
+        force,
+        stiffness,
+        moves,
+        motions,
     )
     return status == OK
 
@@ -49,7 +71,9 @@ separable.fixed_mode_motions.register(Customised, _fixed_mode_motions)
 
 
 @kernel
-def plant_step(integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array) -> int:
+def plant_step(
+    integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array
+) -> int:
     """Take steps of a plant as ``integrators.plant_step`` does."""
     return integrators.plant_step(Customised(), integers, floats, tau, wrenches, report)
 

@@ -70,7 +70,9 @@ def contains(numbers: IntArray, count: int, number: int) -> bool:
 # row is rounding error only: such rows are recognised and skipped. The mixture records how the original rows combine,
 # from which their multipliers follow.
 @allocating_kernel
-def eliminate(directions: Array, chosen: NDArray[np.bool_], targets: Array) -> Equations:
+def eliminate(
+    directions: Array, chosen: NDArray[np.bool_], targets: Array
+) -> Equations:
     """Reduce the equations E_k v = targets[k] of the ``chosen`` rows to new arrays.
 
     E is ``directions`` (rows, n). ``chosen`` (rows,) is True for rows to use, ``targets`` (rows,) are the right-hand
@@ -134,7 +136,9 @@ def _free_coordinates(equations: Equations) -> IntArray:
 
 
 @allocating_kernel
-def minimise_in_null_space(equations: Equations, matrix: Array, force: Array, result: Array) -> int:
+def minimise_in_null_space(
+    equations: Equations, matrix: Array, force: Array, result: Array
+) -> int:
     """Write to ``result`` (n,) the minimiser of 1/2 x^T A x - force^T x over all x with table x = 0.
 
     A is ``matrix`` (n, n), symmetric with both triangles; ``force`` has shape (n,). The targets are not used. Returns
@@ -146,7 +150,10 @@ def minimise_in_null_space(equations: Equations, matrix: Array, force: Array, re
         basis[others[a], a] = 1.0
         for i in range(equations.rank):
             basis[equations.pivots[i], a] = -equations.table[i, others[a]]
-    reduced, values = np.zeros((others.shape[0], others.shape[0])), np.zeros(others.shape[0])
+    reduced, values = (
+        np.zeros((others.shape[0], others.shape[0])),
+        np.zeros(others.shape[0]),
+    )
     for a in range(others.shape[0]):
         for i in range(n):
             values[a] += basis[i, a] * force[i]
@@ -189,7 +196,9 @@ def hold_at_rest(matrix: Array, directions: Array, rows: Array, motion: Array) -
     Returns -1, or the coordinate at which A, reduced to the moving directions, is not positive definite; ``motion`` is
     then no solution.
     """
-    equations = eliminate(directions, rows[:, row.AT_REST] > 0.0, np.zeros(rows.shape[0]))
+    equations = eliminate(
+        directions, rows[:, row.AT_REST] > 0.0, np.zeros(rows.shape[0])
+    )
     failed = minimise_in_null_space(equations, matrix, motion[1], motion[0])
     for i in range(motion.shape[1]):
         motion[1, i] = -motion[1, i]

@@ -23,7 +23,16 @@ from typing import Any
 from robot_dynamics_ros.dynamics.kernels.compilation import part
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.step import arrays, separable, stages, vector
-from robot_dynamics_ros.simulation.step.arrays import Arm, Batch, Buffers, Kind, Memory, Outcome, State, StepInput
+from robot_dynamics_ros.simulation.step.arrays import (
+    Arm,
+    Batch,
+    Buffers,
+    Kind,
+    Memory,
+    Outcome,
+    State,
+    StepInput,
+)
 from robot_dynamics_ros.simulation.step.separable import Block
 
 RK4, SEMI_IMPLICIT = 0, 1
@@ -32,24 +41,40 @@ INTEGRATORS = {"rk4": RK4, "semi_implicit": SEMI_IMPLICIT}
 
 @part
 def _stage(
-    arm: Arm, dt: float, weight: float, wrenches: Array, loops: Any, buffers: Buffers, motion: Array
+    arm: Arm,
+    dt: float,
+    weight: float,
+    wrenches: Array,
+    loops: Any,
+    buffers: Buffers,
+    motion: Array,
 ) -> tuple[int, int]:
     """Write the unconstrained motion at the rows POSITION and VELOCITY to ``motion``; return status and coordinate.
 
     Arguments are those of ``separable.fixed_mode_motion``.
     """
-    position, velocity = buffers.vectors[vector.POSITION], buffers.vectors[vector.VELOCITY]
+    position, velocity = (
+        buffers.vectors[vector.POSITION],
+        buffers.vectors[vector.VELOCITY],
+    )
     stages.subtract_smooth_friction(arm.joints, dt, velocity, buffers)
-    failed = separable.fixed_mode_motion(arm.kind, arm, dt, weight, wrenches, loops, buffers, motion)
+    failed = separable.fixed_mode_motion(
+        arm.kind, arm, dt, weight, wrenches, loops, buffers, motion
+    )
     return stages.check_motion(position, motion, failed)
 
 
 @part
-def _rk4_motion(arm: Arm, given: StepInput, state: State, loops: Any, buffers: Buffers) -> tuple[int, int]:
+def _rk4_motion(
+    arm: Arm, given: StepInput, state: State, loops: Any, buffers: Buffers
+) -> tuple[int, int]:
     """Write q_free and v_free of rk4, and A of the first stage; return the status, and the failing coordinate or -1."""
     q, v, dt, vectors = state.position, state.velocity, given.dt, buffers.vectors
     position, velocity = vectors[vector.POSITION], vectors[vector.VELOCITY]
-    q_free, v_free = vectors[vector.UNCONSTRAINED_POSITION], vectors[vector.UNCONSTRAINED_VELOCITY]
+    q_free, v_free = (
+        vectors[vector.UNCONSTRAINED_POSITION],
+        vectors[vector.UNCONSTRAINED_VELOCITY],
+    )
     for j in range(q.shape[0]):
         q_free[j], v_free[j] = q[j], v[j]
     for stage in range(4):
@@ -79,13 +104,18 @@ def step(arm: Arm, given: StepInput, state: State, buffers: Buffers) -> Outcome:
     loops = separable.start_loops(arm.kind, arm)
     stages.set_up_problem(arm.joints, dt, given.tau, state, buffers)
     for j in range(vectors.shape[1]):
-        vectors[vector.POSITION, j], vectors[vector.VELOCITY, j] = state.position[j], state.velocity[j]
+        vectors[vector.POSITION, j], vectors[vector.VELOCITY, j] = (
+            state.position[j],
+            state.velocity[j],
+        )
     if given.integrator == RK4:
         half = 0.5 * dt
         status, bad = _rk4_motion(arm, given, state, loops, buffers)
     else:
         half = dt
-        status, bad = _stage(arm, dt, dt, given.wrenches, loops, buffers, buffers.motion)
+        status, bad = _stage(
+            arm, dt, dt, given.wrenches, loops, buffers, buffers.motion
+        )
         stages.end_unconstrained(dt, state, buffers.motion, buffers)
     if status != arrays.OK:
         return status, bad, 0, 0.0
@@ -114,7 +144,14 @@ def take_steps(
 
 
 @part
-def plant_step(kind: Kind, integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array) -> int:
+def plant_step(
+    kind: Kind,
+    integers: IntArray,
+    floats: Array,
+    tau: Array,
+    wrenches: Array,
+    report: Array,
+) -> int:
     """Take steps of a plant until one fails; for calls from Python.
 
     Parameters
@@ -139,8 +176,15 @@ def plant_step(kind: Kind, integers: IntArray, floats: Array, tau: Array, wrench
     """
     plant = arrays.plant_arrays(kind, Memory(integers, floats))
     n, limits = plant.effort.shape[0], plant.effort_limits
-    bodies = wrenches.shape[0] == 0 or wrenches.shape[0] == plant.arm.robot.bodies.shape[0]
-    if tau.shape[0] != n or report.shape[0] != arrays.REPORT or wrenches.shape[1] != 6 or not bodies:
+    bodies = (
+        wrenches.shape[0] == 0 or wrenches.shape[0] == plant.arm.robot.bodies.shape[0]
+    )
+    if (
+        tau.shape[0] != n
+        or report.shape[0] != arrays.REPORT
+        or wrenches.shape[1] != 6
+        or not bodies
+    ):
         return arrays.BAD_ARGUMENTS
     for j in range(n):
         if not math.isfinite(tau[j]):
@@ -155,13 +199,24 @@ def plant_step(kind: Kind, integers: IntArray, floats: Array, tau: Array, wrench
     if steps > 0:
         for j in range(n):
             plant.effort[j] = effort[j]
-    report[arrays.STATUS], report[arrays.JOINT], report[arrays.STEPS] = status, joint, steps
+    report[arrays.STATUS], report[arrays.JOINT], report[arrays.STEPS] = (
+        status,
+        joint,
+        steps,
+    )
     report[arrays.SOLVES], report[arrays.RESIDUAL] = solves, error
     return status
 
 
 @part
-def advance_each(arm: Arm, given: StepInput, count: int, batch: Batch, outcomes: IntArray, buffers: Buffers) -> None:
+def advance_each(
+    arm: Arm,
+    given: StepInput,
+    count: int,
+    batch: Batch,
+    outcomes: IntArray,
+    buffers: Buffers,
+) -> None:
     """Take ``count`` steps of each of the N arms of a batch, up to the first step that fails.
 
     ``arm`` has their common data. ``outcomes`` (N, 3) is updated: status, index of the failing coordinate or loop or
@@ -171,7 +226,9 @@ def advance_each(arm: Arm, given: StepInput, count: int, batch: Batch, outcomes:
         if outcomes[i, 0] == arrays.OK:
             own = StepInput(given.integrator, given.dt, given.tau[i], given.wrenches)
             state = arrays.state_of(batch.states, i)
-            status, joint, steps, _, _ = take_steps(arrays.arm_of(arm, batch, i), own, count, state, buffers)
+            status, joint, steps, _, _ = take_steps(
+                arrays.arm_of(arm, batch, i), own, count, state, buffers
+            )
             outcomes[i, 0], outcomes[i, 1] = status, joint
             outcomes[i, 2] += steps
 
@@ -180,7 +237,13 @@ def advance_each(arm: Arm, given: StepInput, count: int, batch: Batch, outcomes:
 # all arms whose friction modes do not change. The few others, whose problem has to be solved, repeat the step alone.
 @part
 def advance_together(
-    arm: Arm, given: StepInput, count: int, batch: Batch, outcomes: IntArray, buffers: Buffers, block: Block
+    arm: Arm,
+    given: StepInput,
+    count: int,
+    batch: Batch,
+    outcomes: IntArray,
+    buffers: Buffers,
+    block: Block,
 ) -> None:
     """Take ``count`` semi_implicit steps of each of the N arms of a batch, with unconstrained motions by SIMD.
 
@@ -190,12 +253,25 @@ def advance_together(
     for first in range(0, outcomes.shape[0], separable.LANES):
         after = min(first + separable.LANES, outcomes.shape[0])
         own, results = arrays.arms_of(batch, first, after), outcomes[first:after]
-        lanes = StepInput(given.integrator, given.dt, given.tau[first:after], given.wrenches)
+        lanes = StepInput(
+            given.integrator, given.dt, given.tau[first:after], given.wrenches
+        )
         for _ in range(count):
             separable.begin_steps(arm.joints, lanes, own, buffers, block)
             together = separable.fixed_mode_motions(arm.kind, own, block)
-            separable.end_steps(arm.joints, given.dt, together, own, results, buffers, block)
+            separable.end_steps(
+                arm.joints, given.dt, together, own, results, buffers, block
+            )
             for k in range(after - first):
                 if not block.done[k]:
-                    alone = StepInput(given.integrator, given.dt, lanes.tau[k : k + 1], given.wrenches)
-                    advance_each(arm, alone, 1, arrays.arms_of(own, k, k + 1), results[k : k + 1], buffers)
+                    alone = StepInput(
+                        given.integrator, given.dt, lanes.tau[k : k + 1], given.wrenches
+                    )
+                    advance_each(
+                        arm,
+                        alone,
+                        1,
+                        arrays.arms_of(own, k, k + 1),
+                        results[k : k + 1],
+                        buffers,
+                    )

@@ -18,7 +18,8 @@ FORWARD = 3  # 0 <= z <= upper, lambda = -dt tau+
 AT_UPPER = 4  # z = upper > 0, lambda <= -dt tau+
 
 # Columns of ``rows``, float64 (K, SIZE): the problem, the solution, scratch.
-UNCONSTRAINED = 0  # unconstrained velocity, which includes INITIAL_IMPULSE; only for separable arms, like the next
+# unconstrained velocity, which includes INITIAL_IMPULSE; only for separable arms, like the next
+UNCONSTRAINED = 0
 INITIAL_IMPULSE = 1
 BOUND_FORWARD = 2  # dt tau+ >= 0
 BOUND_BACKWARD = 3  # dt tau- >= 0
@@ -27,10 +28,13 @@ UPPER = 5  # largest velocity, >= 0
 VELOCITY = 6
 IMPULSE = 7  # lambda
 NOISE = 8  # rounding error of lambda
-FRICTIONLESS = 9  # 1 for rows without friction and limit: both directions of slipping are then one mode
+# 1 for rows without friction and limit: both directions of slipping are then one mode
+FRICTIONLESS = 9
 AT_REST = 10  # 1 if the unconstrained motion keeps the row at rest
-APPLIED = 11  # torque that the motor applies to a gear whose friction depends on the load; only for such rows
-SMOOTH_SHARE = 12  # change of the friction of a slipping row per change of smooth friction; 1 without load
+# torque that the motor applies to a gear whose friction depends on the load; only for such rows
+APPLIED = 11
+# change of the friction of a slipping row per change of smooth friction; 1 without load
+SMOOTH_SHARE = 12
 SIZE = 13
 
 # Columns of ``ranges`` (K, 4): position limits, velocity limit, and inertia of the rotors that follow the row alone.

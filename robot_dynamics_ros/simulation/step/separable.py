@@ -36,7 +36,11 @@ from robot_dynamics_ros.simulation.step.arrays import (
     joints_of,
     state_of,
 )
-from robot_dynamics_ros.simulation.step.stick_slip import modes_unchanged, replace_invalid_modes, solve
+from robot_dynamics_ros.simulation.step.stick_slip import (
+    modes_unchanged,
+    replace_invalid_modes,
+    solve,
+)
 
 
 @by_class
@@ -62,13 +66,29 @@ def general_motion(arm: Arm, wrenches: Array, buffers: Buffers, motion: Array) -
     """Compute the motion as ``fixed_mode_motion``, for any separable arm."""
     q, v, force, stiffness, moves = stage_inputs(buffers.vectors)
     return solve_fixed_mode_motion(
-        arm.robot, q, v, force, stiffness, moves, wrenches, buffers.work, buffers.factor, motion
+        arm.robot,
+        q,
+        v,
+        force,
+        stiffness,
+        moves,
+        wrenches,
+        buffers.work,
+        buffers.factor,
+        motion,
     )
 
 
 @by_class
 def fixed_mode_motion(
-    kind: Separable, arm: Arm, dt: float, weight: float, wrenches: Array, loops: Any, buffers: Buffers, motion: Array
+    kind: Separable,
+    arm: Arm,
+    dt: float,
+    weight: float,
+    wrenches: Array,
+    loops: Any,
+    buffers: Buffers,
+    motion: Array,
 ) -> int:
     """Write acceleration, reaction of the rows at rest, and A = M + dt B to ``motion`` (2 + n, n).
 
@@ -81,7 +101,9 @@ def fixed_mode_motion(
 
 
 @by_class
-def finish_step(kind: Separable, arm: Arm, half: float, state: State, loops: Any, buffers: Buffers) -> Outcome:
+def finish_step(
+    kind: Separable, arm: Arm, half: float, state: State, loops: Any, buffers: Buffers
+) -> Outcome:
     """Solve for friction and limits, then update the state: q+ = q_free + half (v+ - v_free), with ``half`` in s.
 
     ``state`` is that before the step, and the unconstrained motion is in ``buffers``.
@@ -115,7 +137,9 @@ def motion_unchanged(state: State, buffers: Buffers) -> bool:
 # Positions follow from the change of velocity, averaged over the step as the integrator does. They are rounded to what
 # must be exact: a joint that remains stuck keeps its position bit for bit, and one that reaches a limit ends there.
 @kernel
-def solve_separable(joints: Joints, half: float, state: State, buffers: Buffers) -> tuple[int, float]:
+def solve_separable(
+    joints: Joints, half: float, state: State, buffers: Buffers
+) -> tuple[int, float]:
     """Solve the friction problem and write the new position, velocity and impulse to the buffers.
 
     q+ = q_free + half (v+ - v_free), with ``half`` in s, clamped to the position limits. The position of a joint that
@@ -124,14 +148,24 @@ def solve_separable(joints: Joints, half: float, state: State, buffers: Buffers)
     """
     rows, vectors = buffers.rows, buffers.vectors
     _set_up_problem(state, buffers)
-    solves, error = solve(buffers.motion[2:], rows, buffers.modes, buffers.factor, vectors[vector.SCRATCH])
+    solves, error = solve(
+        buffers.motion[2:], rows, buffers.modes, buffers.factor, vectors[vector.SCRATCH]
+    )
     for j in range(rows.shape[0]):
         q, v = state.position[j], rows[j, row.VELOCITY]
-        vectors[vector.VELOCITY, j], vectors[vector.CONSTRAINT_IMPULSE, j] = v, rows[j, row.IMPULSE]
+        vectors[vector.VELOCITY, j], vectors[vector.CONSTRAINT_IMPULSE, j] = (
+            v,
+            rows[j, row.IMPULSE],
+        )
         place = stages.exact_position(joints, buffers, j, state.velocity[j] == 0.0, q)
         if math.isnan(place):
-            lowest, highest = min(q, joints.ranges[j, row.LOWEST]), max(q, joints.ranges[j, row.HIGHEST])
-            moved = vectors[vector.UNCONSTRAINED_POSITION, j] + half * (v - rows[j, row.UNCONSTRAINED])
+            lowest, highest = (
+                min(q, joints.ranges[j, row.LOWEST]),
+                max(q, joints.ranges[j, row.HIGHEST]),
+            )
+            moved = vectors[vector.UNCONSTRAINED_POSITION, j] + half * (
+                v - rows[j, row.UNCONSTRAINED]
+            )
             place = moved if math.isnan(moved) else min(max(moved, lowest), highest)
         vectors[vector.POSITION, j] = place
     return solves, error
@@ -187,25 +221,43 @@ def fixed_mode_motions(kind: Separable, batch: Batch, block: Block) -> bool:
 def _buffers(buffers: Buffers, block: Block, k: int) -> Buffers:
     """Return the buffers of arm k of the block."""
     return Buffers(
-        buffers.work, block.rows[k], block.modes[k], buffers.motion, buffers.spare, buffers.factor, block.vectors[k]
+        buffers.work,
+        block.rows[k],
+        block.modes[k],
+        buffers.motion,
+        buffers.spare,
+        buffers.factor,
+        block.vectors[k],
     )
 
 
 @kernel
-def begin_steps(joints: Joints, given: StepInput, batch: Batch, buffers: Buffers, block: Block) -> None:
+def begin_steps(
+    joints: Joints, given: StepInput, batch: Batch, buffers: Buffers, block: Block
+) -> None:
     """Write the input of ``fixed_mode_motions`` to ``block``, for a batch of up to LANES arms.
 
     ``joints`` has the limits, which all arms share.
     """
     for k in range(given.tau.shape[0]):
-        own, state, scratch = joints_of(joints, batch, k), state_of(batch.states, k), _buffers(buffers, block, k)
+        own, state, scratch = (
+            joints_of(joints, batch, k),
+            state_of(batch.states, k),
+            _buffers(buffers, block, k),
+        )
         stages.set_up_problem(own, given.dt, given.tau[k], state, scratch)
         stages.subtract_smooth_friction(own, given.dt, state.velocity, scratch)
 
 
 @kernel
 def end_steps(
-    joints: Joints, dt: float, together: bool, batch: Batch, outcomes: IntArray, buffers: Buffers, block: Block
+    joints: Joints,
+    dt: float,
+    together: bool,
+    batch: Batch,
+    outcomes: IntArray,
+    buffers: Buffers,
+    block: Block,
 ) -> None:
     """Update the states of arms whose modes do not change, set ``block.done`` of all arms, and count the steps.
 

@@ -62,12 +62,18 @@ def row_product(directions: Array, k: int, vector: Array) -> float:
 
 
 @kernel
-def _add_bounds(joints: Joints, i: int, dt: float, y: float, z: float, rows: Array) -> None:
+def _add_bounds(
+    joints: Joints, i: int, dt: float, y: float, z: float, rows: Array
+) -> None:
     """Add joint i's friction bounds over ``dt`` (s) to its row, which has position ``y`` and velocity ``z``."""
     k, factor = joints.rows[i], joints.factors[i]
     share, friction = dt * abs(factor), joints.friction[i]
-    forward = share * friction_bound(friction, friction[layout.COULOMB], factor * y, factor * z)
-    backward = share * friction_bound(friction, friction[layout.COULOMB_NEGATIVE], factor * y, factor * z)
+    forward = share * friction_bound(
+        friction, friction[layout.COULOMB], factor * y, factor * z
+    )
+    backward = share * friction_bound(
+        friction, friction[layout.COULOMB_NEGATIVE], factor * y, factor * z
+    )
     rows[k, row.BOUND_FORWARD] += forward if factor > 0.0 else backward
     rows[k, row.BOUND_BACKWARD] += backward if factor > 0.0 else forward
 
@@ -76,7 +82,9 @@ def _add_bounds(joints: Joints, i: int, dt: float, y: float, z: float, rows: Arr
 # That of the step before is used, since the acceleration is not known yet; without rotors the bounds are exact. Other
 # joints of the row have no motor: they are a part of the load.
 @kernel
-def _add_loads(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
+def _add_loads(
+    joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers
+) -> None:
     """Increase the friction bounds by the load at motor torque ``tau`` (n,), and write APPLIED and SMOOTH_SHARE.
 
     The load also depends on smooth friction. Its value at the beginning is considered in DRIVE, its change during the
@@ -90,10 +98,17 @@ def _add_loads(joints: Joints, dt: float, tau: Array, state: State, buffers: Buf
             for other in range(joints.rows.shape[0]):
                 if joints.rows[other] == k:
                     factor = joints.factors[other]
-                    smooth += factor * smooth_friction(joints.friction[other], factor * z)
+                    smooth += factor * smooth_friction(
+                        joints.friction[other], factor * z
+                    )
             change = row_product(directions, k, state.velocity_change)
-            rows[k, row.APPLIED] = row_product(directions, k, tau) - joints.ranges[k, row.ROTOR_INERTIA] * change / dt
-            forward, backward = _load_bounds(joints, i, dt, z, rows[k, row.APPLIED] - smooth, rows)
+            rows[k, row.APPLIED] = (
+                row_product(directions, k, tau)
+                - joints.ranges[k, row.ROTOR_INERTIA] * change / dt
+            )
+            forward, backward = _load_bounds(
+                joints, i, dt, z, rows[k, row.APPLIED] - smooth, rows
+            )
             if state.modes[k] == row.FORWARD:
                 rows[k, row.SMOOTH_SHARE] = 1.0 / (1.0 + forward)
             elif state.modes[k] == row.BACKWARD:
@@ -107,30 +122,50 @@ def _add_loads(joints: Joints, dt: float, tau: Array, state: State, buffers: Buf
 
 
 @kernel
-def _load_bounds(joints: Joints, i: int, dt: float, z: float, applied: float, rows: Array) -> tuple[float, float]:
+def _load_bounds(
+    joints: Joints, i: int, dt: float, z: float, applied: float, rows: Array
+) -> tuple[float, float]:
     """Increase the bounds of joint i's row, with velocity ``z``, by its load; return load_slope forward and backward.
 
     ``applied`` is the torque on the gear, Nm or N, positive in the row's direction.
     """
     k, friction = joints.rows[i], joints.friction[i]
     impulse = dt * applied
-    forward = load_slope(friction, friction[layout.COULOMB], z, rows[k, row.BOUND_FORWARD], impulse)
-    backward = load_slope(friction, friction[layout.COULOMB_NEGATIVE], z, rows[k, row.BOUND_BACKWARD], -impulse)
-    rows[k, row.BOUND_FORWARD] = (rows[k, row.BOUND_FORWARD] + forward * impulse) / (1.0 + forward)
-    rows[k, row.BOUND_BACKWARD] = (rows[k, row.BOUND_BACKWARD] - backward * impulse) / (1.0 + backward)
+    forward = load_slope(
+        friction, friction[layout.COULOMB], z, rows[k, row.BOUND_FORWARD], impulse
+    )
+    backward = load_slope(
+        friction,
+        friction[layout.COULOMB_NEGATIVE],
+        z,
+        rows[k, row.BOUND_BACKWARD],
+        -impulse,
+    )
+    rows[k, row.BOUND_FORWARD] = (rows[k, row.BOUND_FORWARD] + forward * impulse) / (
+        1.0 + forward
+    )
+    rows[k, row.BOUND_BACKWARD] = (rows[k, row.BOUND_BACKWARD] - backward * impulse) / (
+        1.0 + backward
+    )
     return forward, backward
 
 
 # Friction at rest can exceed that in motion (static friction, Stribeck effect). A row that would reverse passes through
 # rest, where it may stick: it gets the larger bounds.
 @kernel
-def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: Buffers) -> None:
+def raise_bounds_at_reversal(
+    joints: Joints, dt: float, state: State, buffers: Buffers
+) -> None:
     """Use the friction bounds of joints at rest, in ``buffers.rows``, for rows whose velocity changes sign in the step.
 
     The velocities compared are that of ``state`` and the unconstrained one in ``buffers``. The bounds are impulses over
     ``dt``, Nm s or N s.
     """
-    rows, directions, free = buffers.rows, joints.directions, buffers.vectors[vector.UNCONSTRAINED_VELOCITY]
+    rows, directions, free = (
+        buffers.rows,
+        joints.directions,
+        buffers.vectors[vector.UNCONSTRAINED_VELOCITY],
+    )
     for k in range(rows.shape[0]):
         before = row_product(directions, k, state.velocity)
         after = row_product(directions, k, free)
@@ -149,7 +184,9 @@ def raise_bounds_at_reversal(joints: Joints, dt: float, state: State, buffers: B
 # drive, and rows at rest are locked, so that the unconstrained motion already is the solution if no mode changes.
 # Limits become velocity limits: the largest velocity is the one that reaches the position limit within the step.
 @kernel
-def set_up_problem(joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers) -> None:
+def set_up_problem(
+    joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers
+) -> None:
     """Write friction bounds, velocity limits, rows at rest and the Coulomb torque of slipping rows to the buffers.
 
     ``tau`` (n,) is the motor torque, Nm or N. The columns BOUND_FORWARD to UPPER and AT_REST to SMOOTH_SHARE of
@@ -172,8 +209,12 @@ def set_up_problem(joints: Joints, dt: float, tau: Array, state: State, buffers:
     for k in range(rows.shape[0]):
         y = row_product(joints.directions, k, state.position)
         z = row_product(joints.directions, k, state.velocity)
-        rows[k, row.LOWER] = max(-ranges[k, row.FASTEST], min(0.0, (ranges[k, row.LOWEST] - y) / dt))
-        rows[k, row.UPPER] = min(ranges[k, row.FASTEST], max(0.0, (ranges[k, row.HIGHEST] - y) / dt))
+        rows[k, row.LOWER] = max(
+            -ranges[k, row.FASTEST], min(0.0, (ranges[k, row.LOWEST] - y) / dt)
+        )
+        rows[k, row.UPPER] = min(
+            ranges[k, row.FASTEST], max(0.0, (ranges[k, row.HIGHEST] - y) / dt)
+        )
         impulse = row.slip_impulse(rows, k, state.modes[k])
         rows[k, row.AT_REST] = 0.0 if row.slips(state.modes[k]) or z != 0.0 else 1.0
         if separable:
@@ -183,11 +224,15 @@ def set_up_problem(joints: Joints, dt: float, tau: Array, state: State, buffers:
         elif impulse != 0.0:
             for j in range(tau.shape[0]):
                 vectors[vector.DRIVE, j] += joints.directions[k, j] * impulse / dt
-                vectors[vector.CONSTRAINT_IMPULSE, j] += joints.directions[k, j] * impulse
+                vectors[vector.CONSTRAINT_IMPULSE, j] += (
+                    joints.directions[k, j] * impulse
+                )
 
 
 @kernel
-def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffers) -> None:
+def subtract_smooth_friction(
+    joints: Joints, dt: float, v: Array, buffers: Buffers
+) -> None:
     """Write DRIVE less smooth friction at the velocity ``v`` (n,) to FORCE, and dt times its slope to STIFFNESS.
 
     All three are rows of ``buffers.vectors``; DRIVE is the motor torque plus the Coulomb torque of slipping rows.
@@ -195,17 +240,29 @@ def subtract_smooth_friction(joints: Joints, dt: float, v: Array, buffers: Buffe
     """
     vectors, separable = buffers.vectors, joints.directions.shape[0] == 0
     for j in range(v.shape[0]):
-        vectors[vector.FORCE, j], vectors[vector.STIFFNESS, j] = vectors[vector.DRIVE, j], 0.0
+        vectors[vector.FORCE, j], vectors[vector.STIFFNESS, j] = (
+            vectors[vector.DRIVE, j],
+            0.0,
+        )
     for i in range(joints.rows.shape[0]):
         k, factor = joints.rows[i], joints.factors[i]
         if separable:
             torque = factor * smooth_friction(joints.friction[i], factor * v[k])
             vectors[vector.FORCE, k] -= buffers.rows[k, row.SMOOTH_SHARE] * torque
             if dt > 0.0:
-                vectors[vector.STIFFNESS, k] += dt * factor * factor * smooth_slope(joints.friction[i], factor * v[k])
+                vectors[vector.STIFFNESS, k] += (
+                    dt
+                    * factor
+                    * factor
+                    * smooth_slope(joints.friction[i], factor * v[k])
+                )
         else:
             rate = factor * row_product(joints.directions, k, v)
-            torque = buffers.rows[k, row.SMOOTH_SHARE] * factor * smooth_friction(joints.friction[i], rate)
+            torque = (
+                buffers.rows[k, row.SMOOTH_SHARE]
+                * factor
+                * smooth_friction(joints.friction[i], rate)
+            )
             for j in range(v.shape[0]):
                 vectors[vector.FORCE, j] -= joints.directions[k, j] * torque
 
@@ -246,14 +303,20 @@ def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) 
     add_reaction_impulse(buffers, motion, dt)
     vectors = buffers.vectors
     for j in range(motion.shape[1]):
-        vectors[vector.UNCONSTRAINED_VELOCITY, j] = state.velocity[j] + dt * motion[0, j]
-        vectors[vector.UNCONSTRAINED_POSITION, j] = state.position[j] + dt * vectors[vector.UNCONSTRAINED_VELOCITY, j]
+        vectors[vector.UNCONSTRAINED_VELOCITY, j] = (
+            state.velocity[j] + dt * motion[0, j]
+        )
+        vectors[vector.UNCONSTRAINED_POSITION, j] = (
+            state.position[j] + dt * vectors[vector.UNCONSTRAINED_VELOCITY, j]
+        )
 
 
 # A diagonal element of a symmetric matrix bounds its largest eigenvalue from below. Column k of dt B^1/2 M^-1 B^1/2 is
 # needed only if dt B_kk is large compared to M_kk; then M is factorised once.
 @kernel
-def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tuple[int, int]:
+def check_stiffness(
+    joints: Joints, dt: float, v: Array, buffers: Buffers
+) -> tuple[int, int]:
     """Return TOO_STIFF and the joint if smooth friction makes rk4 unstable at the velocity ``v`` (n,), else OK and -1.
 
     rk4 is unstable if dt times an eigenvalue of M^-1 B exceeds 2.785. A diagonal element of dt B^1/2 M^-1 B^1/2 above
@@ -265,13 +328,23 @@ def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tu
     if joints.directions.shape[0] == 0:
         for i in range(joints.rows.shape[0]):
             k, ratio = joints.rows[i], joints.factors[i]
-            stiffness = dt * ratio * ratio * smooth_slope(joints.friction[i], ratio * v[k])
-            if stiffness > _CHECK_ABOVE * buffers.motion[2 + k, k] and buffers.vectors[vector.MOVES, k] > 0.0:
+            stiffness = (
+                dt * ratio * ratio * smooth_slope(joints.friction[i], ratio * v[k])
+            )
+            if (
+                stiffness > _CHECK_ABOVE * buffers.motion[2 + k, k]
+                and buffers.vectors[vector.MOVES, k] > 0.0
+            ):
                 if not ready:
                     for a in range(v.shape[0]):
                         for b in range(a + 1):
-                            moves = buffers.vectors[vector.MOVES, a] * buffers.vectors[vector.MOVES, b]
-                            factor[a, b] = moves * buffers.motion[2 + a, b] + (1.0 - moves) * (a == b)
+                            moves = (
+                                buffers.vectors[vector.MOVES, a]
+                                * buffers.vectors[vector.MOVES, b]
+                            )
+                            factor[a, b] = moves * buffers.motion[2 + a, b] + (
+                                1.0 - moves
+                            ) * (a == b)
                     factorise(factor)
                     ready = True
                 # (M^-1)_kk = |L^-T e_k|^2, M = L^T L
@@ -288,7 +361,9 @@ def check_stiffness(joints: Joints, dt: float, v: Array, buffers: Buffers) -> tu
 
 
 @kernel
-def exact_position(joints: Joints, buffers: Buffers, k: int, rested: bool, y: float) -> float:
+def exact_position(
+    joints: Joints, buffers: Buffers, k: int, rested: bool, y: float
+) -> float:
     """Return the exact new position (rad or m) of row ``k`` if it is at a position limit or remains stuck, else NaN.
 
     ``rested`` is True if the velocity of the row was 0 before the step, and ``y`` is its position then (rad or m). At a
@@ -315,12 +390,22 @@ def update_state(state: State, buffers: Buffers, solves: int, error: float) -> O
     """
     vectors = buffers.vectors
     for j in range(vectors.shape[1]):
-        if not (math.isfinite(vectors[vector.POSITION, j]) and math.isfinite(vectors[vector.VELOCITY, j])):
+        if not (
+            math.isfinite(vectors[vector.POSITION, j])
+            and math.isfinite(vectors[vector.VELOCITY, j])
+        ):
             bad = factorise(buffers.motion[2:])
-            return (NOT_POSITIVE_DEFINITE, bad, solves, error) if bad >= 0 else (NOT_FINITE, j, solves, error)
+            return (
+                (NOT_POSITIVE_DEFINITE, bad, solves, error)
+                if bad >= 0
+                else (NOT_FINITE, j, solves, error)
+            )
     for j in range(vectors.shape[1]):
         state.velocity_change[j] = vectors[vector.VELOCITY, j] - state.velocity[j]
-        state.position[j], state.velocity[j] = vectors[vector.POSITION, j], vectors[vector.VELOCITY, j]
+        state.position[j], state.velocity[j] = (
+            vectors[vector.POSITION, j],
+            vectors[vector.VELOCITY, j],
+        )
         state.impulse[j] = vectors[vector.CONSTRAINT_IMPULSE, j]
     for k in range(buffers.modes.shape[0]):
         state.modes[k] = buffers.modes[k]

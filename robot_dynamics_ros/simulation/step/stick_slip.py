@@ -63,7 +63,9 @@ def replace_invalid_modes(joints: Array, modes: IntArray) -> None:
 # With modes fixed, joints that stick or are at a limit have a known velocity, and those that slip a known impulse: one
 # linear system for the velocities of the slipping joints remains, of which only the change is solved for.
 @kernel
-def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array) -> None:
+def _solve_modes(
+    matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array
+) -> None:
     """Compute velocity and impulse with all modes fixed, and the rounding error of the impulses.
 
     For slipping joints s and joints f of known velocity, A_ss (v - v_free)_s = (lambda - initial impulse)_s -
@@ -82,14 +84,18 @@ def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, c
         if row.slips(modes[i]):
             total = joints[i, row.IMPULSE] - joints[i, row.INITIAL_IMPULSE]
             for k in range(n):
-                total -= matrix[i, k] * (joints[k, row.VELOCITY] - joints[k, row.UNCONSTRAINED])
+                total -= matrix[i, k] * (
+                    joints[k, row.VELOCITY] - joints[k, row.UNCONSTRAINED]
+                )
             change[i] = total
             changed = changed or total != 0.0
     if changed:
         # Joints of known velocity have rows of the identity matrix.
         for i in range(n):
             for k in range(i):
-                factor[i, k] = matrix[i, k] if row.slips(modes[i]) and row.slips(modes[k]) else 0.0
+                factor[i, k] = (
+                    matrix[i, k] if row.slips(modes[i]) and row.slips(modes[k]) else 0.0
+                )
             factor[i, i] = matrix[i, i] if row.slips(modes[i]) else 1.0
         if factorise(factor) >= 0:
             change[:] = math.nan
@@ -100,9 +106,15 @@ def _solve_modes(matrix: Array, joints: Array, modes: IntArray, factor: Array, c
     for j in range(n):
         if not row.slips(modes[j]):
             total = joints[j, row.INITIAL_IMPULSE]
-            size = abs(total) + joints[j, row.BOUND_FORWARD] + joints[j, row.BOUND_BACKWARD]
+            size = (
+                abs(total)
+                + joints[j, row.BOUND_FORWARD]
+                + joints[j, row.BOUND_BACKWARD]
+            )
             for k in range(n):
-                part = matrix[j, k] * (joints[k, row.VELOCITY] - joints[k, row.UNCONSTRAINED])
+                part = matrix[j, k] * (
+                    joints[k, row.VELOCITY] - joints[k, row.UNCONSTRAINED]
+                )
                 total += part
                 size += abs(part)
             joints[j, row.IMPULSE] = total
@@ -123,9 +135,15 @@ def _next_mode(joints: Array, j: int, state: int) -> int:
         if wrong_way and not either:
             return row.STUCK
     elif state == row.STUCK:
-        if joints[j, row.LOWER] < 0.0 and impulse > joints[j, row.BOUND_BACKWARD] + joints[j, row.NOISE]:
+        if (
+            joints[j, row.LOWER] < 0.0
+            and impulse > joints[j, row.BOUND_BACKWARD] + joints[j, row.NOISE]
+        ):
             return row.BACKWARD
-        if joints[j, row.UPPER] > 0.0 and impulse < -joints[j, row.BOUND_FORWARD] - joints[j, row.NOISE]:
+        if (
+            joints[j, row.UPPER] > 0.0
+            and impulse < -joints[j, row.BOUND_FORWARD] - joints[j, row.NOISE]
+        ):
             return row.FORWARD
     elif state == row.AT_LOWER:
         if impulse < joints[j, row.BOUND_BACKWARD] - joints[j, row.NOISE]:
@@ -143,13 +161,19 @@ def modes_unchanged(joints: Array, modes: IntArray) -> bool:
     ``replace_invalid_modes`` first.
     """
     for j in range(modes.shape[0]):
-        state, impulse, velocity = modes[j], joints[j, row.INITIAL_IMPULSE], joints[j, row.UNCONSTRAINED]
+        state, impulse, velocity = (
+            modes[j],
+            joints[j, row.INITIAL_IMPULSE],
+            joints[j, row.UNCONSTRAINED],
+        )
         if row.slips(state):
             supposed = impulse == row.slip_impulse(joints, j, state)
         else:
             supposed = velocity == row.target_velocity(joints, j, state)
         joints[j, row.VELOCITY], joints[j, row.IMPULSE] = velocity, impulse
-        joints[j, row.NOISE] = row.SLACK * (abs(impulse) + joints[j, row.BOUND_FORWARD] + joints[j, row.BOUND_BACKWARD])
+        joints[j, row.NOISE] = row.SLACK * (
+            abs(impulse) + joints[j, row.BOUND_FORWARD] + joints[j, row.BOUND_BACKWARD]
+        )
         if not supposed or _next_mode(joints, j, state) != state:
             return False
     return True
@@ -178,7 +202,9 @@ def _excess(joints: Array, j: int, state: int) -> float:
 
 
 @allocating_kernel
-def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array) -> int:
+def descend(
+    matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array
+) -> int:
     """Solve the problem by the primal active-set method from rest; return the number of linear systems solved.
 
     Nocedal and Wright, Numerical Optimization, algorithm 16.3: a step goes towards the solution of the current modes up
@@ -198,13 +224,23 @@ def descend(matrix: Array, joints: Array, modes: IntArray, factor: Array, change
         for j in range(n):
             if row.slips(modes[j]):
                 either = joints[j, row.FRICTIONLESS] > 0.0
-                low = joints[j, row.LOWER] if modes[j] == row.BACKWARD or either else 0.0
-                high = joints[j, row.UPPER] if modes[j] == row.FORWARD or either else 0.0
+                low = (
+                    joints[j, row.LOWER] if modes[j] == row.BACKWARD or either else 0.0
+                )
+                high = (
+                    joints[j, row.UPPER] if modes[j] == row.FORWARD or either else 0.0
+                )
                 target = joints[j, row.VELOCITY]
                 bound = min(max(target, low), high)
                 if bound != target and (bound - v[j]) / (target - v[j]) < fraction:
                     fraction, first = (bound - v[j]) / (target - v[j]), j
-                    mode = row.STUCK if bound == 0.0 else row.AT_LOWER if target < low else row.AT_UPPER
+                    mode = (
+                        row.STUCK
+                        if bound == 0.0
+                        else row.AT_LOWER
+                        if target < low
+                        else row.AT_UPPER
+                    )
         if first >= 0:
             for j in range(n):
                 v[j] += fraction * (joints[j, row.VELOCITY] - v[j])
@@ -236,7 +272,9 @@ def residual(matrix: Array, joints: Array) -> float:
     for j in range(joints.shape[0]):
         pull = joints[j, row.INITIAL_IMPULSE]
         for k in range(joints.shape[0]):
-            pull += matrix[j, k] * (joints[k, row.VELOCITY] - joints[k, row.UNCONSTRAINED])
+            pull += matrix[j, k] * (
+                joints[k, row.VELOCITY] - joints[k, row.UNCONSTRAINED]
+            )
         own = 1.0 / matrix[j, j]
         best = row.nearest(joints, j, own, joints[j, row.VELOCITY] - own * pull)
         worst = max(worst, abs(best - joints[j, row.VELOCITY]))
@@ -246,7 +284,9 @@ def residual(matrix: Array, joints: Array) -> float:
 # All joints that violate their mode change it at once, which usually ends after one or two solves. Such simultaneous
 # changes may cycle; after 3 n + 10 solves the descent, which changes one joint at a time and terminates, takes over.
 @kernel
-def solve(matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array) -> tuple[int, float]:
+def solve(
+    matrix: Array, joints: Array, modes: IntArray, factor: Array, change: Array
+) -> tuple[int, float]:
     """Solve the friction problem: write velocity and impulse to ``joints`` and update ``modes``, the initial guess.
 
     The velocity of joints that stick is exactly 0. Returns the number of linear systems solved, 0 if the unconstrained

@@ -4,7 +4,8 @@ DRIVE = 0  # motor torque plus Coulomb torque of slipping rows
 FORCE = 1  # DRIVE less viscous and sigmoid friction
 STIFFNESS = 2  # slope of viscous and sigmoid friction times the step size
 MOVES = 3  # 1, or 0 for a coordinate at rest (separable arms)
-CONSTRAINT_IMPULSE = 4  # impulse of friction and limits: first in the unconstrained motion, then the solution
+# impulse of friction and limits: first in the unconstrained motion, then the solution
+CONSTRAINT_IMPULSE = 4
 UNCONSTRAINED_POSITION = 5
 UNCONSTRAINED_VELOCITY = 6
 POSITION = 7  # new position

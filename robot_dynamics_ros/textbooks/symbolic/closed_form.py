@@ -37,7 +37,11 @@ class ClosedForm:
         return formula_lines(terms, self.arm.q, digits=digits)
 
 
-def closed_form(model: RobotModel, parameters: Mapping[str, str] | None = None, link: str | None = None) -> ClosedForm:
+def closed_form(
+    model: RobotModel,
+    parameters: Mapping[str, str] | None = None,
+    link: str | None = None,
+) -> ClosedForm:
     """Return the closed-form equations of motion of a robot, including couplings and rotors, without friction.
 
     They follow from the recursion of Newton and Euler on symbols, Craig 6.6. Numbers are those of the model, without
@@ -60,6 +64,13 @@ def closed_form(model: RobotModel, parameters: Mapping[str, str] | None = None, 
     zero = np.zeros(model.n)
     # Tsai (9.103): the torques at unit accelerations without gravity are the columns of M.
     weightless = replace(arm.tree, gravity=np.zeros(3))
-    columns = [newton_euler_links(weightless, q, zero, unit) for unit in np.eye(model.n)]
-    velocity, gravity = newton_euler_links(weightless, q, qd, zero), newton_euler_links(arm.tree, q, zero, zero)
-    return ClosedForm(arm, *map(arm.formulas, (np.column_stack(columns), velocity, gravity)))
+    columns = [
+        newton_euler_links(weightless, q, zero, unit) for unit in np.eye(model.n)
+    ]
+    velocity, gravity = (
+        newton_euler_links(weightless, q, qd, zero),
+        newton_euler_links(arm.tree, q, zero, zero),
+    )
+    return ClosedForm(
+        arm, *map(arm.formulas, (np.column_stack(columns), velocity, gravity))
+    )

@@ -16,7 +16,18 @@ from robot_dynamics_ros.textbooks.propagation import link_velocities
 from robot_dynamics_ros.textbooks.symbolic.closed_form import ClosedForm
 from robot_dynamics_ros.textbooks.symbolic.symbolic_arm import SymbolicArm, sympy_module
 
-KINDS = ("M", "V", "G", "B", "C", "h", "energies", "lagrangian", "jacobian", "cartesian")
+KINDS = (
+    "M",
+    "V",
+    "G",
+    "B",
+    "C",
+    "h",
+    "energies",
+    "lagrangian",
+    "jacobian",
+    "cartesian",
+)
 """Groups of formulas of ``equation_terms``."""
 
 
@@ -35,9 +46,14 @@ def equation_terms(form: ClosedForm, kinds: Sequence[str]) -> dict[str, Any]:
     terms = {"M": form.mass_matrix, "V": form.velocity_terms, "G": form.gravity}
     terms = {name: term for name, term in terms.items() if name in kinds}
     if {"B", "C"} & set(kinds):
-        terms |= dict(zip("BC", velocity_coefficients(form.velocity_terms, arm.qd), strict=True))
+        terms |= dict(
+            zip("BC", velocity_coefficients(form.velocity_terms, arm.qd), strict=True)
+        )
     if "h" in kinds:
-        terms |= {f"h{i}": matrix for i, matrix in enumerate(christoffel_symbols(form), start=1)}
+        terms |= {
+            f"h{i}": matrix
+            for i, matrix in enumerate(christoffel_symbols(form), start=1)
+        }
     if {"energies", "lagrangian"} & set(kinds):
         terms |= {"K": kinetic_energy(form), "P": potential_energy(arm)}
     if "lagrangian" in kinds:
@@ -48,12 +64,21 @@ def equation_terms(form: ClosedForm, kinds: Sequence[str]) -> dict[str, Any]:
         regular = j.extract(regular_rows(j), list(range(j.cols)))
     if "jacobian" in kinds:
         terms |= {"J": j, "Jb": jacobian(arm, own_axes=False)}
-        terms |= {"detJ": determinant(regular), "Ji": inverse_jacobian(regular)} if regular.rows else {}
+        terms |= (
+            {"detJ": determinant(regular), "Ji": inverse_jacobian(regular)}
+            if regular.rows
+            else {}
+        )
     if "cartesian" in kinds:
-        terms |= dict(zip(("Mx", "Vx", "Gx"), cartesian_terms(form, regular), strict=True))
+        terms |= dict(
+            zip(("Mx", "Vx", "Gx"), cartesian_terms(form, regular), strict=True)
+        )
         torque = (regular.T * terms["Vx"]).applyfunc(lambda entry: entry.expand())
         terms |= {
-            name: _short(term) for name, term in zip(("Bx", "Cx"), velocity_coefficients(torque, arm.qd), strict=True)
+            name: _short(term)
+            for name, term in zip(
+                ("Bx", "Cx"), velocity_coefficients(torque, arm.qd), strict=True
+            )
         }
     return terms
 
@@ -64,7 +89,11 @@ def christoffel_symbols(form: ClosedForm) -> list[Any]:
 
     def matrix(i: int) -> Any:
         return sympy_module().Matrix(
-            len(q), len(q), lambda j, k: (m[i, j].diff(q[k]) + m[i, k].diff(q[j]) - m[j, k].diff(q[i])) / 2
+            len(q),
+            len(q),
+            lambda j, k: (
+                (m[i, j].diff(q[k]) + m[i, k].diff(q[j]) - m[j, k].diff(q[i])) / 2
+            ),
         )
 
     return [matrix(i) for i in range(len(q))]
@@ -73,8 +102,12 @@ def christoffel_symbols(form: ClosedForm) -> list[Any]:
 def velocity_coefficients(velocity_terms: Any, qd: Sequence[Any]) -> tuple[Any, Any]:
     """Return B (m, n (n - 1) / 2) and C (m, n) of velocity terms (m, 1), Craig (6.63), (6.105)."""
     sympy, pairs = sympy_module(), list(itertools.combinations(qd, 2))
-    b = sympy.Matrix(len(velocity_terms), len(pairs), lambda i, j: velocity_terms[i].diff(*pairs[j]))
-    c = sympy.Matrix(len(velocity_terms), len(qd), lambda i, j: velocity_terms[i].diff(qd[j], 2) / 2)
+    b = sympy.Matrix(
+        len(velocity_terms), len(pairs), lambda i, j: velocity_terms[i].diff(*pairs[j])
+    )
+    c = sympy.Matrix(
+        len(velocity_terms), len(qd), lambda i, j: velocity_terms[i].diff(qd[j], 2) / 2
+    )
     return b, c
 
 
@@ -88,7 +121,9 @@ def potential_energy(arm: SymbolicArm) -> Any:
     """Return P, J, zero with all masses at the base's origin: Craig (6.73), (6.74), Tsai (9.89)."""
     rotations, origins = arm.tree.base_placements(arm.motion[0])
     places = zip(arm.tree.links, rotations, origins, strict=True)
-    energies = [-link.mass * (arm.tree.gravity @ (p + r @ link.com)) for link, r, p in places]
+    energies = [
+        -link.mass * (arm.tree.gravity @ (p + r @ link.com)) for link, r, p in places
+    ]
     return arm.formulas([sum(energies)])[0]
 
 
@@ -98,8 +133,12 @@ def lagrangian_derivatives(form: ClosedForm) -> tuple[Any, Any, Any]:
     rates, accelerations = sympy.Matrix(arm.qd), sympy.Matrix(arm.qdd)
     momentum = form.mass_matrix * rates
     change = momentum.jacobian(arm.q) * rates + form.mass_matrix * accelerations
-    slope = sympy.Matrix([kinetic_energy(form)]).jacobian(arm.q).T - form.gravity  # G = dP/dq
-    expanded = [term.applyfunc(lambda entry: entry.expand()) for term in (momentum, change, slope)]
+    # G = dP/dq
+    slope = sympy.Matrix([kinetic_energy(form)]).jacobian(arm.q).T - form.gravity
+    expanded = [
+        term.applyfunc(lambda entry: entry.expand())
+        for term in (momentum, change, slope)
+    ]
     return expanded[0], expanded[1], expanded[2]
 
 
@@ -111,13 +150,19 @@ def jacobian(arm: SymbolicArm, own_axes: bool = True) -> Any:
     q, _, _ = arm.motion
     rotation = np.eye(3) if own_axes else arm.tree.base_placements(q)[0][-1]
     velocities = [link_velocities(arm.tree, q, unit) for unit in np.eye(len(q))]
-    return arm.formulas(np.column_stack([np.append(rotation @ v[-1], rotation @ w[-1]) for w, v in velocities]))
+    return arm.formulas(
+        np.column_stack(
+            [np.append(rotation @ v[-1], rotation @ w[-1]) for w, v in velocities]
+        )
+    )
 
 
 def regular_rows(jacobian: Any) -> list[int]:
     """Return the first n rows of a Jacobian (6, n) whose determinant is not zero everywhere, or an empty list."""
     n = jacobian.cols
-    for rows in itertools.combinations([i for i in range(6) if any(jacobian.row(i))], n):
+    for rows in itertools.combinations(
+        [i for i in range(6) if any(jacobian.row(i))], n
+    ):
         if determinant(jacobian.extract(list(rows), list(range(n)))) != 0:
             return list(rows)
     return []
@@ -147,11 +192,19 @@ def cartesian_terms(form: ClosedForm, jacobian: Any) -> tuple[Any, Any, Any]:
     inverse = inverse_jacobian(jacobian)
     change = (jacobian * rates).jacobian(form.arm.q) * rates  # dJ/dt qd
     velocity = inverse.T * (form.velocity_terms - form.mass_matrix * inverse * change)
-    return _short(inverse.T * form.mass_matrix * inverse), _short(velocity), _short(inverse.T * form.gravity)
+    return (
+        _short(inverse.T * form.mass_matrix * inverse),
+        _short(velocity),
+        _short(inverse.T * form.gravity),
+    )
 
 
 def _short(formula: Any) -> Any:
     """Return a formula or matrix with rational functions of sines and cosines, simplified by SymPy."""
     sympy = sympy_module()
-    simple = formula.applyfunc(sympy.simplify) if formula.is_Matrix else sympy.simplify(formula)
+    simple = (
+        formula.applyfunc(sympy.simplify)
+        if formula.is_Matrix
+        else sympy.simplify(formula)
+    )
     return simple.replace(sympy.tan, lambda angle: sympy.sin(angle) / sympy.cos(angle))

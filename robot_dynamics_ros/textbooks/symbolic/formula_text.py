@@ -11,12 +11,15 @@ from robot_dynamics_ros.textbooks.symbolic.symbolic_arm import sympy_module
 LANGUAGES = ("text", "latex", "python")
 """Languages of ``formula_lines``."""
 
-_SYMBOL = re.compile(r"([A-Za-z])([a-z]*)([\d_]*)('*)")  # letter, index letters, number, primes
+# letter, index letters, number, primes
+_SYMBOL = re.compile(r"([A-Za-z])([a-z]*)([\d_]*)('*)")
 _POWER = re.compile(r"^(.*?)(?:\^(-?\d+))?$")
 _PARAMETERS = "mINlg"  # first letters, in the order of the factors
 
 
-def formula_lines(terms: Mapping[str, Any], q: Sequence[Any], language: str = "text", digits: int = 4) -> Iterator[str]:
+def formula_lines(
+    terms: Mapping[str, Any], q: Sequence[Any], language: str = "text", digits: int = 4
+) -> Iterator[str]:
     """Yield scalars and matrices as equations in one of ``LANGUAGES``.
 
     - text: an equation for each element, such as ``M11 = 2.5 + 1.2 c2``, where c2 is cos(q2) and s12 is sin(q1 + q2).
@@ -49,12 +52,18 @@ def vector_line(name: str, vector: Any, q: Sequence[Any]) -> str:
     return f"{name} = ({', '.join(formula_text(entry, q) for entry in vector)})"
 
 
-def formula_text(expression: Any, q: Sequence[Any], digits: int = 4, least: float = 0.0) -> str:
+def formula_text(
+    expression: Any, q: Sequence[Any], digits: int = 4, least: float = 0.0
+) -> str:
     """Return an expression as text, without terms whose numbers are below ``least``."""
     terms = []
     for number, rest in _terms(expression):
         if abs(float(number)) > least:
-            powers = (factor.as_base_exp() for factor in rest.as_ordered_factors() if factor != 1)
+            powers = (
+                factor.as_base_exp()
+                for factor in rest.as_ordered_factors()
+                if factor != 1
+            )
             parts = [_part(base, exponent, q, digits) for base, exponent in powers]
             terms.append((number, sorted(parts, key=_place)))
     terms.sort(key=_order)
@@ -64,7 +73,10 @@ def formula_text(expression: Any, q: Sequence[Any], digits: int = 4, least: floa
 def _elements(name: str, matrix: Any, q: Sequence[Any], digits: int) -> Iterator[str]:
     rows, columns = matrix.shape
     symmetric = 1 < rows == columns and matrix.is_symmetric()
-    largest = max((abs(float(number)) for entry in matrix for number, _ in _terms(entry)), default=0.0)
+    largest = max(
+        (abs(float(number)) for entry in matrix for number, _ in _terms(entry)),
+        default=0.0,
+    )
     least = largest * 10.0 ** -(digits + 2)
     for i in range(rows):
         for j in range(i if symmetric else 0, columns):
@@ -75,7 +87,9 @@ def _elements(name: str, matrix: Any, q: Sequence[Any], digits: int) -> Iterator
 
 def _latex(name: str, formula: Any) -> str:
     names = {symbol: _latex_symbol(str(symbol)) for symbol in formula.free_symbols}
-    return f"{_latex_symbol(name)} = {sympy_module().latex(formula, symbol_names=names)}"
+    return (
+        f"{_latex_symbol(name)} = {sympy_module().latex(formula, symbol_names=names)}"
+    )
 
 
 def _latex_symbol(name: str) -> str:
@@ -91,10 +105,18 @@ def _latex_symbol(name: str) -> str:
 
 def _python(name: str, formula: Any) -> str:
     sympy = sympy_module()
-    dotted = {symbol: str(symbol).replace("''", "_ddot").replace("'", "_dot") for symbol in formula.free_symbols}
-    renamed = formula.xreplace({symbol: sympy.Symbol(text) for symbol, text in dotted.items()})
+    dotted = {
+        symbol: str(symbol).replace("''", "_ddot").replace("'", "_dot")
+        for symbol in formula.free_symbols
+    }
+    renamed = formula.xreplace(
+        {symbol: sympy.Symbol(text) for symbol, text in dotted.items()}
+    )
     rows = renamed.tolist() if formula.is_Matrix else [[renamed]]
-    code = [[sympy.pycode(entry, fully_qualified_modules=False) for entry in row] for row in rows]
+    code = [
+        [sympy.pycode(entry, fully_qualified_modules=False) for entry in row]
+        for row in rows
+    ]
     body = "\n".join(f"        [{', '.join(row)}]," for row in code)
     result = f"[\n{body}\n    ]" if formula.is_Matrix else code[0][0]
     return f"\n\ndef {name}({', '.join(sorted(dotted.values()))}):\n    return {result}"
@@ -110,8 +132,16 @@ def _sum(terms: Sequence[tuple[Any, list[str]]], digits: int) -> str:
     """Return the sum of numbers times factors as a sum as text; a factor 1 is omitted."""
     text = ""
     for number, parts in terms:
-        size = str(abs(number)) if getattr(number, "is_Rational", False) else f"{abs(float(number)):.{digits}g}"
-        sign = ("-" if number < 0 else "") if not text else (" - " if number < 0 else " + ")
+        size = (
+            str(abs(number))
+            if getattr(number, "is_Rational", False)
+            else f"{abs(float(number)):.{digits}g}"
+        )
+        sign = (
+            ("-" if number < 0 else "")
+            if not text
+            else (" - " if number < 0 else " + ")
+        )
         text += sign + " ".join(parts if parts and size == "1" else [size, *parts])
     return text
 
@@ -119,7 +149,9 @@ def _sum(terms: Sequence[tuple[Any, list[str]]], digits: int) -> str:
 def _order(term: tuple[Any, list[str]]) -> tuple[Any, ...]:
     """Return the sort key of a term: its rates, then the number of its factors."""
     powers = [_POWER.findall(part)[0] for part in term[1]]
-    factors = [name for name, exponent in powers for _ in range(abs(int(exponent or 1)))]
+    factors = [
+        name for name, exponent in powers for _ in range(abs(int(exponent or 1)))
+    ]
     return [part for part in term[1] if "'" in part], len(factors), factors
 
 
@@ -127,7 +159,14 @@ def _place(part: str) -> tuple[Any, ...]:
     """Return the sort key of a factor: parameters, sines and cosines, positions, rates by their numbers, sums."""
     rate = "'" in part
     place = _PARAMETERS.find(part[0])
-    return place < 0, place, part[0] == "(", part[0] not in "cs", rate, part[1:] if rate else part
+    return (
+        place < 0,
+        place,
+        part[0] == "(",
+        part[0] not in "cs",
+        rate,
+        part[1:] if rate else part,
+    )
 
 
 def _part(base: Any, exponent: Any, q: Sequence[Any], digits: int) -> str:
@@ -136,9 +175,13 @@ def _part(base: Any, exponent: Any, q: Sequence[Any], digits: int) -> str:
     if base.func.__name__ in ("cos", "sin"):
         multiples = [base.args[0].coeff(symbol) for symbol in q]
         if all(k in (0, 1) for k in multiples):
-            text = base.func.__name__[0] + "".join(str(k) for k, m in enumerate(multiples, start=1) if m)
+            text = base.func.__name__[0] + "".join(
+                str(k) for k, m in enumerate(multiples, start=1) if m
+            )
         else:
-            angle = [(m, [str(symbol)]) for m, symbol in zip(multiples, q, strict=True) if m]
+            angle = [
+                (m, [str(symbol)]) for m, symbol in zip(multiples, q, strict=True) if m
+            ]
             text = f"{base.func.__name__}({_sum(angle, 4)})"
     elif base.is_Add:
         text = f"({formula_text(base, q, digits)})"

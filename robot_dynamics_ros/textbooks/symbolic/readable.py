@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.textbooks.symbolic.trigonometric_sum import Exponents, TrigonometricSum
+from robot_dynamics_ros.textbooks.symbolic.trigonometric_sum import (
+    Exponents,
+    TrigonometricSum,
+)
 
 _ROUNDING = 1e-12  # relative to the largest term of an entry
 _NOISE = 1e-14  # relative to the largest term of all entries
@@ -21,7 +24,14 @@ _Key = tuple[str, Exponents, Exponents]
 _Waves = dict[_Key, float]
 
 
-def readable(sympy: ModuleType, sums: Any, q: Sequence[Any], symbols: Sequence[Any], *, fractions: bool) -> Any:
+def readable(
+    sympy: ModuleType,
+    sums: Any,
+    q: Sequence[Any],
+    symbols: Sequence[Any],
+    *,
+    fractions: bool,
+) -> Any:
     """Return an array of trigonometric sums and numbers, of up to two axes, as a SymPy matrix with real terms.
 
     Pairs of terms become products if that is shorter: c(2 q2 + q3) + c3 is 2 c2 c23, and 1 - c(2 q2) is 2 s2^2. Terms
@@ -38,11 +48,16 @@ def readable(sympy: ModuleType, sums: Any, q: Sequence[Any], symbols: Sequence[A
     """
     array = np.asarray(sums)
     entries = [_waves(entry, len(q)) for entry in array.ravel()]
-    noise = _NOISE * max((abs(value) for waves in entries for value in waves.values()), default=0.0)
+    noise = _NOISE * max(
+        (abs(value) for waves in entries for value in waves.values()), default=0.0
+    )
     formulas = [_entry(sympy, waves, noise, q, symbols) for waves in entries]
     if fractions:
         formulas = [
-            formula.xreplace({x: _fraction(sympy, x) for x in formula.atoms(sympy.Float)}) for formula in formulas
+            formula.xreplace(
+                {x: _fraction(sympy, x) for x in formula.atoms(sympy.Float)}
+            )
+            for formula in formulas
         ]
     rows, columns = array.shape if array.ndim == 2 else (array.size, 1)
     return sympy.Matrix(rows, columns, formulas)
@@ -58,7 +73,9 @@ def _waves(entry: Any, angles: int) -> _Waves:
         first = next((k for k in multiples if k != 0.0), 0.0)
         if first < 0.0:
             continue
-        for kind, value in (("cos", c.real), ("sin", -c.imag)) if first else (("cos", c.real),):
+        for kind, value in (
+            (("cos", c.real), ("sin", -c.imag)) if first else (("cos", c.real),)
+        ):
             key = (kind, multiples, exponents[angles:])
             waves[key] = waves.get(key, 0.0) + (2.0 * value if first else value)
     return waves
@@ -76,9 +93,17 @@ def _fraction(sympy: ModuleType, number: Any) -> Any:
     return sympy.Rational(fraction.numerator, fraction.denominator) if close else number
 
 
-def _entry(sympy: ModuleType, waves: _Waves, noise: float, q: Sequence[Any], symbols: Sequence[Any]) -> Any:
+def _entry(
+    sympy: ModuleType,
+    waves: _Waves,
+    noise: float,
+    q: Sequence[Any],
+    symbols: Sequence[Any],
+) -> Any:
     def times(powers: Exponents) -> Any:
-        return sympy.Mul(*(symbol ** int(p) for symbol, p in zip(symbols, powers, strict=False) if p))
+        return sympy.Mul(
+            *(symbol ** int(p) for symbol, p in zip(symbols, powers, strict=False) if p)
+        )
 
     least = max(noise, _ROUNDING * max(map(abs, waves.values()), default=0.0))
     waves = {key: value for key, value in waves.items() if abs(value) > least}
@@ -95,8 +120,15 @@ def _entry(sympy: ModuleType, waves: _Waves, noise: float, q: Sequence[Any], sym
             terms.append(value * times(key[2]) * _wave(sympy, key[0], key[1], q))
         else:
             same_sign = waves.pop(partner) * value > 0.0
-            terms.append(2.0 * value * times(key[2]) * _product(sympy, key, partner, same_sign, q))
-    return sympy.Add(*(term for term in terms if abs(float(term.as_coeff_Mul()[0])) > least))
+            terms.append(
+                2.0
+                * value
+                * times(key[2])
+                * _product(sympy, key, partner, same_sign, q)
+            )
+    return sympy.Add(
+        *(term for term in terms if abs(float(term.as_coeff_Mul()[0])) > least)
+    )
 
 
 def _square(sympy: ModuleType, waves: _Waves, key: _Key, q: Sequence[Any]) -> Any:
@@ -127,22 +159,36 @@ def _partner(waves: _Waves, key: _Key, value: float) -> _Key | None:
     """Return a term of the same size whose sum with this one is a product with integer multiples, or None."""
     kind, multiples, powers = key
     for other, size in waves.items():
-        if other[0] == kind and other[2] == powers and abs(abs(size) - abs(value)) <= _EQUAL * abs(value):
+        if (
+            other[0] == kind
+            and other[2] == powers
+            and abs(abs(size) - abs(value)) <= _EQUAL * abs(value)
+        ):
             sums = [a + b for a, b in zip(multiples, other[1], strict=True)]
             if all(k.is_integer() and k % 2 == 0 for k in sums):
                 return other
     return None
 
 
-def _product(sympy: ModuleType, key: _Key, other: _Key, same_sign: bool, q: Sequence[Any]) -> Any:
+def _product(
+    sympy: ModuleType, key: _Key, other: _Key, same_sign: bool, q: Sequence[Any]
+) -> Any:
     """Return half of cos x + cos y, cos x - cos y, sin x + sin y or sin x - sin y as a product."""
     plus = tuple((a + b) / 2 for a, b in zip(key[1], other[1], strict=True))
     minus = tuple((a - b) / 2 for a, b in zip(key[1], other[1], strict=True))
     kind = key[0] if same_sign else "sin" if key[0] == "cos" else "cos"
-    product = _wave(sympy, kind, plus, q) * _wave(sympy, "cos" if same_sign else "sin", minus, q)
+    product = _wave(sympy, kind, plus, q) * _wave(
+        sympy, "cos" if same_sign else "sin", minus, q
+    )
     return -product if key[0] == "cos" and not same_sign else product
 
 
-def _wave(sympy: ModuleType, kind: str, multiples: Sequence[Any], q: Sequence[Any]) -> Any:
-    exact = (sympy.Integer(int(k)) if k.is_integer() else sympy.Float(k) for k in multiples)
-    return getattr(sympy, kind)(sum((k * symbol for k, symbol in zip(exact, q, strict=True)), sympy.Integer(0)))
+def _wave(
+    sympy: ModuleType, kind: str, multiples: Sequence[Any], q: Sequence[Any]
+) -> Any:
+    exact = (
+        sympy.Integer(int(k)) if k.is_integer() else sympy.Float(k) for k in multiples
+    )
+    return getattr(sympy, kind)(
+        sum((k * symbol for k, symbol in zip(exact, q, strict=True)), sympy.Integer(0))
+    )

@@ -12,7 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning, use_one_of
+from robot_dynamics_ros.base.errors import (
+    RobotDynamicsError,
+    RobotModelWarning,
+    use_one_of,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import Link, LinkTree
@@ -43,7 +47,9 @@ class SymbolicLink(Link):
         if self.prismatic:
             return super().placed(q)
         c, s = self.cosine, self.sine
-        return self.rotation @ np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]]), self.position
+        return self.rotation @ np.array(
+            [[c, -s, 0], [s, c, 0], [0, 0, 1]]
+        ), self.position
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +80,9 @@ class SymbolicArm:
     def formulas(self, sums: Any) -> Any:
         """Return an array of trigonometric sums, with up to two axes, as a SymPy matrix of short formulas."""
         symbols = (*self.q, *self.qd, *self.qdd, *self.values)
-        return readable(sympy_module(), sums, self.q, symbols, fractions=bool(self.values))
+        return readable(
+            sympy_module(), sums, self.q, symbols, fractions=bool(self.values)
+        )
 
 
 def sympy_module() -> ModuleType:
@@ -82,11 +90,15 @@ def sympy_module() -> ModuleType:
     try:
         return importlib.import_module("sympy")
     except ImportError:
-        raise RobotDynamicsError("SymPy is not installed, which formulas need. Cure: pip install sympy") from None
+        raise RobotDynamicsError(
+            "SymPy is not installed, which formulas need. Cure: pip install sympy"
+        ) from None
 
 
 def symbolic_arm(
-    model: RobotModel, parameters: Mapping[str, str] | None = None, link: str | None = None
+    model: RobotModel,
+    parameters: Mapping[str, str] | None = None,
+    link: str | None = None,
 ) -> SymbolicArm:
     """Return a robot in symbols.
 
@@ -126,7 +138,9 @@ def symbolic_arm(
     if parameters is not None:
         tree, values = _named(sympy, tree)
         formulas = _replacements(sympy, parameters, values, {str(name) for name in q})
-        values = {symbol: value for symbol, value in values.items() if symbol not in formulas}
+        values = {
+            symbol: value for symbol, value in values.items() if symbol not in formulas
+        }
     powers = (*q, *qd, *qdd, *values)
     length = model.n + len(powers)
 
@@ -134,39 +148,79 @@ def symbolic_arm(
         if not isinstance(entry, sympy.Basic):
             return entry
         terms = sympy.Poly(entry.subs(formulas), *powers).terms()
-        return TrigonometricSum({(0,) * model.n + p: complex(c) for p, c in terms}, length)
+        return TrigonometricSum(
+            {(0,) * model.n + p: complex(c) for p, c in terms}, length
+        )
 
     symbolic = _symbolic_tree(tree, number, length)
     motion = np.frompyfunc(number, 1, 1)(np.array([q, qd, qdd]))
-    return SymbolicArm(model.joint_names, q, qd, qdd, values, symbolic, (motion[0], motion[1], motion[2]))
+    return SymbolicArm(
+        model.joint_names,
+        q,
+        qd,
+        qdd,
+        values,
+        symbolic,
+        (motion[0], motion[1], motion[2]),
+    )
 
 
-def _symbolic_tree(tree: LinkTree, number: Callable[[Any], Any], length: int) -> LinkTree:
+def _symbolic_tree(
+    tree: LinkTree, number: Callable[[Any], Any], length: int
+) -> LinkTree:
     """Return the tree with ``number`` of each entry, a trigonometric sum of this length or a float."""
     sums = np.frompyfunc(number, 1, 1)
     links = []
     for link, row in zip(tree.links, tree.couplings, strict=True):
         rest = [0] * (length - len(row))
-        turn, back = (TrigonometricSum({(*multiples, *rest): 1.0}, length) for multiples in (row, -row))
-        rotation = np.where(abs(link.rotation - link.rotation.round()) < _WHOLE, link.rotation.round(), link.rotation)
-        own = (sums(link.position), number(link.mass), sums(link.com), sums(link.inertia))
+        turn, back = (
+            TrigonometricSum({(*multiples, *rest): 1.0}, length)
+            for multiples in (row, -row)
+        )
+        rotation = np.where(
+            abs(link.rotation - link.rotation.round()) < _WHOLE,
+            link.rotation.round(),
+            link.rotation,
+        )
+        own = (
+            sums(link.position),
+            number(link.mass),
+            sums(link.com),
+            sums(link.inertia),
+        )
         cosine, sine = 0.5 * (turn + back), 0.5j * (back - turn)
-        links.append(SymbolicLink(link.joint, link.parent, link.prismatic, rotation, *own, cosine, sine))
-    rotors = tuple(replace(rotor, inertia=number(rotor.inertia)) for rotor in tree.rotors)
-    return LinkTree(tuple(links), rotors, tree.couplings, sums(tree.rotor_couplings), sums(tree.gravity))
+        links.append(
+            SymbolicLink(
+                link.joint, link.parent, link.prismatic, rotation, *own, cosine, sine
+            )
+        )
+    rotors = tuple(
+        replace(rotor, inertia=number(rotor.inertia)) for rotor in tree.rotors
+    )
+    return LinkTree(
+        tuple(links),
+        rotors,
+        tree.couplings,
+        sums(tree.rotor_couplings),
+        sums(tree.gravity),
+    )
 
 
 def _named(sympy: ModuleType, tree: LinkTree) -> tuple[LinkTree, dict[Any, float]]:
     """Return the tree with symbols instead of parameters other than zero, and their values, which are positive."""
     values: dict[Any, float] = {}
 
-    def named(pattern: str, numbers: Sequence[float] | Array, axes: Sequence[str] = "xyz") -> Any:
+    def named(
+        pattern: str, numbers: Sequence[float] | Array, axes: Sequence[str] = "xyz"
+    ) -> Any:
         present = sum(abs(x) > _ABSENT for x in numbers)
         entries: list[Any] = []
         for axis, x in zip(axes, numbers, strict=False):
             entries.append(0)
             if abs(x) > _ABSENT:
-                symbol = sympy.Symbol(pattern.format("" if present == 1 else axis), real=True)
+                symbol = sympy.Symbol(
+                    pattern.format("" if present == 1 else axis), real=True
+                )
                 values[symbol] = abs(float(x))
                 entries[-1] = symbol if x > 0.0 else -symbol
         return np.array(entries, dtype=object)
@@ -177,34 +231,58 @@ def _named(sympy: ModuleType, tree: LinkTree) -> tuple[LinkTree, dict[Any, float
         mass = named(f"m{k}", [link.mass])[0]
         com = named(f"lc{{}}{k}", link.com)
         inertia = np.array(
-            [named(f"I{''.join(sorted(ij))}{k}", [x])[0] for ij, x in zip(_AXES, link.inertia.flat, strict=True)]
+            [
+                named(f"I{''.join(sorted(ij))}{k}", [x])[0]
+                for ij, x in zip(_AXES, link.inertia.flat, strict=True)
+            ]
         )
         siblings = f"_{k}" if parents.count(link.parent) > 1 else ""
         position = named(f"l{{}}{link.parent + 1}{siblings}", link.position)
-        links.append(replace(link, mass=mass, com=com, inertia=inertia.reshape(3, 3), position=position))
+        links.append(
+            replace(
+                link,
+                mass=mass,
+                com=com,
+                inertia=inertia.reshape(3, 3),
+                position=position,
+            )
+        )
     rotors = [
-        replace(rotor, inertia=named(f"Ir{k}", [rotor.inertia])[0]) for k, rotor in enumerate(tree.rotors, start=1)
+        replace(rotor, inertia=named(f"Ir{k}", [rotor.inertia])[0])
+        for k, rotor in enumerate(tree.rotors, start=1)
     ]
     columns = [f"_{k}" for k in range(1, tree.couplings.shape[1] + 1)]
-    ratios = [named(f"N{k}{{}}", row, columns) for k, row in enumerate(tree.rotor_couplings, start=1)]
+    ratios = [
+        named(f"N{k}{{}}", row, columns)
+        for k, row in enumerate(tree.rotor_couplings, start=1)
+    ]
     couplings = np.array(ratios, dtype=object).reshape(tree.rotor_couplings.shape)
     gravity = named("g{}", tree.gravity)
-    return LinkTree(tuple(links), tuple(rotors), tree.couplings, couplings, gravity), values
+    return LinkTree(
+        tuple(links), tuple(rotors), tree.couplings, couplings, gravity
+    ), values
 
 
 def _replacements(
-    sympy: ModuleType, parameters: Mapping[str, str], values: dict[Any, float], taken: Collection[str]
+    sympy: ModuleType,
+    parameters: Mapping[str, str],
+    values: dict[Any, float],
+    taken: Collection[str],
 ) -> dict[Any, Any]:
     """Return formulas by the symbols that they replace. Raises RobotDynamicsError as ``symbolic_arm``.
 
     Symbols with new names are added to ``values``. ``taken`` are the names of the coordinates.
     """
     symbols = {str(symbol): symbol for symbol in values}
-    usable = {name: symbol for name, symbol in symbols.items() if name not in parameters}
+    usable = {
+        name: symbol for name, symbol in symbols.items() if name not in parameters
+    }
     formulas = {}
     for name, text in parameters.items():
         if name not in symbols:
-            raise RobotDynamicsError(f'no parameter "{name}". Cure: {use_one_of(name, symbols)}')
+            raise RobotDynamicsError(
+                f'no parameter "{name}". Cure: {use_one_of(name, symbols)}'
+            )
         if _NAME.fullmatch(text) and text not in {*symbols, *taken}:
             usable.setdefault(text, sympy.Symbol(text, real=True))
             values.setdefault(usable[text], values[symbols[name]])
@@ -213,7 +291,9 @@ def _replacements(
             # Only numbers, operators and these symbols are left to evaluate.
             if unknown or not _FORMULA.fullmatch(text):
                 raise ValueError
-            formula = sympy.sympify(text.replace("^", "**"), locals=usable, rational=True)
+            formula = sympy.sympify(
+                text.replace("^", "**"), locals=usable, rational=True
+            )
             value = float(formula.subs(values))
             sympy.Poly(formula, *usable.values())
         except (ValueError, TypeError, sympy.SympifyError, sympy.PolynomialError):

@@ -49,12 +49,16 @@ class TrigonometricSum:
             for two, d in factors.items():
                 exponents = tuple(map(add, one, two))
                 terms[exponents] = terms.get(exponents, 0.0) + c * d
-        return TrigonometricSum({exponents: c for exponents, c in terms.items() if c != 0.0}, self.length)
+        return TrigonometricSum(
+            {exponents: c for exponents, c in terms.items() if c != 0.0}, self.length
+        )
 
     __radd__, __rmul__ = __add__, __mul__
 
     def __neg__(self) -> TrigonometricSum:
-        return TrigonometricSum({exponents: -c for exponents, c in self.terms.items()}, self.length)
+        return TrigonometricSum(
+            {exponents: -c for exponents, c in self.terms.items()}, self.length
+        )
 
     def __sub__(self, other: Any) -> Any:
         return self + -other

@@ -9,7 +9,11 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.diagnosis.hints import hints
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, recorded_motion
+from robot_dynamics_ros.analysis.identification.motion import (
+    RecordedMotion,
+    Smoothing,
+    recorded_motion,
+)
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from support.noisy_recordings import Truth, exciting_motion, fourier
 
@@ -33,8 +37,13 @@ def with_effort(motion: RecordedMotion, tau: np.ndarray) -> RecordedMotion:
     return dataclasses.replace(motion, tau=tau)
 
 
-def permuted(motion: RecordedMotion, order: Sequence[int], signs: np.ndarray) -> RecordedMotion:
-    q, qd, qdd, tau = (values[:, order] * signs for values in (motion.q, motion.qd, motion.qdd, motion.tau))
+def permuted(
+    motion: RecordedMotion, order: Sequence[int], signs: np.ndarray
+) -> RecordedMotion:
+    q, qd, qdd, tau = (
+        values[:, order] * signs
+        for values in (motion.q, motion.qd, motion.qdd, motion.tau)
+    )
     return dataclasses.replace(motion, q=q, qd=qd, qdd=qdd, tau=tau)
 
 
@@ -45,13 +54,23 @@ def test_correct_model_gets_no_hint(load_robot: LoadRobot, robot: str) -> None:
         assert reported(model, exciting_motion(model, seed, noise, SAMPLES)) == []
 
 
-def test_correlated_noise_or_short_recording_gets_no_hint(load_robot: LoadRobot) -> None:
+def test_correlated_noise_or_short_recording_gets_no_hint(
+    load_robot: LoadRobot,
+) -> None:
     """The noise is a moving average over 25 samples."""
     panda = load_robot("panda", "panda")
     motion = exciting_motion(panda, 5, 0.0, SAMPLES)
     white = np.random.default_rng(5).normal(size=(SAMPLES + 24, panda.n))
-    slow = np.apply_along_axis(lambda column: np.convolve(column, np.full(25, 0.2), "valid"), 0, white)
-    assert reported(panda, with_effort(motion, motion.tau + 0.05 * motion.tau.std(axis=0) * slow)) == []
+    slow = np.apply_along_axis(
+        lambda column: np.convolve(column, np.full(25, 0.2), "valid"), 0, white
+    )
+    assert (
+        reported(
+            panda,
+            with_effort(motion, motion.tau + 0.05 * motion.tau.std(axis=0) * slow),
+        )
+        == []
+    )
     assert reported(panda, recorded(panda.without_gravity()).part(slice(50))) == []
 
 
@@ -91,7 +110,11 @@ CAUSES: list[tuple[Callable[[RobotModel, RecordedMotion], Case], str, Sequence[f
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("make", "expected", "numbers", "within"), CAUSES, ids=[case[1][:40] for case in CAUSES])
+@pytest.mark.parametrize(
+    ("make", "expected", "numbers", "within"),
+    CAUSES,
+    ids=[case[1][:40] for case in CAUSES],
+)
 def test_hint_names_cause_and_size(
     make: Callable[[RobotModel, RecordedMotion], Case],
     expected: str,
@@ -101,15 +124,26 @@ def test_hint_names_cause_and_size(
 ) -> None:
     panda = load_robot("panda", "panda")
     (hint,) = reported(*make(panda, recorded(panda, 1)))
-    np.testing.assert_allclose(numbers_of(hint, f"^{expected}"), numbers, rtol=0, atol=within)
+    np.testing.assert_allclose(
+        numbers_of(hint, f"^{expected}"), numbers, rtol=0, atol=within
+    )
 
 
 @pytest.mark.parametrize(
     ("gravity", "words"),
-    [([9.81, 0.0, 0.0], "on a wall"), ([0.0, 0.0, 9.81], "on a ceiling"), ([0.0, -6.94, -6.94], "tilted")],
+    [
+        ([9.81, 0.0, 0.0], "on a wall"),
+        ([0.0, 0.0, 9.81], "on a ceiling"),
+        ([0.0, -6.94, -6.94], "tilted"),
+    ],
 )
-def test_hint_names_direction_of_gravity(load_robot: LoadRobot, gravity: list[float], words: str) -> None:
-    (hint,) = reported(load_robot("panda", "panda"), recorded(load_robot("panda", "panda", gravity=gravity)))
+def test_hint_names_direction_of_gravity(
+    load_robot: LoadRobot, gravity: list[float], words: str
+) -> None:
+    (hint,) = reported(
+        load_robot("panda", "panda"),
+        recorded(load_robot("panda", "panda", gravity=gravity)),
+    )
     assert words in hint and "--gravity" in hint
     np.testing.assert_allclose(numbers_of(hint, GRAVITY_HINT), gravity, atol=0.15)
 
@@ -124,10 +158,15 @@ def test_hint_names_missing_friction(load_robot: LoadRobot) -> None:
     """Viscous 4 Nm s/rad and Coulomb 6 Nm in every joint; the noise is 3 % of up to 60 Nm."""
     model = load_robot("ur5e")
     motion = recorded(model)
-    (hint,) = reported(model, with_effort(motion, motion.tau + 4.0 * motion.qd + 6.0 * np.sign(motion.qd)))
+    (hint,) = reported(
+        model,
+        with_effort(motion, motion.tau + 4.0 * motion.qd + 6.0 * np.sign(motion.qd)),
+    )
     assert hint.startswith("the model has no friction")
     for name in model.joint_names:
-        values = numbers_of(hint, rf"{name} viscous (\S+) .*?Coulomb (\S+) .*?and (\S+) .*? backwards")
+        values = numbers_of(
+            hint, rf"{name} viscous (\S+) .*?Coulomb (\S+) .*?and (\S+) .*? backwards"
+        )
         np.testing.assert_allclose(values, [4.0, 6.0, 6.0], rtol=0, atol=2.0)
 
 
@@ -168,7 +207,11 @@ def test_payload_on_a_wrong_model(load_robot: LoadRobot, seed: int) -> None:
     change = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, : 10 * model.n] @ (
         share * model.inertial_parameters[: 10 * model.n]
     )
-    (hint,) = (hint for hint in reported(model, with_effort(motion, motion.tau + change)) if "carries" in hint)
+    (hint,) = (
+        hint
+        for hint in reported(model, with_effort(motion, motion.tau + change))
+        if "carries" in hint
+    )
     (mass, half), *_ = intervals(hint)
     assert abs(mass - 2.7) < half
     assert half < 0.2 * mass or "identify with the unloaded arm first" in hint
@@ -182,10 +225,14 @@ def test_presliding_is_no_delay(load_robot: LoadRobot, delay: int) -> None:
     ratio = np.zeros_like(motion.q)
     for k in steps[1:]:
         way = np.sign(motion.qd[k])
-        ratio[k] = way - (way - ratio[k - 1]) * np.exp(-np.abs(motion.q[k] - motion.q[k - 1]) / 0.004)
+        ratio[k] = way - (way - ratio[k - 1]) * np.exp(
+            -np.abs(motion.q[k] - motion.q[k - 1]) / 0.004
+        )
     tau = motion.tau + 0.3 * motion.tau.std(axis=0) * ratio
     late = tau[np.maximum(np.array(steps) - delay, 0)]
-    truth = Truth(panda, *(x[::4] for x in (motion.time, motion.q, motion.qd, motion.qdd, late)))
+    truth = Truth(
+        panda, *(x[::4] for x in (motion.time, motion.q, motion.qd, motion.qdd, late))
+    )
     found = reported(panda, recorded_motion(truth.recorded(1, 0.02), Smoothing()))
     delays = [hint for hint in found if "--effort-delay" in hint]
     assert len(delays) == (delay > 0) and any("no friction" in hint for hint in found)
@@ -196,11 +243,18 @@ def test_presliding_is_no_delay(load_robot: LoadRobot, delay: int) -> None:
 
 def test_gains_of_currents_have_intervals(load_robot: LoadRobot) -> None:
     """Joint 7 reports only noise: no gain is determined."""
-    panda, gains = load_robot("panda", "panda"), np.array([11.24, 14.0, 9.0, 12.0, 8.0, 7.0])
+    panda, gains = (
+        load_robot("panda", "panda"),
+        np.array([11.24, 14.0, 9.0, 12.0, 8.0, 7.0]),
+    )
     motion = recorded(panda, 1)
     noise = np.random.default_rng(3).standard_normal(SAMPLES)
     current = np.column_stack([motion.tau[:, :6] / gains, noise])
-    (hint,) = (text for text in reported(panda, with_effort(motion, current)) if "different units" in text)
+    (hint,) = (
+        text
+        for text in reported(panda, with_effort(motion, current))
+        if "different units" in text
+    )
     value, half = intervals(hint).T
     assert "panda_joint7 undetermined" in hint
     assert (np.abs(value - gains) < 2.0 * half).all() and (half < 0.1 * gains).all()
@@ -211,20 +265,36 @@ def test_hints_name_two_causes(load_robot: LoadRobot) -> None:
     panda, bare = load_robot("panda", "panda"), load_robot("panda")
     texts = reported(bare, recorded(panda.with_payload("panda_link7", *PAYLOAD)))
     assert len(texts) == 2 and any("friction" in hint for hint in texts)
-    (mass,) = (numbers_of(hint, r"([\d.]+) \+- \S+ kg on panda_link7")[0] for hint in texts if "carries" in hint)
+    (mass,) = (
+        numbers_of(hint, r"([\d.]+) \+- \S+ kg on panda_link7")[0]
+        for hint in texts
+        if "carries" in hint
+    )
     assert mass == pytest.approx(0.8, abs=0.05)
     motion = recorded(panda)
-    texts = reported(bare, with_effort(motion, motion.tau * np.array([1, 1, 1, -1, 1, 1, 1])))
+    texts = reported(
+        bare, with_effort(motion, motion.tau * np.array([1, 1, 1, -1, 1, 1, 1]))
+    )
     assert len(texts) == 2 and any("no friction" in hint for hint in texts)
-    assert any(hint.startswith("the measured effort of panda_joint4 has the wrong sign") for hint in texts)
+    assert any(
+        hint.startswith("the measured effort of panda_joint4 has the wrong sign")
+        for hint in texts
+    )
 
 
 @pytest.mark.parametrize("seed", [22, 25, 49])
 def test_every_hint_explains_something(seed: int) -> None:
     """Several mistakes at once: payload, gravity, offsets, signs, order and units."""
     scara, rng = RobotModel.shipped("scara"), np.random.default_rng(seed)
-    truth = scara.with_payload(scara.link_names[-1], rng.uniform(0, 3), rng.uniform(-0.2, 0.2, 3), 1e-3 * np.eye(3))
-    motion = exciting_motion(truth.without_gravity() if rng.random() < 0.5 else truth, seed, 0.03, 400)
+    truth = scara.with_payload(
+        scara.link_names[-1],
+        rng.uniform(0, 3),
+        rng.uniform(-0.2, 0.2, 3),
+        1e-3 * np.eye(3),
+    )
+    motion = exciting_motion(
+        truth.without_gravity() if rng.random() < 0.5 else truth, seed, 0.03, 400
+    )
     tau = motion.tau
     if rng.random() < 0.5:
         tau = tau + rng.normal(size=scara.n) * tau.std(axis=0)
@@ -246,22 +316,30 @@ def test_joint_without_measured_effort_is_ignored(load_robot: LoadRobot) -> None
     assert hint.startswith("the model has no friction")
 
 
-def test_payload_in_force_is_named_and_a_far_one_rejected(load_robot: LoadRobot) -> None:
+def test_payload_in_force_is_named_and_a_far_one_rejected(
+    load_robot: LoadRobot,
+) -> None:
     """The cure names the model's own payload. No arm carries 1 kg at 0.6 m from its last link."""
     panda = load_robot("panda", "panda")
     loaded = panda.with_payload("panda_link8", 0.73, [0.0, 0.0, 0.05], PAYLOAD[2])
     (hint,) = reported(loaded, recorded(panda))
     assert "remove the payload of 0.73 kg on panda_link8" in hint
     far = panda.with_payload("panda_link7", 1.0, [0.0, 0.6, 0.0], PAYLOAD[2])
-    assert not any("carries a payload" in hint for hint in reported(panda, recorded(far)))
+    assert not any(
+        "carries a payload" in hint for hint in reported(panda, recorded(far))
+    )
 
 
 def test_payload_with_unobservable_mass(load_robot: LoadRobot) -> None:
     """With a single joint only the first moment of a payload is observable."""
     model = load_robot("planar_2r", joints=["joint2"], locked={"joint1": 0.0})
     link = model.moving_links[-1]
-    (hint, *_) = reported(model, recorded(model.with_payload(link, 3.0, [0.2, 0.0, 0.0], PAYLOAD[2])))
-    assert numbers_of(hint, rf"\[(\S+) .*, undetermined\] kg m on {link}") == [pytest.approx(0.6, abs=0.02)]
+    (hint, *_) = reported(
+        model, recorded(model.with_payload(link, 3.0, [0.2, 0.0, 0.0], PAYLOAD[2]))
+    )
+    assert numbers_of(hint, rf"\[(\S+) .*, undetermined\] kg m on {link}") == [
+        pytest.approx(0.6, abs=0.02)
+    ]
 
 
 def test_partially_observable_gravity(load_robot: LoadRobot) -> None:
@@ -270,5 +348,7 @@ def test_partially_observable_gravity(load_robot: LoadRobot) -> None:
     model = load_robot("planar_2r", gravity=tilted)
     (hint,) = reported(model, recorded(model.without_gravity()))
     assert hint.startswith("the measured effort has no gravity in it")
-    (hint,) = reported(load_robot("planar_2r", gravity=[-4.905, -4.905, -6.937]), recorded(model))
+    (hint,) = reported(
+        load_robot("planar_2r", gravity=[-4.905, -4.905, -6.937]), recorded(model)
+    )
     np.testing.assert_allclose(numbers_of(hint, GRAVITY_HINT), tilted, atol=0.2)

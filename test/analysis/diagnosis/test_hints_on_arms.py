@@ -32,7 +32,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWa
 )
 @pytest.mark.parametrize("name", CASES)
 def test_hints_name_exactly_the_true_causes(
-    name: str, robot: str, seeds: Sequence[int], urdf_path: Callable[[str], Path], tmp_path: Path
+    name: str,
+    robot: str,
+    seeds: Sequence[int],
+    urdf_path: Callable[[str], Path],
+    tmp_path: Path,
 ) -> None:
     for seed in seeds:
         case = CASES[name](Arm(urdf_path(robot), tmp_path, seed))
@@ -56,15 +60,23 @@ FACTORS: dict[str, tuple[float, float, float, float, str]] = {
 }  # fmt: skip
 #: Fields of the third and fourth joint that are swapped, and pattern of the hint.
 SWAPS = {
-    ("position", "velocity"): "^position and velocity of {} and {} are swapped, their efforts are not",
+    (
+        "position",
+        "velocity",
+    ): "^position and velocity of {} and {} are swapped, their efforts are not",
     ("position",): "velocity is not .*{0} that of {1}, {1} that of {0}: another order",
 }
-PUBLIC = {"kinova": "kinova_description/robots/kinova", "xarm7": "xarm_description/urdf/xarm7"}
+PUBLIC = {
+    "kinova": "kinova_description/robots/kinova",
+    "xarm7": "xarm_description/urdf/xarm7",
+}
 Recording = tuple[RobotModel, JointSeries]
 
 
 @pytest.fixture(scope="module", params=["panda", "ur5e", "puma560", *PUBLIC])
-def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recording:
+def recording(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Recording:
     """Return an arm with friction, and its recording, with the torque of Pinocchio and noise of 2 %."""
     name = PUBLIC.get(request.param, request.param)
     if name not in ROBOTS:
@@ -72,8 +84,12 @@ def recording(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     model = Arm(ROBOTS[name], tmp_path_factory.mktemp("arm"), 0).model
     truth = fourier(model, 12.0, 100.0, seed=3)
     peer = Peer(ROBOTS[name].read_text(encoding="utf-8"), model.joint_names)
-    rigid = [peer.rnea(*motion) for motion in zip(truth.q, truth.qd, truth.qdd, strict=True)]
-    return model, replace(truth, tau=rigid + model.friction_torque(truth.q, truth.qd)).recorded(3, 0.02)
+    rigid = [
+        peer.rnea(*motion) for motion in zip(truth.q, truth.qd, truth.qdd, strict=True)
+    ]
+    return model, replace(
+        truth, tau=rigid + model.friction_torque(truth.q, truth.qd)
+    ).recorded(3, 0.02)
 
 
 def reported(model: RobotModel, series: JointSeries) -> list[str]:
@@ -88,7 +104,8 @@ def test_recording_without_mistake_gets_no_hint(recording: Recording) -> None:
 def test_mistake_of_one_joint_is_named(recording: Recording, mistake: str) -> None:
     model, series = recording
     position, velocity, effort, offset, pattern = FACTORS[mistake]
-    j = 1 if offset else 2  # gravity shows the zero; gain and friction of a light wrist are not separable
+    # gravity shows the zero; gain and friction of a light wrist are not separable
+    j = 1 if offset else 2
     one, name = np.arange(model.n) == j, model.joint_names[j]
     wrong = replace(
         series,
@@ -105,16 +122,22 @@ def test_mistake_of_one_joint_is_named(recording: Recording, mistake: str) -> No
 
 
 @pytest.mark.parametrize("fields", SWAPS)
-def test_swapped_positions_are_named(recording: Recording, fields: tuple[str, ...]) -> None:
+def test_swapped_positions_are_named(
+    recording: Recording, fields: tuple[str, ...]
+) -> None:
     model, series = recording
     order = [0, 1, 3, 2, *range(4, model.n)]
-    wrong = replace(series, **{field: getattr(series, field)[:, order] for field in fields})
+    wrong = replace(
+        series, **{field: getattr(series, field)[:, order] for field in fields}
+    )
     (hint,) = reported(model, wrong)
     assert re.search(SWAPS[fields].format(*model.joint_names[2:4]), hint), hint
 
 
 @pytest.mark.parametrize("angle", [60.0, 90.0])
-def test_base_orientation_is_named(recording: Recording, angle: float, urdf_path: Callable[[str], Path]) -> None:
+def test_base_orientation_is_named(
+    recording: Recording, angle: float, urdf_path: Callable[[str], Path]
+) -> None:
     """The model's gravity is turned instead of the base."""
     model, series = recording
     radians = np.radians(angle)
@@ -128,6 +151,14 @@ def test_positions_in_degrees_are_not_unwrapped() -> None:
     model = RobotModel.shipped("panda")
     series = fourier(model, 12.0, 25.0, seed=3).recorded(3, 0.02)
     (hint,) = reported(
-        model, replace(series, position=np.degrees(series.position), velocity=np.degrees(series.velocity))
+        model,
+        replace(
+            series,
+            position=np.degrees(series.position),
+            velocity=np.degrees(series.velocity),
+        ),
     )
-    assert hint.startswith("positions are beyond the limits, panda_joint1 by ") and "in degrees?" in hint
+    assert (
+        hint.startswith("positions are beyond the limits, panda_joint1 by ")
+        and "in degrees?" in hint
+    )

@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
-from robot_dynamics_ros.dynamics.kernels.layout import RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE, STATIC
+from robot_dynamics_ros.dynamics.kernels.layout import (
+    RIPPLE_AMPLITUDE,
+    SIGMOID_AMPLITUDE,
+    STATIC,
+)
 from robot_dynamics_ros.dynamics.model.base_parameters import BaseParameters
 from support.robots_with_drives import Robot, robots, state
 
@@ -22,10 +26,14 @@ SMALL = robots(friction=True).filter(lambda robot: len(robot.arm.movable) <= 4)
 def rigid(model: RobotModel) -> BaseParameters:
     """Return the base parameters of the links and rotors, without friction."""
     columns = model.regressor(*random_states(model, 0, 50))
-    return BaseParameters.of(columns.reshape(-1, columns.shape[-1]), model.parameter_names)
+    return BaseParameters.of(
+        columns.reshape(-1, columns.shape[-1]), model.parameter_names
+    )
 
 
-def random_states(model: RobotModel, seed: int, count: int) -> tuple[Array, Array, Array]:
+def random_states(
+    model: RobotModel, seed: int, count: int
+) -> tuple[Array, Array, Array]:
     q, qd, qdd = np.random.default_rng(seed).uniform(-1.0, 1.0, (3, count, model.n))
     return 3.0 * q, 2.0 * qd, 9.0 * qdd
 
@@ -55,60 +63,90 @@ def test_base_parameters_of_scara(load_robot: Callable[..., RobotModel]) -> None
     )
 
 
-@pytest.mark.parametrize(("name", "count"), [("panda", 43), ("puma560", 36), ("ur5e", 36)])
-def test_published_numbers_of_base_parameters(name: str, count: int, load_robot: Callable[..., RobotModel]) -> None:
+@pytest.mark.parametrize(
+    ("name", "count"), [("panda", 43), ("puma560", 36), ("ur5e", 36)]
+)
+def test_published_numbers_of_base_parameters(
+    name: str, count: int, load_robot: Callable[..., RobotModel]
+) -> None:
     """Panda: 43 dynamic coefficients, Gaz et al. 2019. PUMA 560: 36, Mayeda, Yoshida, Osuka 1990; UR arms: 36."""
     assert len(rigid(load_robot(name)).names) == count
 
 
 @pytest.mark.parametrize(
     ("name", "dynamics"),
-    [("planar_2r", None), ("scara", None), ("puma560", "puma560"), ("ur5e", "ur5e"), ("panda", "panda")],
+    [
+        ("planar_2r", None),
+        ("scara", None),
+        ("puma560", "puma560"),
+        ("ur5e", "ur5e"),
+        ("panda", "panda"),
+    ],
 )
 def test_base_parameters_determine_torque(
     name: str, dynamics: str | None, load_robot: Callable[..., RobotModel]
 ) -> None:
     """W x = W_b (combination x) for any x, at other states than those of the combination; W_b has full rank."""
     parameterization = Parameterization.of(load_robot(name, dynamics))
-    columns = parameterization.columns(*random_states(parameterization.model, 9, 60)).reshape(
-        -1, len(parameterization.names)
-    )
+    columns = parameterization.columns(
+        *random_states(parameterization.model, 9, 60)
+    ).reshape(-1, len(parameterization.names))
     base = parameterization.base
     x = np.random.default_rng(2).standard_normal(len(parameterization.names))
     chosen = columns[:, base.independent]
-    np.testing.assert_allclose(chosen @ (base.combination @ x), columns @ x, rtol=0, atol=1e-9 * np.abs(columns).max())
-    assert np.linalg.matrix_rank(chosen / np.linalg.norm(chosen, axis=0), tol=1e-6) == len(base.names)
+    np.testing.assert_allclose(
+        chosen @ (base.combination @ x),
+        columns @ x,
+        rtol=0,
+        atol=1e-9 * np.abs(columns).max(),
+    )
+    assert np.linalg.matrix_rank(
+        chosen / np.linalg.norm(chosen, axis=0), tol=1e-6
+    ) == len(base.names)
     lengths = np.linalg.norm(columns, axis=0)
     nonzero = lengths > 1e-9 * lengths.max()
-    assert np.linalg.matrix_rank(columns[:, nonzero] / lengths[nonzero], tol=1e-6) == len(base.names)
+    assert np.linalg.matrix_rank(
+        columns[:, nonzero] / lengths[nonzero], tol=1e-6
+    ) == len(base.names)
     np.testing.assert_array_equal(base.combination[:, base.without_effect], 0.0)
 
 
 def test_base_parameter_names_list_the_combination() -> None:
     """Constructed columns: c = 2 a, d = a - 3 b, e = 0."""
     a, b = np.random.default_rng(0).standard_normal((2, 30))
-    base = BaseParameters.of(np.column_stack([a, b, 2 * a, a - 3 * b, 0 * a]), ["a", "b", "c", "d", "e"])
+    base = BaseParameters.of(
+        np.column_stack([a, b, 2 * a, a - 3 * b, 0 * a]), ["a", "b", "c", "d", "e"]
+    )
     assert base.names == ("a + 2 c + d", "b - 3 d")
-    np.testing.assert_allclose(base.combination, [[1, 0, 2, 1, 0], [0, 1, 0, -3, 0]], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(
+        base.combination, [[1, 0, 2, 1, 0], [0, 1, 0, -3, 0]], rtol=0, atol=1e-14
+    )
     assert base.without_effect.tolist() == [4]
 
 
-def test_coulomb_level_is_dropped_if_indistinguishable_from_weight(load_robot: Callable[..., RobotModel]) -> None:
+def test_coulomb_level_is_dropped_if_indistinguishable_from_weight(
+    load_robot: Callable[..., RobotModel],
+) -> None:
     """A weight on a vertical prismatic joint equals a Coulomb level. Rotors of the model are not added again."""
     names = Parameterization.of(load_robot("scara")).names
     assert "joint1.rotor_inertia" in names and "joint2.rotor_inertia" in names
     assert "joint3.coulomb" in names and "joint3.coulomb_negative" not in names
     assert "joint1.coulomb_negative" in names
     names = Parameterization.of(load_robot("puma560", "puma560")).names
-    assert "joint3 rotor.inertia" in names and not [name for name in names if name.endswith(".rotor_inertia")]
+    assert "joint3 rotor.inertia" in names and not [
+        name for name in names if name.endswith(".rotor_inertia")
+    ]
 
 
-def torque(model: RobotModel, friction: str, q: Array, qd: Array, qdd: Array) -> tuple[Array, Array]:
+def torque(
+    model: RobotModel, friction: str, q: Array, qd: Array, qdd: Array
+) -> tuple[Array, Array]:
     parameterization = Parameterization.of(model, friction)
     motion = tuple(x[np.newaxis] for x in (q, qd, qdd))
-    return (parameterization.columns(*motion) @ parameterization.own + parameterization.known(*motion))[
-        0
-    ], model.inverse_dynamics(q, qd, qdd)
+    return (
+        parameterization.columns(*motion) @ parameterization.own
+        + parameterization.known(*motion)
+    )[0], model.inverse_dynamics(q, qd, qdd)
 
 
 @given(robot=SMALL)
@@ -118,9 +156,13 @@ def test_prior_values_reproduce_model_torque(robot: Robot) -> None:
     q, qd, qdd = state(robot, model.n)
     actual, rigid = torque(model, "keep", q, qd, qdd)
     expected = rigid + model.friction_torque(q, qd)
-    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-9 * (1.0 + np.abs(expected).max()))
+    np.testing.assert_allclose(
+        actual, expected, rtol=0, atol=1e-9 * (1.0 + np.abs(expected).max())
+    )
     actual, rigid = torque(model, "none", q, qd, qdd)
-    np.testing.assert_allclose(actual, rigid, rtol=0, atol=1e-9 * (1.0 + np.abs(rigid).max()))
+    np.testing.assert_allclose(
+        actual, rigid, rtol=0, atol=1e-9 * (1.0 + np.abs(rigid).max())
+    )
 
 
 @given(robot=SMALL)
@@ -131,14 +173,21 @@ def test_friction_columns_reproduce_model_friction(robot: Robot) -> None:
     table[:, [STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]] = 0.0
     model = replace(model, _data=replace(model._data, friction=table))
     parameterization = Parameterization.of(model)
-    if len([name for name in parameterization.names if name.endswith(".coulomb_negative")]) < len(model.moving_joints):
-        return  # a single level for both directions cannot represent the model's friction
+    if len(
+        [name for name in parameterization.names if name.endswith(".coulomb_negative")]
+    ) < len(model.moving_joints):
+        # a single level for both directions cannot represent the model's friction
+        return
     q, qd, qdd = state(robot, model.n)
     actual, rigid = torque(model, "viscous_coulomb", q, qd, qdd)
     expected = rigid + model.friction_torque(q, qd)
-    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-9 * (1.0 + np.abs(expected).max()))
+    np.testing.assert_allclose(
+        actual, expected, rtol=0, atol=1e-9 * (1.0 + np.abs(expected).max())
+    )
 
 
-def test_unknown_kind_of_friction_is_refused(load_robot: Callable[..., RobotModel]) -> None:
+def test_unknown_kind_of_friction_is_refused(
+    load_robot: Callable[..., RobotModel],
+) -> None:
     with pytest.raises(RobotDynamicsError, match="oil"):
         Parameterization.of(load_robot("planar_2r"), "oil")

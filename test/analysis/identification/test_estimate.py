@@ -12,9 +12,21 @@ from hypothesis import given
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import BagError, RobotDynamicsError, RobotModel
-from robot_dynamics_ros.analysis.identification.estimate import Identification, identify, physical_prior, pseudo_inertia
-from robot_dynamics_ros.analysis.identification.friction import FrictionShape, at_rest, friction_columns
-from robot_dynamics_ros.analysis.identification.identified_file import dynamics_document, write_dynamics_file
+from robot_dynamics_ros.analysis.identification.estimate import (
+    Identification,
+    identify,
+    physical_prior,
+    pseudo_inertia,
+)
+from robot_dynamics_ros.analysis.identification.friction import (
+    FrictionShape,
+    at_rest,
+    friction_columns,
+)
+from robot_dynamics_ros.analysis.identification.identified_file import (
+    dynamics_document,
+    write_dynamics_file,
+)
 from robot_dynamics_ros.analysis.identification.least_squares import (
     PARTS,
     BaseEstimate,
@@ -34,7 +46,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWa
 def motion_of(model: RobotModel, seed: int, count: int, noise: Array) -> RecordedMotion:
     """Return independent random states and their torque with white noise of standard deviation ``noise`` (n,)."""
     rng = np.random.default_rng(seed)
-    q, qd, qdd = rng.uniform(-1.0, 1.0, (3, count, model.n)) * np.array([3.0, 2.0, 9.0])[:, np.newaxis, np.newaxis]
+    q, qd, qdd = (
+        rng.uniform(-1.0, 1.0, (3, count, model.n))
+        * np.array([3.0, 2.0, 9.0])[:, np.newaxis, np.newaxis]
+    )
     tau = model.inverse_dynamics(q, qd, qdd) + noise * rng.standard_normal(q.shape)
     return RecordedMotion(model.joint_names, np.arange(count) * 0.01, q, qd, qdd, tau)
 
@@ -50,20 +65,44 @@ def test_friction_columns_by_closed_form() -> None:
 @pytest.mark.parametrize(
     ("shape", "entry"),
     [
-        (FrictionShape(stribeck_velocity=0.3), {"static": 2.0, "stribeck_velocity": 0.3}),
-        (FrictionShape(0.0, 5.0, 0.2), {"sigmoid": {"amplitude": 0.7, "slope": 5.0, "shift": 0.2}}),
+        (
+            FrictionShape(stribeck_velocity=0.3),
+            {"static": 2.0, "stribeck_velocity": 0.3},
+        ),
+        (
+            FrictionShape(0.0, 5.0, 0.2),
+            {"sigmoid": {"amplitude": 0.7, "slope": 5.0, "shift": 0.2}},
+        ),
         (FrictionShape(quadratic=True, cubic=True), {"quadratic": 0.3, "cubic": 0.2}),
     ],
     ids=["stribeck", "sigmoid", "powers"],
 )
-def test_friction_columns_match_model_friction(shape: FrictionShape, entry: Any, tmp_path: Path) -> None:
-    coulomb = {"coulomb": 0.0} if shape.sigmoid_slope else {"coulomb": 1.0, "coulomb_negative": 1.5}
+def test_friction_columns_match_model_friction(
+    shape: FrictionShape, entry: Any, tmp_path: Path
+) -> None:
+    coulomb = (
+        {"coulomb": 0.0}
+        if shape.sigmoid_slope
+        else {"coulomb": 1.0, "coulomb_negative": 1.5}
+    )
     file = tmp_path / "dynamics.yaml"
-    file.write_text(yaml.safe_dump({"joints": {f"joint{k}": {"viscous": 0.4, **coulomb, **entry} for k in (1, 2)}}))
+    file.write_text(
+        yaml.safe_dump(
+            {
+                "joints": {
+                    f"joint{k}": {"viscous": 0.4, **coulomb, **entry} for k in (1, 2)
+                }
+            }
+        )
+    )
     model = RobotModel.from_urdf_file(robot_urdf("planar_2r"), dynamics=file)
     rates = np.random.default_rng(1).uniform(-1.0, 1.0, (50, 2))
-    torque = friction_columns(rates, [shape, shape]) @ np.array([0.4, 1.0, 1.5, 2.0, 0.7, 0.3, 0.2, 0.0])
-    np.testing.assert_allclose(torque, model.friction_torque(np.zeros_like(rates), rates), atol=1e-12)
+    torque = friction_columns(rates, [shape, shape]) @ np.array(
+        [0.4, 1.0, 1.5, 2.0, 0.7, 0.3, 0.2, 0.0]
+    )
+    np.testing.assert_allclose(
+        torque, model.friction_torque(np.zeros_like(rates), rates), atol=1e-12
+    )
 
 
 def test_samples_near_rest_are_left_out_and_reversals_are_not() -> None:
@@ -71,18 +110,39 @@ def test_samples_near_rest_are_left_out_and_reversals_are_not() -> None:
 
     One sample suffices where its sign is unknown.
     """
-    rates = np.r_[np.full(10, 1.0), np.full(10, 0.015), np.full(10, 0.5), np.full(5, 0.01), np.full(10, -0.5), 2e-4]
+    rates = np.r_[
+        np.full(10, 1.0),
+        np.full(10, 0.015),
+        np.full(10, 0.5),
+        np.full(5, 0.01),
+        np.full(10, -0.5),
+        2e-4,
+    ]
     rates = np.append(rates, np.full(9, 0.5))
     expected = np.zeros(55, dtype=bool)
     expected[7:23] = expected[42:49] = True
-    np.testing.assert_array_equal(at_rest(rates[:, np.newaxis], np.full((55, 1), 0.0105), 1.0, 3)[:, 0], expected)
+    np.testing.assert_array_equal(
+        at_rest(rates[:, np.newaxis], np.full((55, 1), 0.0105), 1.0, 3)[:, 0], expected
+    )
 
 
-@pytest.mark.parametrize("shape", [FrictionShape(load=True), FrictionShape(stribeck_velocity=0.7, load=True)])
-def test_derivatives_of_friction_by_load(shape: FrictionShape, load_robot: Callable[..., RobotModel]) -> None:
+@pytest.mark.parametrize(
+    "shape", [FrictionShape(load=True), FrictionShape(stribeck_velocity=0.7, load=True)]
+)
+def test_derivatives_of_friction_by_load(
+    shape: FrictionShape, load_robot: Callable[..., RobotModel]
+) -> None:
     """Difference quotients by the independent base parameters: a Gauss-Newton step is exact to first order."""
-    parameterization = Parameterization.of(load_robot("planar_2r"), shapes=(shape, shape))
-    friction = {"viscous": 0.4, "coulomb": 1.0, "coulomb_negative": 1.4, "static": 2.0, "load_coefficient": 0.2}
+    parameterization = Parameterization.of(
+        load_robot("planar_2r"), shapes=(shape, shape)
+    )
+    friction = {
+        "viscous": 0.4,
+        "coulomb": 1.0,
+        "coulomb_negative": 1.4,
+        "static": 2.0,
+        "load_coefficient": 0.2,
+    }
     named = zip(parameterization.names, parameterization.own, strict=True)
     x = np.array([friction.get(name.rpartition(".")[2], own) for name, own in named])
     states = np.random.default_rng(1).uniform(-2.0, 2.0, (3, 40, 2))
@@ -92,13 +152,19 @@ def test_derivatives_of_friction_by_load(shape: FrictionShape, load_robot: Calla
 
     here = replace(parameterization, at=x)
     columns = here.columns(*states)
-    jacobian = columns + here.load_derivatives(tuple(states), columns, here.joint_friction(*states))
+    jacobian = columns + here.load_derivatives(
+        tuple(states), columns, here.joint_friction(*states)
+    )
     for k in parameterization.base.independent:
         step = 1e-6 * np.eye(len(x))[k]
-        np.testing.assert_allclose(jacobian[:, :, k], (torque(x + step) - torque(x - step)) / 2e-6, atol=1e-6)
+        np.testing.assert_allclose(
+            jacobian[:, :, k], (torque(x + step) - torque(x - step)) / 2e-6, atol=1e-6
+        )
 
 
-def test_samples_are_half_a_period_of_the_cutoff_apart(load_robot: Callable[..., RobotModel]) -> None:
+def test_samples_are_half_a_period_of_the_cutoff_apart(
+    load_robot: Callable[..., RobotModel],
+) -> None:
     model = load_robot("planar_2r")
     motion = replace(motion_of(model, 0, 1000, np.zeros(2)), smoothing=Smoothing(5.0))
     samples = Samples.of(Parameterization.of(model, "none"), [motion, motion])
@@ -106,19 +172,30 @@ def test_samples_are_half_a_period_of_the_cutoff_apart(load_robot: Callable[...,
     assert len(samples) == 200 and np.bincount(samples.part).tolist() == [40] * PARTS
 
 
-def test_estimate_is_weighted_least_squares(load_robot: Callable[..., RobotModel]) -> None:
+def test_estimate_is_weighted_least_squares(
+    load_robot: Callable[..., RobotModel],
+) -> None:
     """x = (X^T V^-1 X)^-1 X^T V^-1 z, V from the residuals; for white noise the covariance is (X^T V^-1 X)^-1."""
     model = load_robot("scara")
     noise = np.array([1.0, 0.1, 3.0])
     motion = motion_of(model, 1, 3000, noise)
     parameterization = Parameterization.of(model, "none")
     samples = Samples.of(parameterization, [motion])
-    estimate = estimate_base(parameterization, samples, Factors.of(parameterization, samples))
+    estimate = estimate_base(
+        parameterization, samples, Factors.of(parameterization, samples)
+    )
     base = parameterization.base
-    rows = parameterization.columns(motion.q, motion.qd, motion.qdd)[:, :, base.independent]
+    rows = parameterization.columns(motion.q, motion.qd, motion.qdd)[
+        :, :, base.independent
+    ]
     matrix = (rows / estimate.noise[:, np.newaxis])[samples.used]
     target = (motion.tau / estimate.noise)[samples.used]
-    np.testing.assert_allclose(estimate.values, np.linalg.lstsq(matrix, target, rcond=None)[0], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(
+        estimate.values,
+        np.linalg.lstsq(matrix, target, rcond=None)[0],
+        rtol=0,
+        atol=1e-9,
+    )
     np.testing.assert_allclose(estimate.noise, noise, rtol=0.05)
     textbook = np.sqrt(np.diag(np.linalg.inv(matrix.T @ matrix)))
     np.testing.assert_allclose(estimate.deviations, textbook, rtol=0.1)
@@ -126,7 +203,9 @@ def test_estimate_is_weighted_least_squares(load_robot: Callable[..., RobotModel
     assert estimate.condition == pytest.approx(np.linalg.cond(unit), rel=1e-6)
 
 
-def test_deviations_allow_for_correlation(load_robot: Callable[..., RobotModel]) -> None:
+def test_deviations_allow_for_correlation(
+    load_robot: Callable[..., RobotModel],
+) -> None:
     """Repeating each state twenty times keeps the deviations; formulas for white noise would divide them by 4.5."""
     model = load_robot("planar_2r")
     once = motion_of(model, 2, 800, np.array([0.5, 0.2]))
@@ -136,7 +215,10 @@ def test_deviations_allow_for_correlation(load_robot: Callable[..., RobotModel])
     one, many = (
         estimate_base(parameterization, samples, Factors.of(parameterization, samples))
         for samples in (
-            replace(Samples.of(parameterization, [m]), used=np.ones(m.q.shape, dtype=np.bool_))  # repeats are no rest
+            replace(
+                Samples.of(parameterization, [m]),
+                used=np.ones(m.q.shape, dtype=np.bool_),
+            )  # repeats are no rest
             for m in (once, again)
         )
     )
@@ -144,26 +226,41 @@ def test_deviations_allow_for_correlation(load_robot: Callable[..., RobotModel])
     np.testing.assert_allclose(many.deviations, one.deviations, rtol=0.2)
 
 
-def test_bodies_are_physical_despite_large_noise(load_robot: Callable[..., RobotModel]) -> None:
+def test_bodies_are_physical_despite_large_noise(
+    load_robot: Callable[..., RobotModel],
+) -> None:
     model = load_robot("panda")
     result = identify(model, [motion_of(model, 3, 200, np.full(7, 50.0))])
     bodies = result.values[:70].reshape(7, 10)
-    assert np.linalg.eigvalsh(pseudo_inertia(bodies)).min() > 0.0 and (result.values[70:] > 0.0).all()
+    assert (
+        np.linalg.eigvalsh(pseudo_inertia(bodies)).min() > 0.0
+        and (result.values[70:] > 0.0).all()
+    )
     assert result.loss >= 0.0
 
 
-def test_identify_recovers_true_parameters_without_noise(load_robot: Callable[..., RobotModel]) -> None:
+def test_identify_recovers_true_parameters_without_noise(
+    load_robot: Callable[..., RobotModel],
+) -> None:
     """From a prior with other masses; base parameters within 1e-6 of the largest."""
     truth = load_robot("panda").scaled(mass=1.2)
-    result = identify(load_robot("panda"), [motion_of(truth, 4, 400, np.zeros(7))], "none")
+    result = identify(
+        load_robot("panda"), [motion_of(truth, 4, 400, np.zeros(7))], "none"
+    )
     parameterization, base = result.parameterization, result.estimate.base
     true = base.combination @ Parameterization.of(truth, "none").own
-    np.testing.assert_allclose(result.estimate.values, true, rtol=0, atol=1e-6 * np.abs(true).max())
-    np.testing.assert_allclose(result.base_values, true, rtol=0, atol=1e-4 * np.abs(true).max())
+    np.testing.assert_allclose(
+        result.estimate.values, true, rtol=0, atol=1e-6 * np.abs(true).max()
+    )
+    np.testing.assert_allclose(
+        result.base_values, true, rtol=0, atol=1e-4 * np.abs(true).max()
+    )
     assert parameterization.base.names == base.names
 
 
-def test_unexcited_parameters_keep_prior_values(load_robot: Callable[..., RobotModel]) -> None:
+def test_unexcited_parameters_keep_prior_values(
+    load_robot: Callable[..., RobotModel],
+) -> None:
     """Joint 2 is at rest: its inertia, and parameters that only centrifugal terms distinguish, are the prior's."""
     model = load_robot("planar_2r")
     motion = motion_of(model, 6, 300, np.zeros(2))
@@ -173,30 +270,49 @@ def test_unexcited_parameters_keep_prior_values(load_robot: Callable[..., RobotM
     result = identify(model, [replace(motion, q=q, qd=qd, qdd=qdd, tau=tau)], "none")
     assert "joint2.rotor_inertia" in result.estimate.unseen
     np.testing.assert_allclose(
-        result.estimate.values, result.estimate.base.combination @ result.parameterization.own, rtol=0, atol=1e-9
+        result.estimate.values,
+        result.estimate.base.combination @ result.parameterization.own,
+        rtol=0,
+        atol=1e-9,
     )
 
 
-def test_joint_without_motion_keeps_its_friction(load_robot: Callable[..., RobotModel], tmp_path: Path) -> None:
+def test_joint_without_motion_keeps_its_friction(
+    load_robot: Callable[..., RobotModel], tmp_path: Path
+) -> None:
     """Whatever its effort and noise; a direction without motion gets the Coulomb friction of the other."""
     model = load_robot("planar_2r")
     motion = motion_of(model, 8, 300, np.zeros(2))
-    still = np.array([0.0, 0.4]) + np.random.default_rng(0).uniform(-1e-5, 1e-5, motion.q.shape)
-    q, qd, qdd = motion.q * [1.0, 0.0] + still, np.abs(motion.qd) * [1.0, 0.0], motion.qdd * [1.0, 0.0]
+    still = np.array([0.0, 0.4]) + np.random.default_rng(0).uniform(
+        -1e-5, 1e-5, motion.q.shape
+    )
+    q, qd, qdd = (
+        motion.q * [1.0, 0.0] + still,
+        np.abs(motion.qd) * [1.0, 0.0],
+        motion.qdd * [1.0, 0.0],
+    )
     tau = model.inverse_dynamics(q, qd, qdd) + 0.3 * qd + [0.2, 50.0]
-    result = identify(model, [replace(motion, q=q, qd=qd + still - [0.0, 0.4], qdd=qdd, tau=tau)])
+    result = identify(
+        model, [replace(motion, q=q, qd=qd + still - [0.0, 0.4], qdd=qdd, tau=tau)]
+    )
     assert result.estimate.still == ("joint2",)
     document = dynamics_document(result, {"joints": {"joint2": {"viscous": 0.7}}})
     assert document["joints"]["joint2"] == {"viscous": 0.7}
     file = tmp_path / "dynamics.yaml"
-    write_dynamics_file(file, document, [], joint_comments={"joint1": "not excited: coulomb_negative"})
+    write_dynamics_file(
+        file, document, [], joint_comments={"joint1": "not excited: coulomb_negative"}
+    )
     assert "}  # not excited" in file.read_text()
     found = RobotModel.from_urdf_file(robot_urdf("planar_2r"), dynamics=file)
-    np.testing.assert_allclose(found.friction_parameters[:, :3], [[0.3, 0.2, 0.2], [0.7, 0.0, 0.0]], atol=1e-3)
+    np.testing.assert_allclose(
+        found.friction_parameters[:, :3], [[0.3, 0.2, 0.2], [0.7, 0.0, 0.0]], atol=1e-3
+    )
     assert np.linalg.eigvalsh(found.mass_matrix(np.zeros(2))).min() > 0.0
 
 
-def test_insufficient_recordings_are_refused(load_robot: Callable[..., RobotModel]) -> None:
+def test_insufficient_recordings_are_refused(
+    load_robot: Callable[..., RobotModel],
+) -> None:
     model = load_robot("planar_2r")
     motion = motion_of(model, 7, 300, np.zeros(2))
     resting = replace(motion, qd=motion.qd.copy(), smoothing=Smoothing(10.0))
@@ -210,10 +326,14 @@ def test_insufficient_recordings_are_refused(load_robot: Callable[..., RobotMode
 # --- The dynamics file
 
 
-def random_identification(model: RobotModel, friction: str, seed: int) -> Identification:
+def random_identification(
+    model: RobotModel, friction: str, seed: int
+) -> Identification:
     """Return random physical values of bodies, rotors and friction, which depends on the load if it is identified."""
     shape = FrictionShape(stribeck_velocity=0.3, quadratic=True, cubic=True)
-    shapes = tuple(replace(shape, load=joint in model.joint_names) for joint in model.moving_joints)
+    shapes = tuple(
+        replace(shape, load=joint in model.joint_names) for joint in model.moving_joints
+    )
     parameterization = Parameterization.of(model, friction, shapes)
     rng = np.random.default_rng(seed)
     first = parameterization.scalars.start
@@ -222,19 +342,31 @@ def random_identification(model: RobotModel, friction: str, seed: int) -> Identi
         0.5, 2.0, (parameterization.bodies, 1)
     )
     values[:first] = bodies.ravel()
-    fixed = {"coulomb": 0.8, "coulomb_negative": 1.2, "static": 2.0, "load_coefficient": 0.3}
+    fixed = {
+        "coulomb": 0.8,
+        "coulomb_negative": 1.2,
+        "static": 2.0,
+        "load_coefficient": 0.3,
+    }
     values = np.array(
-        [fixed.get(name.rpartition(".")[2], x) for name, x in zip(parameterization.names, values, strict=True)]
+        [
+            fixed.get(name.rpartition(".")[2], x)
+            for name, x in zip(parameterization.names, values, strict=True)
+        ]
     )
     parameterization = replace(parameterization, at=values)
     nothing = np.zeros(len(parameterization.base.names))
-    estimate = BaseEstimate(parameterization.base, nothing, nothing, np.ones(model.n), 1.0, ())
+    estimate = BaseEstimate(
+        parameterization.base, nothing, nothing, np.ones(model.n), 1.0, ()
+    )
     return Identification(parameterization, estimate, values, 1.0, 0.0, 0)
 
 
 @pytest.mark.parametrize("friction", ["viscous_coulomb", "keep", "none"])
 @given(robot=robots(friction=True).filter(lambda robot: len(robot.arm.movable) <= 4))
-def test_dynamics_document_reproduces_identified_torque(friction: str, robot: Robot) -> None:
+def test_dynamics_document_reproduces_identified_torque(
+    friction: str, robot: Robot
+) -> None:
     """tau = columns values + known, with payload, rotors of both forms, couplings, mimic joints and any gravity."""
     identification = random_identification(robot.model(), friction, robot.seed)
     model = identification.parameterization.model
@@ -244,8 +376,12 @@ def test_dynamics_document_reproduces_identified_torque(friction: str, robot: Ro
     expected = identification.parameterization.columns(
         *motion
     ) @ identification.values + identification.parameterization.known(*motion)
-    actual = loaded.inverse_dynamics(q, qd, qdd) + loaded.friction_torque(q, qd, qdd=qdd)
-    np.testing.assert_allclose(actual, expected[0], rtol=0, atol=1e-8 * (1.0 + np.abs(expected).max()))
+    actual = loaded.inverse_dynamics(q, qd, qdd) + loaded.friction_torque(
+        q, qd, qdd=qdd
+    )
+    np.testing.assert_allclose(
+        actual, expected[0], rtol=0, atol=1e-8 * (1.0 + np.abs(expected).max())
+    )
 
 
 def test_existing_file_is_not_overwritten(tmp_path: Path) -> None:

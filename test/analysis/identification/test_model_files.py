@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.analysis.identification.model_files import differences, lost_properties, mjcf_text, urdf_text
+from robot_dynamics_ros.analysis.identification.model_files import (
+    differences,
+    lost_properties,
+    mjcf_text,
+    urdf_text,
+)
 from robot_dynamics_ros.base.resources import robot_urdf
 from support.model_files import assert_same_dynamics
 
@@ -31,7 +36,10 @@ ROWS = (
 )
 URDF = "".join(
     ['<robot name="tree"><link name="world"/>']
-    + [f'<link name="link{k}"><visual/>{INERTIAL.format(0.1 * k)}</link>' for k in range(1, 7)]
+    + [
+        f'<link name="link{k}"><visual/>{INERTIAL.format(0.1 * k)}</link>'
+        for k in range(1, 7)
+    ]
     + [JOINT.format(*row) for row in ROWS]
     + ["</robot>"]
 ).replace("<visual/>", '<visual><geometry><sphere radius="0.1"/></geometry></visual>')
@@ -51,7 +59,9 @@ def tree(tmp_path: Path) -> RobotModel:
     return RobotModel.from_urdf(URDF, dynamics=file, locked={"lock3": 0.7})
 
 
-def test_fixed_links_locked_joints_and_payload(tree: RobotModel, tmp_path: Path) -> None:
+def test_fixed_links_locked_joints_and_payload(
+    tree: RobotModel, tmp_path: Path
+) -> None:
     urdf, mjcf = tmp_path / "tree.urdf", tmp_path / "tree.xml"
     urdf.write_text(urdf_text(URDF, tree), encoding="utf-8")
     mjcf.write_text(mjcf_text(URDF, tree), encoding="utf-8")
@@ -61,10 +71,18 @@ def test_fixed_links_locked_joints_and_payload(tree: RobotModel, tmp_path: Path)
     plant = mujoco.MjModel.from_xml_path(str(mjcf))
     joints = [plant.joint(name) for name in ("joint1", "joint4", "joint5")]
     np.testing.assert_allclose([joint.damping[0] for joint in joints], [0.5, 0.0, 0.1])
-    np.testing.assert_allclose([joint.frictionloss[0] for joint in joints], [0.7, 0.0, 0.2])
+    np.testing.assert_allclose(
+        [joint.frictionloss[0] for joint in joints], [0.7, 0.0, 0.2]
+    )
     np.testing.assert_allclose([joint.armature[0] for joint in joints], [2.5, 0.0, 0.0])
-    dynamics = {joint.get("name"): joint.find("dynamics") for joint in ElementTree.fromstring(text).iter("joint")}
-    assert [float(dynamics["joint1"].get(key)) for key in ("damping", "friction")] == [0.5, 0.7]
+    dynamics = {
+        joint.get("name"): joint.find("dynamics")
+        for joint in ElementTree.fromstring(text).iter("joint")
+    }
+    assert [float(dynamics["joint1"].get(key)) for key in ("damping", "friction")] == [
+        0.5,
+        0.7,
+    ]
     assert dynamics["lock3"] is None
 
 
@@ -73,7 +91,9 @@ def test_differences_are_reported() -> None:
     model = RobotModel.shipped("puma560", dynamics="none")
     heavier, urdf = model.scaled(mass=1.01), robot_urdf("puma560").read_bytes()
     for scaled, expected in ((model, 0.0), (heavier, 0.01)):
-        found = differences(model, urdf_text(urdf, scaled), None) | differences(model, None, mjcf_text(urdf, scaled))
+        found = differences(model, urdf_text(urdf, scaled), None) | differences(
+            model, None, mjcf_text(urdf, scaled)
+        )
         assert list(found) == ["URDF and armature in Pinocchio", "MJCF in MuJoCo"]
         np.testing.assert_allclose(list(found.values()), expected, atol=2e-3)
         np.testing.assert_allclose(list(found.values())[0], expected, atol=1e-12)

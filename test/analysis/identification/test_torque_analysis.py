@@ -37,13 +37,18 @@ def test_terms_by_closed_form() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
-def test_friction_term_is_that_of_the_dynamics_file(load_robot: Callable[..., RobotModel]) -> None:
+def test_friction_term_is_that_of_the_dynamics_file(
+    load_robot: Callable[..., RobotModel],
+) -> None:
     """Viscous b qd and Coulomb c sign(qd), Craig (6.111), of the shipped file; other terms are unchanged."""
     model = load_robot("puma560", "puma560")
     motion = exciting_motion(model, seed=2, samples=50, noise=0.0)
     analysis = analyse_torque(model, motion)
     np.testing.assert_allclose(analysis.model, motion.tau, rtol=0, atol=1e-9)
-    np.testing.assert_allclose(analysis.friction, motion.tau - model.inverse_dynamics(motion.q, motion.qd, motion.qdd))
+    np.testing.assert_allclose(
+        analysis.friction,
+        motion.tau - model.inverse_dynamics(motion.q, motion.qd, motion.qdd),
+    )
     assert (np.abs(analysis.friction).max(axis=0) > 0.1).all()
 
 
@@ -52,15 +57,25 @@ def test_statistics_of_residual() -> None:
     model = planar_2r()
     motion = exciting_motion(model, seed=3, noise=0.0, samples=800)
     wave = np.sin(2 * np.pi * np.arange(800) / 100)[:, np.newaxis]
-    analysis = analyse_torque(model, dataclasses.replace(motion, tau=motion.tau + 2.0 + 3.0 * wave))
-    analysis = dataclasses.replace(analysis, determined=np.ones_like(analysis.determined))
+    analysis = analyse_torque(
+        model, dataclasses.replace(motion, tau=motion.tau + 2.0 + 3.0 * wave)
+    )
+    analysis = dataclasses.replace(
+        analysis, determined=np.ones_like(analysis.determined)
+    )
     np.testing.assert_allclose(analysis.bias, 2.0, rtol=1e-9)
     np.testing.assert_allclose(analysis.rms, np.sqrt(4.0 + 4.5), rtol=1e-9)
-    np.testing.assert_allclose(analysis.explained, 1.0 - 4.5 / analysis.motion.tau.var(axis=0), rtol=1e-9)
-    constant = dataclasses.replace(motion, tau=np.broadcast_to([1.0, 2.0], motion.tau.shape))
+    np.testing.assert_allclose(
+        analysis.explained, 1.0 - 4.5 / analysis.motion.tau.var(axis=0), rtol=1e-9
+    )
+    constant = dataclasses.replace(
+        motion, tau=np.broadcast_to([1.0, 2.0], motion.tau.shape)
+    )
     rounded = dataclasses.replace(constant, tau=constant.tau * (1.0 + 1e-15 * wave))
     for unvaried in (constant, rounded):
-        assert analyse_torque(model, unvaried).explained_in_words == ["-", "-"], "no variance to explain"
+        assert analyse_torque(model, unvaried).explained_in_words == ["-", "-"], (
+            "no variance to explain"
+        )
     wrong = analyse_torque(model, dataclasses.replace(motion, tau=-motion.tau))
     assert wrong.explained_in_words == ["not explained"] * 2
 
@@ -72,11 +87,22 @@ def test_statistics_leave_out_rest_unless_the_joint_never_moves() -> None:
     t = 0.01 * np.arange(800)
     q, qd, qdd = (
         np.column_stack([(t > 4.0) * f, 0.0 * t])
-        for f in (np.sin(t - 4.0) ** 2, np.sin(2.0 * (t - 4.0)), 2.0 * np.cos(2.0 * (t - 4.0)))
+        for f in (
+            np.sin(t - 4.0) ** 2,
+            np.sin(2.0 * (t - 4.0)),
+            2.0 * np.cos(2.0 * (t - 4.0)),
+        )
     )
-    tau = model.inverse_dynamics(q, qd, qdd) + np.column_stack([7.0 * (t <= 4.0), 3.0 + 0.0 * t])
-    analysis = analyse_torque(model, RecordedMotion(model.joint_names, t, q, qd, qdd, tau))
-    assert not analysis.determined[t <= 4.0].any() and analysis.determined[t > 4.1, 0].all()
+    tau = model.inverse_dynamics(q, qd, qdd) + np.column_stack(
+        [7.0 * (t <= 4.0), 3.0 + 0.0 * t]
+    )
+    analysis = analyse_torque(
+        model, RecordedMotion(model.joint_names, t, q, qd, qdd, tau)
+    )
+    assert (
+        not analysis.determined[t <= 4.0].any()
+        and analysis.determined[t > 4.1, 0].all()
+    )
     np.testing.assert_allclose(analysis.rms, [0.0, 3.0], atol=1e-9)
     np.testing.assert_allclose(analysis.bias, [0.0, 3.0], atol=1e-9)
     np.testing.assert_allclose(analysis.explained, 1.0)

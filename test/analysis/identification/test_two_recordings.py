@@ -7,8 +7,15 @@ import pinocchio as pin
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing, recorded_motion
-from robot_dynamics_ros.analysis.identification.two_recordings import estimate_drive_gains, estimate_payload
+from robot_dynamics_ros.analysis.identification.motion import (
+    RecordedMotion,
+    Smoothing,
+    recorded_motion,
+)
+from robot_dynamics_ros.analysis.identification.two_recordings import (
+    estimate_drive_gains,
+    estimate_payload,
+)
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.dynamics.description.inertia import symmetric
@@ -17,7 +24,12 @@ from support.noisy_recordings import Truth, fourier
 from support.pinocchio_peer import Peer
 
 pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
-LINKS = {"panda": "panda_link8", "ur5e": "tool0", "scara": "link3", "planar_2r": "link2"}
+LINKS = {
+    "panda": "panda_link8",
+    "ur5e": "tool0",
+    "scara": "link3",
+    "planar_2r": "link2",
+}
 MASS, COM, INERTIA = 2.8, [0.02, -0.03, 0.08], [0.02, 0.002, 0.0, 0.015, -0.001, 0.01]
 PAYLOAD = np.array([MASS, *COM, *INERTIA])
 
@@ -30,9 +42,13 @@ class Robot:
         self.model, self.link = RobotModel.from_urdf(text), LINKS[name]
         self.rng = np.random.default_rng(seed)
         masses = self.rng.uniform(0.8, 1.2, self.model.n)
-        self.peer, self.loaded = (Peer(text, self.model.joint_names, self.model.gravity) for _ in range(2))
+        self.peer, self.loaded = (
+            Peer(text, self.model.joint_names, self.model.gravity) for _ in range(2)
+        )
         for peer in (self.peer, self.loaded):
-            for inertia, factor in zip(list(peer.model.inertias)[1:], masses, strict=True):
+            for inertia, factor in zip(
+                list(peer.model.inertias)[1:], masses, strict=True
+            ):
                 inertia.mass *= factor
         loaded = self.loaded.model
         frame = loaded.frames[loaded.getFrameId(self.link, pin.FrameType.BODY)]
@@ -40,43 +56,64 @@ class Robot:
         loaded.inertias[frame.parentJoint] += frame.placement.act(payload)
         self.viscous, self.coulomb = self.rng.uniform(0.3, 1.5, (2, self.model.n))
 
-    def motion(self, seed: int, start: float = 0.0, lag: float = 0.0, loaded: bool = False) -> RecordedMotion:
+    def motion(
+        self, seed: int, start: float = 0.0, lag: float = 0.0, loaded: bool = False
+    ) -> RecordedMotion:
         """Return a recorded motion of 20 s that begins at ``start`` (s), with a ``lag`` (s) and noise of 1 %."""
         path = fourier(self.model, 20.0 + start, 100.0, seed, period=20.0)
         rows = path.time >= start - 1e-9
-        time, q, qd, qdd = (values[rows] for values in (path.time - start, path.q, path.qd, path.qdd))
+        time, q, qd, qdd = (
+            values[rows] for values in (path.time - start, path.q, path.qd, path.qdd)
+        )
         q, qd = q - lag * qd, qd - lag * qdd
         qdd = np.gradient(qd, 0.01, axis=0)
         peer = self.loaded if loaded else self.peer
         tau = np.array([peer.rnea(*state) for state in zip(q, qd, qdd, strict=True)])
-        tau += self.viscous * qd + self.coulomb * np.tanh(qd / 0.005) + 0.5 * np.sin(12.0 * q)
+        tau += (
+            self.viscous * qd
+            + self.coulomb * np.tanh(qd / 0.005)
+            + 0.5 * np.sin(12.0 * q)
+        )
         truth = Truth(self.model, time, q, qd, qdd, tau)
-        return recorded_motion(truth.recorded(int(self.rng.integers(2**31)), 0.01), Smoothing())
+        return recorded_motion(
+            truth.recorded(int(self.rng.integers(2**31)), 0.01), Smoothing()
+        )
 
 
 def within(robot: Robot, seed: int) -> tuple[Array, Array]:
     """Return True for each payload parameter and each gain whose 95 % interval contains the true one."""
-    unloaded, loaded = robot.motion(seed), robot.motion(seed, start=1.234, lag=0.01, loaded=True)
+    unloaded, loaded = (
+        robot.motion(seed),
+        robot.motion(seed, start=1.234, lag=0.01, loaded=True),
+    )
     values, half_widths = estimate_payload(robot.model, unloaded, loaded, robot.link)
     assert half_widths[0] < 0.03 * MASS
     np.testing.assert_allclose(values[1:4], COM, atol=0.01)
     hits = np.abs(values - PAYLOAD) <= half_widths
     gains = robot.rng.uniform(0.5, 12.0, robot.model.n)
     unloaded, loaded = (
-        replace(motion, tau=motion.tau / gains) for motion in (unloaded, robot.motion(seed + 1, loaded=True))
+        replace(motion, tau=motion.tau / gains)
+        for motion in (unloaded, robot.motion(seed + 1, loaded=True))
     )
-    values, half_widths = estimate_drive_gains(robot.model, unloaded, loaded, robot.link, (MASS, COM, INERTIA))
+    values, half_widths = estimate_drive_gains(
+        robot.model, unloaded, loaded, robot.link, (MASS, COM, INERTIA)
+    )
     assert (half_widths < 0.3 * gains).all()
     return hits, np.abs(values - gains) <= half_widths
 
 
 @pytest.mark.parametrize(
     ("name", "seeds"),
-    [("ur5e", 3), *(pytest.param(name, 60, marks=pytest.mark.slow) for name in ("panda", "ur5e"))],
+    [
+        ("ur5e", 3),
+        *(pytest.param(name, 60, marks=pytest.mark.slow) for name in ("panda", "ur5e")),
+    ],
 )
 def test_95_percent_intervals_contain_true_values(name: str, seeds: int) -> None:
     """The model's masses differ by up to 20 %, and it has neither friction nor ripple."""
-    payload, gains = zip(*(within(Robot(name, seed), seed) for seed in range(seeds)), strict=True)
+    payload, gains = zip(
+        *(within(Robot(name, seed), seed) for seed in range(seeds)), strict=True
+    )
     for hits in (np.array(payload), np.array(gains)):
         assert hits.mean() >= (0.88 if seeds == 60 else 0.8)  # few seeds scatter more
         assert seeds < 60 or hits.mean() <= 0.99
@@ -90,13 +127,19 @@ def test_what_no_motion_shows_is_undetermined() -> None:
     finite = np.isfinite(half_widths)
     assert finite[:3].all() and not finite[3:9].any()
     assert (np.abs(values - PAYLOAD) <= half_widths)[finite].all()
-    massless = estimate_drive_gains(robot.model, *motions, robot.link, (0.0, COM, [0.0] * 6))
+    massless = estimate_drive_gains(
+        robot.model, *motions, robot.link, (0.0, COM, [0.0] * 6)
+    )
     assert np.isinf(massless.half_widths).all()
 
 
 def test_errors_name_the_cause() -> None:
     robot = Robot("planar_2r", 1)
-    unloaded, loaded, other = robot.motion(1), robot.motion(1, loaded=True), robot.motion(2)
+    unloaded, loaded, other = (
+        robot.motion(1),
+        robot.motion(1, loaded=True),
+        robot.motion(2),
+    )
     with pytest.raises(BagError, match="different motions: joint1"):
         estimate_payload(robot.model, unloaded, other, robot.link)
     with pytest.raises(BagError, match="mass of -2.8"):

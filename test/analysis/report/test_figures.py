@@ -9,7 +9,10 @@ from hypothesis.extra.numpy import arrays
 from robot_dynamics_ros.analysis.report.figures import extremes
 
 
-@given(arrays(float, st.integers(1, 300), elements=st.floats(-9, 9) | st.just(np.nan)), st.integers(2, 60))
+@given(
+    arrays(float, st.integers(1, 300), elements=st.floats(-9, 9) | st.just(np.nan)),
+    st.integers(2, 60),
+)
 def test_no_peak_is_lost(values: np.ndarray, points: int) -> None:
     """Each stretch between two neighbours of the kept points lies between the values that are kept around it."""
     kept = extremes(values, points)
@@ -17,7 +20,9 @@ def test_no_peak_is_lost(values: np.ndarray, points: int) -> None:
     assert len(kept) <= max(points, 2) * 1.5 + 3
     finite = np.isfinite(values)
     if finite.any():
-        assert np.nanmin(values[kept]) == np.nanmin(values) and np.nanmax(values[kept]) == np.nanmax(values)
+        assert np.nanmin(values[kept]) == np.nanmin(values) and np.nanmax(
+            values[kept]
+        ) == np.nanmax(values)
     assert np.isnan(values[kept]).any() == (~finite).any()
 
 

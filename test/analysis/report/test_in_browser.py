@@ -24,7 +24,10 @@ OPTIONS = (
 
 pytest.importorskip("plotly")
 api = pytest.importorskip("playwright.sync_api")
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium"),
+]
 
 
 @pytest.fixture
@@ -39,8 +42,17 @@ def context() -> Iterator[Any]:
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_opens_and_draws(whole: bool, tmp_path: Path, context: Any) -> None:
-    reported = [(100, fault("active", "hold")), (150, fault("hold", "fault")), (200, fault("fault", "active"))]
-    bag = record(tmp_path / "bag", reported=reported if whole else (), commands=whole, efforts=whole)
+    reported = [
+        (100, fault("active", "hold")),
+        (150, fault("hold", "fault")),
+        (200, fault("fault", "active")),
+    ]
+    bag = record(
+        tmp_path / "bag",
+        reported=reported if whole else (),
+        commands=whole,
+        efforts=whole,
+    )
     model = RobotModel.from_urdf(ARM) if whole else None
     write_report(read_recording(bag, STATES, model=model), tmp_path / "report.html")
     page = context.new_page()
@@ -58,19 +70,26 @@ def test_opens_and_draws(whole: bool, tmp_path: Path, context: Any) -> None:
     plots = page.query_selector_all(".js-plotly-plot")
     assert len(plots) == len(page.query_selector_all(".figure")) == (8 if whole else 3)
     for plot in plots:
-        marks = plot.query_selector_all(".scatterlayer path.js-line, .scatterlayer path.point, .barlayer .point path")
+        marks = plot.query_selector_all(
+            ".scatterlayer path.js-line, .scatterlayer path.point, .barlayer .point path"
+        )
         shapes = [mark.get_attribute("d") or "" for mark in marks]
         assert shapes and any(len(shape) > 10 for shape in shapes)
         assert "NaN" not in "".join(shapes)
     _zoom_together(page)
     _print(page)
     assert troubles == []
-    assert [url for url in requests if url != address and not url.startswith("data:")] == []
+    assert [
+        url for url in requests if url != address and not url.startswith("data:")
+    ] == []
 
 
 def kinds(page: Any) -> list[str]:
     """Return the kinds of the statements of the verdict."""
-    return [one.get_attribute("class") for one in page.query_selector_all("#verdict > div:not(.figure)")]
+    return [
+        one.get_attribute("class")
+        for one in page.query_selector_all("#verdict > div:not(.figure)")
+    ]
 
 
 def _open_joints(page: Any) -> None:
@@ -84,7 +103,9 @@ def _open_joints(page: Any) -> None:
     page.click("text=open all")
     for joint in ("#joint-0", "#joint-1"):
         width = f"document.querySelector('{joint} .main-svg')?.clientWidth"
-        page.wait_for_function(f"{width} > 1500 && {width} === document.querySelector('{joint}').clientWidth")
+        page.wait_for_function(
+            f"{width} > 1500 && {width} === document.querySelector('{joint}').clientWidth"
+        )
 
 
 @pytest.mark.parametrize(
@@ -96,11 +117,18 @@ def _open_joints(page: Any) -> None:
     ],
 )
 def test_verdict_on_a_simulation(
-    options: list[str], expected: list[str], tmp_path: Path, context: Any, monkeypatch: pytest.MonkeyPatch
+    options: list[str],
+    expected: list[str],
+    tmp_path: Path,
+    context: Any,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The causes are those of the command torque."""
     monkeypatch.chdir(tmp_path)
-    fast = {"trajectory_limits": "off", "trajectory": {"amplitude": [0.4, 0.5], "frequency": [3.0]}}
+    fast = {
+        "trajectory_limits": "off",
+        "trajectory": {"amplitude": [0.4, 0.5], "frequency": [3.0]},
+    }
     Path("fast.yaml").write_text(yaml.safe_dump({"/**": {"ros__parameters": fast}}))
     main(["simulate", "planar_2r", *options, "-o", "bag"])
     main(["report", "bag"])
@@ -108,8 +136,12 @@ def test_verdict_on_a_simulation(
     page.goto((tmp_path / "report.html").as_uri())
     page.wait_for_selector("body[data-drawn]", timeout=60_000)
     assert kinds(page) == expected
-    recording = read_recording("bag", STATES, model=RobotModel.from_urdf_file(robot_urdf("planar_2r")))
-    assert page.locator("#verdict li").all_inner_texts() == hints(recording.model, recording.analysis)
+    recording = read_recording(
+        "bag", STATES, model=RobotModel.from_urdf_file(robot_urdf("planar_2r"))
+    )
+    assert page.locator("#verdict li").all_inner_texts() == hints(
+        recording.model, recording.analysis
+    )
     if expected[1] == "bad":
         first = recording.diagnostics.events[0]
         for text in (f"{recording.fault_times[0]:.3f} s", first.cause, first.joint):
@@ -118,16 +150,22 @@ def test_verdict_on_a_simulation(
 
 def _zoom_together(page: Any) -> None:
     """All plots over time show the same range."""
-    page.evaluate("Plotly.relayout(document.querySelector('#joint-1 .figure'), {'xaxis.range': [1, 2]})")
+    page.evaluate(
+        "Plotly.relayout(document.querySelector('#joint-1 .figure'), {'xaxis.range': [1, 2]})"
+    )
     page.wait_for_function("""[...document.querySelectorAll('.timed')].every(plot => {
         const range = plot.layout.xaxis.range; return Math.abs(range[0] - 1) + Math.abs(range[1] - 2) < 1e-6; })""")
 
 
 def _print(page: Any) -> None:
     """On paper nothing is wider than the page; the screen is as it was afterwards."""
-    widths = "[...document.querySelectorAll('.timed')].map(plot => plot._fullLayout.width)"
+    widths = (
+        "[...document.querySelectorAll('.timed')].map(plot => plot._fullLayout.width)"
+    )
     before = page.evaluate(widths)
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.wait_for_function(f"{widths}.every(width => width < 700)")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
-    page.wait_for_function(f"JSON.stringify({widths}) === '{json.dumps(before, separators=(',', ':'))}'")
+    page.wait_for_function(
+        f"JSON.stringify({widths}) === '{json.dumps(before, separators=(',', ':'))}'"
+    )

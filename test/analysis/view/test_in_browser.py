@@ -22,7 +22,10 @@ OPTIONS = (
 pytest.importorskip("viser")
 pytest.importorskip("trimesh")
 api = pytest.importorskip("playwright.sync_api")
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium"),
+]
 
 ADDRESS = ("127.0.0.1", 18180)
 SIZE = {"width": 1280, "height": 800}
@@ -37,7 +40,9 @@ CLIPPED = """() => [...document.querySelectorAll("body *")].filter(e => e.client
 class Page:
     """Browser page with a viewer that is updated."""
 
-    def __init__(self, browser: Any, viewer: Any, update: Callable[[float], None]) -> None:
+    def __init__(
+        self, browser: Any, viewer: Any, update: Callable[[float], None]
+    ) -> None:
         self.viewer = viewer
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(update,))
@@ -79,7 +84,10 @@ class Page:
     def numbers(self) -> list[list[str]]:
         """Return the rows of all tables of joints below their headings."""
         rows = self.page.query_selector_all("table:has(th) tr + tr")
-        return [[cell.inner_text().strip() for cell in row.query_selector_all("td")] for row in rows]
+        return [
+            [cell.inner_text().strip() for cell in row.query_selector_all("td")]
+            for row in rows
+        ]
 
     def time(self) -> str:
         """Return the text of the time slider."""
@@ -125,7 +133,11 @@ def shown(browser: Any) -> Iterator[Callable[..., Page]]:
     for page in pages:
         page.close()
         assert page.troubles == []
-        assert [url for url in page.requests if not url.startswith((page.viewer.url, "blob:", "data:"))] == []
+        assert [
+            url
+            for url in page.requests
+            if not url.startswith((page.viewer.url, "blob:", "data:"))
+        ] == []
 
 
 def test_pose(shown: Callable[..., Page], urdf_path: Callable[[str], Path]) -> None:
@@ -142,20 +154,30 @@ def test_pose(shown: Callable[..., Page], urdf_path: Callable[[str], Path]) -> N
     q[1] = 1.2
     page.until(lambda: page.numbers()[1][2] == f"{model.gravity_torque(q)[1]:.1f} Nm")
     assert page.numbers()[1][1] == "1.200 rad"
-    assert (np.abs(page.picture() - before).max(axis=2) > 30.0).mean() > 0.02, "the arm has not moved"
+    assert (np.abs(page.picture() - before).max(axis=2) > 30.0).mean() > 0.02, (
+        "the arm has not moved"
+    )
 
 
 def test_nothing_is_clipped(shown: Callable[..., Page], tmp_path: Path) -> None:
     from robot_dynamics_ros.analysis.view.viewer import pose_view
 
-    urdf = ARM.replace('name="a"', f'name="{LONG[0]}"').replace('name="b"', f'name="{LONG[1]}"')
+    urdf = ARM.replace('name="a"', f'name="{LONG[0]}"').replace(
+        'name="b"', f'name="{LONG[1]}"'
+    )
     page = shown(*pose_view(RobotModel.from_urdf(urdf), urdf, tmp_path, ADDRESS))
     page.until(lambda: page.numbers()[1][0] == LONG[1])
     assert page.page.evaluate(CLIPPED) == []
-    for text in ("joint torque (gravity)", "joint force", "centre of mass", "0.1 m is 13 N"):
+    for text in (
+        "joint torque (gravity)",
+        "joint force",
+        "centre of mass",
+        "0.1 m is 13 N",
+    ):
         assert page.page.get_by_text(text).first.is_visible()
     assert not page.page.get_by_text("desired position").count(), "nothing is desired"
-    page.page.get_by_label("centre of mass").dispatch_event("click")  # in a folder that is closed
+    # in a folder that is closed
+    page.page.get_by_label("centre of mass").dispatch_event("click")
     page.until(lambda: not page.page.get_by_text("of all moving links").count())
 
 
@@ -164,11 +186,18 @@ def test_recordings(shown: Callable[..., Page], tmp_path: Path) -> None:
     from robot_dynamics_ros.analysis.view.motion import read_motion
 
     model = RobotModel.from_urdf(ARM)
-    bags = {"first law": record(tmp_path / "first"), "second law": record(tmp_path / "second", commands=False)}
-    recordings = [(label, read_motion(bag, STATES, model)) for label, bag in bags.items()]
+    bags = {
+        "first law": record(tmp_path / "first"),
+        "second law": record(tmp_path / "second", commands=False),
+    }
+    recordings = [
+        (label, read_motion(bag, STATES, model)) for label, bag in bags.items()
+    ]
     page = shown(*bag_view(model, ARM, tmp_path, recordings, ADDRESS))
     texts = (*bags, "desired position", "measured effort")
-    page.until(lambda: all(page.page.get_by_text(text).first.is_visible() for text in texts))
+    page.until(
+        lambda: all(page.page.get_by_text(text).first.is_visible() for text in texts)
+    )
     before = page.time(), page.numbers()
     page.until(lambda: page.time() != before[0] and page.numbers() != before[1])
     page.page.get_by_role("button", name="pause").click()
@@ -180,11 +209,19 @@ def test_recordings(shown: Callable[..., Page], tmp_path: Path) -> None:
             f"{motion.q.at(time + shift)[1]:.3f} m"
             for (_, (motion, _)), shift in zip(recordings, (0.01, 0.0), strict=True)
         ]
-        page.until(lambda positions=positions: [row[1] for row in page.numbers()[1::2]] == positions)
+        page.until(
+            lambda positions=positions: (
+                [row[1] for row in page.numbers()[1::2]] == positions
+            )
+        )
         pictures.append(page.picture())
     error = float(page.numbers()[0][2].removesuffix(" mrad"))
     assert error in (-4.0, 3.0), "the error that was recorded"
-    assert pictures[0].std() > 10.0, "an empty picture, though the model says what to draw"
-    assert (np.abs(pictures[1] - pictures[0]).max(axis=2) > 30.0).mean() > 0.01, "the arms have not moved"
+    assert pictures[0].std() > 10.0, (
+        "an empty picture, though the model says what to draw"
+    )
+    assert (np.abs(pictures[1] - pictures[0]).max(axis=2) > 30.0).mean() > 0.01, (
+        "the arms have not moved"
+    )
     page.page.get_by_role("button", name="play").click()
     page.until(lambda: page.time() != "3")

@@ -12,7 +12,11 @@ GIVEN = Configuration.of(VALUES.get, "<robot/>", "joints: {}")
 def test_it_is_read_as_it_was_written() -> None:
     result = Configuration.parse(GIVEN.text())
     assert result is not None
-    assert (result.robot_description, result.dynamics_file, result.values("ramp_time")) == (
+    assert (
+        result.robot_description,
+        result.dynamics_file,
+        result.values("ramp_time"),
+    ) == (
         "<robot/>",
         "joints: {}",
         7.5,
@@ -20,9 +24,15 @@ def test_it_is_read_as_it_was_written() -> None:
 
 
 def test_it_names_no_files_of_this_machine() -> None:
-    text = replace(GIVEN, parameters={"dynamics_file": "/etc/passwd", "robot_description": "/x"}).text()
+    text = replace(
+        GIVEN, parameters={"dynamics_file": "/etc/passwd", "robot_description": "/x"}
+    ).text()
     result = Configuration.parse(text)
-    assert result is not None and not result.values("dynamics_file") and not result.values("robot_description")
+    assert (
+        result is not None
+        and not result.values("dynamics_file")
+        and not result.values("robot_description")
+    )
 
 
 def test_other_texts_are_none() -> None:

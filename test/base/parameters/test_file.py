@@ -18,9 +18,23 @@ from robot_dynamics_ros.ros.nodes.node_parameters import declare
 
 NODE = "/arm/computed_torque_node"
 FILES = {
-    "any": {"/**": {"ros__parameters": {"law": "pd", "gains": {"kp": [1.0, 2.0], "kd": [3.0]}, "joints": ["a", "b"]}}},
+    "any": {
+        "/**": {
+            "ros__parameters": {
+                "law": "pd",
+                "gains": {"kp": [1.0, 2.0], "kd": [3.0]},
+                "joints": ["a", "b"],
+            }
+        }
+    },
     "own": {NODE: {"ros__parameters": {"law": "pd", "state_timeout": 0.5}}},
-    "nested": {"arm": {"computed_torque_node": {"ros__parameters": {"update_rate": 100, "on_fault": "zero"}}}},
+    "nested": {
+        "arm": {
+            "computed_torque_node": {
+                "ros__parameters": {"update_rate": 100, "on_fault": "zero"}
+            }
+        }
+    },
     "own wins": {
         NODE: {"ros__parameters": {"law": "pd_plus"}},
         "/**": {"ros__parameters": {"law": "pd", "gains": {"damping_ratio": [0.7]}}},
@@ -34,10 +48,17 @@ def _as_rclpy_reads(file: Path) -> Any:
     context.init()
     try:
         arguments = ["--ros-args", "--params-file", str(file)]
-        node = Node("computed_torque_node", namespace="/arm", context=context, cli_args=arguments)
+        node = Node(
+            "computed_torque_node",
+            namespace="/arm",
+            context=context,
+            cli_args=arguments,
+        )
         declare(node, *controller.ALL)
         values = {
-            parameter.name: parameter.read(lambda name: node.get_parameter_or(name).value)
+            parameter.name: parameter.read(
+                lambda name: node.get_parameter_or(name).value
+            )
             for parameter in controller.ALL
         }
         node.destroy_node()
@@ -69,10 +90,22 @@ def test_files_of_the_shipped_robots(robot: str) -> None:
 def test_values_as_ros_writes_them(tmp_path: Path) -> None:
     """1e-3 is a number in ROS and a text in YAML 1.1; off is a boolean in both."""
     file = tmp_path / "parameters.yaml"
-    lines = ("ramp_time: 1e-3", "state_timeout: .inf", "gains:", "  kp: [1e2]", "trajectory_limits: off")
-    file.write_text("/**:\n  ros__parameters:\n" + "".join(f"    {line}\n" for line in lines))
+    lines = (
+        "ramp_time: 1e-3",
+        "state_timeout: .inf",
+        "gains:",
+        "  kp: [1e2]",
+        "trajectory_limits: off",
+    )
+    file.write_text(
+        "/**:\n  ros__parameters:\n" + "".join(f"    {line}\n" for line in lines)
+    )
     values = _without_rclpy(file)
-    assert (values["ramp_time"], values["gains.kp"], values["trajectory_limits"]) == (1e-3, (100.0,), "off")
+    assert (values["ramp_time"], values["gains.kp"], values["trajectory_limits"]) == (
+        1e-3,
+        (100.0,),
+        "off",
+    )
     assert values == _as_rclpy_reads(file)
 
 
@@ -98,15 +131,20 @@ def test_other_files_are_refused(text: str | None, words: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("law", False), ("trajectory_limits", True), ("black_box_directory", False)]
+    ("name", "value"),
+    [("law", False), ("trajectory_limits", True), ("black_box_directory", False)],
 )
-def test_a_boolean_is_a_text_only_if_its_word_is_a_choice(name: str, value: bool) -> None:
+def test_a_boolean_is_a_text_only_if_its_word_is_a_choice(
+    name: str, value: bool
+) -> None:
     (parameter,) = (parameter for parameter in controller.ALL if parameter.name == name)
     with pytest.raises(RobotDynamicsError, match=f"{value} is not allowed"):
         parameter.check(value)
 
 
-@pytest.mark.parametrize("names", [["cell/stop"], ["/a", "/b/"], ["/1"], ["~/stop"], "/a"])
+@pytest.mark.parametrize(
+    "names", [["cell/stop"], ["/a", "/b/"], ["/1"], ["~/stop"], "/a"]
+)
 def test_topics_have_full_names(names: object) -> None:
     assert controller.EMERGENCY_STOP_TOPICS.check(["/cell/stop_1"]) == ("/cell/stop_1",)
     with pytest.raises(RobotDynamicsError, match="full names"):
@@ -120,16 +158,31 @@ def test_an_integer_beyond_all_floats_is_refused() -> None:
 
 def test_unknown_parameters_of_this_node_alone_are_named(tmp_path: Path) -> None:
     path = tmp_path / "unknown.yaml"
-    own = {"robot_file": "a", "use_sim_time": True, "qos_overrides": {"/joint_states": {"subscription": {"depth": 1}}}}
-    tables = {"/**": {"ros__parameters": {"frame": "a"}}, "computed_torque_node": {"ros__parameters": own}}
+    own = {
+        "robot_file": "a",
+        "use_sim_time": True,
+        "qos_overrides": {"/joint_states": {"subscription": {"depth": 1}}},
+    }
+    tables = {
+        "/**": {"ros__parameters": {"frame": "a"}},
+        "computed_torque_node": {"ros__parameters": own},
+    }
     path.write_text(yaml.safe_dump(tables))
-    with pytest.warns(RobotModelWarning, match="parameter robot_file is unknown") as warned:
+    with pytest.warns(
+        RobotModelWarning, match="parameter robot_file is unknown"
+    ) as warned:
         read_parameter_file(path, "/computed_torque_node", controller.ALL)
     assert len(warned) == 1
 
 
-def test_a_misspelt_parameter_is_named_with_the_one_that_is_meant(tmp_path: Path) -> None:
+def test_a_misspelt_parameter_is_named_with_the_one_that_is_meant(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "typo.yaml"
-    path.write_text(yaml.safe_dump({"/**": {"ros__parameters": {"gains": {"natural_freqency": [3.0]}}}}))
+    path.write_text(
+        yaml.safe_dump(
+            {"/**": {"ros__parameters": {"gains": {"natural_freqency": [3.0]}}}}
+        )
+    )
     with pytest.warns(RobotModelWarning, match=r"gains\.natural_frequency"):
         read_parameter_file(path, NODE, controller.ALL)

@@ -26,4 +26,7 @@ def test_a_following_error_that_ends_with_the_law_does_not_count_later() -> None
     off_for(controller, 8)
     assert controller.mode is Mode.ACTIVE
     off_for(controller, 4)
-    assert controller.safety.fault is not None and controller.safety.fault.cause is Cause.FOLLOWING_ERROR
+    assert (
+        controller.safety.fault is not None
+        and controller.safety.fault.cause is Cause.FOLLOWING_ERROR
+    )

@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 from robot_dynamics_ros import RobotDynamicsError
-from robot_dynamics_ros.control.end_effector.end_effector_targets import EndEffectorTargets
+from robot_dynamics_ros.control.end_effector.end_effector_targets import (
+    EndEffectorTargets,
+)
 from support.comparing import assert_close
 from support.task_space_loops import rotated
 
 TWIST = np.array([0.1, -0.2, 0.3, 0.4, 0.0, -0.5])
-ACCELERATION = np.array([1.0, 2.0, -1.0, 0.8, 0.0, -1.0])  # rotation about the axis of the twist
+# rotation about the axis of the twist
+ACCELERATION = np.array([1.0, 2.0, -1.0, 0.8, 0.0, -1.0])
 SECOND = 1_000_000_000
 
 
@@ -35,7 +38,9 @@ def position(targets: EndEffectorTargets, time: float) -> float:
     return float(targets.at(time).pose[0, 3])
 
 
-def test_a_target_is_extrapolated_until_the_timeout(targets: EndEffectorTargets) -> None:
+def test_a_target_is_extrapolated_until_the_timeout(
+    targets: EndEffectorTargets,
+) -> None:
     """p + v t + a t^2 / 2 and exp([w t + alpha t^2 / 2]x) R, by SciPy's expm, with velocities."""
     targets.feed_forward("twist", TWIST, 5 * SECOND, 4.9)
     targets.follow(pose(0.5), 5 * SECOND, 5.0, 4.9)
@@ -53,7 +58,9 @@ def test_a_target_is_extrapolated_until_the_timeout(targets: EndEffectorTargets)
 
 
 @pytest.mark.parametrize("order", ["pose first", "pose last"])
-def test_feedforward_belongs_to_its_stamp(order: str, targets: EndEffectorTargets) -> None:
+def test_feedforward_belongs_to_its_stamp(
+    order: str, targets: EndEffectorTargets
+) -> None:
     """In any order of arrival; other stamps have no effect."""
     for _ in range(2):
         if order == "pose first":
@@ -103,7 +110,12 @@ def test_a_target_is_valid_from_its_time_on(targets: EndEffectorTargets) -> None
     targets.hold(pose(-1.0))
     for k in (1, 2, 3):
         targets.follow(pose(0.1 * k), k * SECOND, float(k), 0.5)
-    assert [position(targets, t) for t in (0.7, 0.999, 1.0, 1.5)] == [-1.0, -1.0, 0.1, 0.1]
+    assert [position(targets, t) for t in (0.7, 0.999, 1.0, 1.5)] == [
+        -1.0,
+        -1.0,
+        0.1,
+        0.1,
+    ]
     targets.follow(pose(0.9), 0, 2.5, 1.5)
     assert [position(targets, t) for t in (1.9, 2.0, 2.5, 9.0)] == [0.1, 0.2, 0.9, 0.9]
 
@@ -117,7 +129,9 @@ def test_at_most_100_targets_wait(targets: EndEffectorTargets) -> None:
 
 
 @pytest.mark.parametrize(("count", "kept"), [(200, True), (201, False)])
-def test_the_newest_200_velocities_wait_for_their_poses(count: int, kept: bool, targets: EndEffectorTargets) -> None:
+def test_the_newest_200_velocities_wait_for_their_poses(
+    count: int, kept: bool, targets: EndEffectorTargets
+) -> None:
     for k in range(count):
         targets.feed_forward("twist", TWIST, k + 1, 0.0)
     targets.follow(pose(), 1, 0.0, 0.0)
@@ -129,7 +143,9 @@ def test_the_newest_200_velocities_wait_for_their_poses(count: int, kept: bool, 
     place=st.integers(0, 5),
     kind=st.sampled_from(["twist", "acceleration", "position"]),
 )
-def test_numbers_that_are_not_finite_or_too_large_are_refused(value: float, place: int, kind: Any) -> None:
+def test_numbers_that_are_not_finite_or_too_large_are_refused(
+    value: float, place: int, kind: Any
+) -> None:
     """The targets are unchanged."""
     targets, numbers, wrong = EndEffectorTargets(), np.zeros(6), pose()
     targets.timeout = 0.1
@@ -141,7 +157,11 @@ def test_numbers_that_are_not_finite_or_too_large_are_refused(value: float, plac
         else:
             targets.feed_forward(kind, numbers, 1, 0.0)
     motion = targets.at(0.05)
-    assert np.array_equal(motion.pose, pose(-1e9)) and not motion.twist.any() and not motion.acceleration.any()
+    assert (
+        np.array_equal(motion.pose, pose(-1e9))
+        and not motion.twist.any()
+        and not motion.acceleration.any()
+    )
 
 
 def test_a_stamp_in_the_past(targets: EndEffectorTargets) -> None:

@@ -9,35 +9,57 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from robot_dynamics_ros import RobotDynamicsError
-from robot_dynamics_ros.control.end_effector.poses import pose_error, pose_of, rotation_matrix, rotation_vector
+from robot_dynamics_ros.control.end_effector.poses import (
+    pose_error,
+    pose_of,
+    rotation_matrix,
+    rotation_vector,
+)
 from support.comparing import assert_close
 from support.task_space_loops import rotated
 
 
-@given(seed=st.integers(0, 2**31 - 1), angle=st.sampled_from([0.0, 1e-12, 1e-5, 0.3, 3.0, np.pi, 7.0, 1e8]))
+@given(
+    seed=st.integers(0, 2**31 - 1),
+    angle=st.sampled_from([0.0, 1e-12, 1e-5, 0.3, 3.0, np.pi, 7.0, 1e8]),
+)
 def test_rotation_matrix(seed: int, angle: float) -> None:
     """Compared with SciPy, including small angles and full turns."""
     axis = np.random.default_rng(seed).normal(size=3)
     vector = angle * axis / np.linalg.norm(axis)
-    assert_close(rotation_matrix(vector), Rotation.from_rotvec(vector).as_matrix(), 1e-15 * max(angle, 1.0))
+    assert_close(
+        rotation_matrix(vector),
+        Rotation.from_rotvec(vector).as_matrix(),
+        1e-15 * max(angle, 1.0),
+    )
 
 
-@given(seed=st.integers(0, 2**31 - 1), angle=st.sampled_from([0.0, 1e-12, 1e-5, 0.3, 2.0, 3.1, np.pi - 1e-7, np.pi]))
+@given(
+    seed=st.integers(0, 2**31 - 1),
+    angle=st.sampled_from([0.0, 1e-12, 1e-5, 0.3, 2.0, 3.1, np.pi - 1e-7, np.pi]),
+)
 def test_rotation_vector(seed: int, angle: float) -> None:
     axis = np.random.default_rng(seed).normal(size=3)
     axis /= np.linalg.norm(axis)
     vector = rotation_vector(rotated(angle * axis))
     # At pi both signs of the axis are correct.
-    error = min(np.abs(vector - angle * axis).max(), np.abs(vector + angle * axis).max() if angle == np.pi else np.inf)
+    error = min(
+        np.abs(vector - angle * axis).max(),
+        np.abs(vector + angle * axis).max() if angle == np.pi else np.inf,
+    )
     assert error < 1e-9 * max(angle, 1e-7)
 
 
-@pytest.mark.parametrize("axis", [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, -2, 3], [-3, 1, 0.5]])
+@pytest.mark.parametrize(
+    "axis", [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, -2, 3], [-3, 1, 0.5]]
+)
 def test_rotation_vector_of_nearly_half_a_turn(axis: Any) -> None:
     """The sign of the axis is correct below pi, for any axis."""
     for angle in (3.0, -3.0):
         vector = angle * np.array(axis) / np.linalg.norm(axis)
-        assert_close(rotation_vector(Rotation.from_rotvec(vector).as_matrix()), vector, 1e-13)
+        assert_close(
+            rotation_vector(Rotation.from_rotvec(vector).as_matrix()), vector, 1e-13
+        )
 
 
 @given(seed=st.integers(0, 2**31 - 1))

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, TaskSpaceSettings
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    TaskSpaceSettings,
+)
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.end_effector.poses import pose_error
 from robot_dynamics_ros.control.interface import Command
@@ -22,9 +25,13 @@ PERIOD = 0.002
 FREE = {"max_linear_velocity": np.inf, "max_angular_velocity": np.inf}
 
 
-def settings(task_space: dict[str, Any] | None = None, **others: Any) -> ControllerSettings:
+def settings(
+    task_space: dict[str, Any] | None = None, **others: Any
+) -> ControllerSettings:
     groups = TaskSpaceSettings(**(task_space or {}))
-    return ControllerSettings(law="task_space_computed_torque", task_space=groups, **others)
+    return ControllerSettings(
+        law="task_space_computed_torque", task_space=groups, **others
+    )
 
 
 class Sample(NamedTuple):
@@ -39,7 +46,9 @@ class Sample(NamedTuple):
 class Loop:
     """Closed loop of a controller and an arm, after a first cycle at rest."""
 
-    def __init__(self, robot: str, model: RobotModel, settings: ControllerSettings) -> None:
+    def __init__(
+        self, robot: str, model: RobotModel, settings: ControllerSettings
+    ) -> None:
         self.model, self.link = model, END_EFFECTOR_LINKS[robot]
         self.controller = make_controller(model, settings)
         self.plant = Plant(model, step_size=PERIOD, initial_positions=READY[robot])
@@ -68,7 +77,9 @@ class Loop:
         targets = self.controller.targets()
         for kind, vector in (("twist", twist), ("acceleration", acceleration)):
             if vector is not None:
-                targets.feed_forward(kind, np.asarray(vector, dtype=float), 0, self.time)
+                targets.feed_forward(
+                    kind, np.asarray(vector, dtype=float), 0, self.time
+                )
         targets.follow(np.asarray(pose), 0, self.time, self.time)
 
 
@@ -111,14 +122,22 @@ def test_a_stream_of_targets_with_feedforward_is_followed(smooth: Any) -> None:
         sample = loop.cycle()
         if k >= 300:
             error = max(error, float(np.linalg.norm(goal[:3, 3] - sample.pose[:3, 3])))
-    assert error < 5e-4, "without feedforward it lags by 2 zeta / omega times the speed, 0.05 m"
+    assert error < 5e-4, (
+        "without feedforward it lags by 2 zeta / omega times the speed, 0.05 m"
+    )
 
 
-def test_friction_is_compensated_along_the_targets_motion(load_robot: Callable[..., RobotModel]) -> None:
+def test_friction_is_compensated_along_the_targets_motion(
+    load_robot: Callable[..., RobotModel],
+) -> None:
     """By the model's friction at the joint velocities of the twist; none while the arm holds."""
     model = load_robot("puma560", "puma560")
     assert model.friction_parameters.any()
-    q, qd, twist = READY["puma560"], np.zeros(6), np.array([0.1, -0.05, 0.2, 0.1, 0.2, -0.3])
+    q, qd, twist = (
+        READY["puma560"],
+        np.zeros(6),
+        np.array([0.1, -0.05, 0.2, 0.1, 0.2, -0.3]),
+    )
     efforts = {}
     for on in (True, False):
         controller = make_controller(model, settings(friction_compensation=on))
@@ -130,7 +149,11 @@ def test_friction_is_compensated_along_the_targets_motion(load_robot: Callable[.
             efforts[on, moving] = controller.update(0.01 * k, 0.0).effort.copy()
     assert np.array_equal(efforts[True, False], efforts[False, False])
     rates = np.linalg.solve(model.jacobian(q, "tool0"), twist)
-    assert_close(efforts[True, True] - efforts[False, True], model.friction_torque(q, rates, 0.01), 1e-9)
+    assert_close(
+        efforts[True, True] - efforts[False, True],
+        model.friction_torque(q, rates, 0.01),
+        1e-9,
+    )
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -159,8 +182,12 @@ def test_a_fault_drops_all_targets(loop: Loop) -> None:
     """Targets are refused until the fault is cleared; then the pose is held."""
     loop.aim(moved(loop.pose, (0.2, 0.0, 0.0)))
     loop.run(0.3)
-    loop.controller.targets().follow(moved(loop.pose, (0.0, 0.2, 0.0)), 1, loop.time + 0.5, loop.time)
-    loop.controller.measure(loop.time, loop.time, loop.plant.position.copy(), np.full(7, np.nan))
+    loop.controller.targets().follow(
+        moved(loop.pose, (0.0, 0.2, 0.0)), 1, loop.time + 0.5, loop.time
+    )
+    loop.controller.measure(
+        loop.time, loop.time, loop.plant.position.copy(), np.full(7, np.nan)
+    )
     assert loop.controller.update(loop.time, loop.time).mode is Mode.HOLD
     with pytest.raises(RobotDynamicsError, match="hold"):
         loop.controller.targets()
@@ -182,7 +209,9 @@ def test_a_trajectory_is_the_posture(loop: Loop) -> None:
     model, start, pose = loop.model, READY["panda"], loop.pose
     along = np.linalg.svd(model.jacobian(start, loop.link))[2][-1]
     goal, zeros = start + 0.3 * along * np.sign(along[0]), np.zeros((1, 7))
-    points = TrajectoryPoints(model.joint_names, np.array([0.6]), goal[None], zeros, zeros)
+    points = TrajectoryPoints(
+        model.joint_names, np.array([0.6]), goal[None], zeros, zeros
+    )
     loop.controller.follow(points, None, loop.time)
     samples = loop.run(1.0)
     assert distance(samples, pose) < 1e-4
@@ -222,7 +251,12 @@ def test_settings_change_while_it_runs(loop: Loop) -> None:
     with pytest.raises(RobotDynamicsError, match="task_space.link"):
         loop.controller.tune(settings({"link": "hand"}))
     assert loop.controller.settings.task_space.link == "panda_link7"
-    assert make_controller(loop.model, settings({"target_timeout": 0.25})).law.targets.timeout == 0.25
+    assert (
+        make_controller(
+            loop.model, settings({"target_timeout": 0.25})
+        ).law.targets.timeout
+        == 0.25
+    )
 
 
 def test_status_of_the_end_effector(smooth: Any) -> None:
@@ -236,7 +270,10 @@ def test_status_of_the_end_effector(smooth: Any) -> None:
     assert values["smallest singular value"] == pytest.approx(smallest, rel=1e-6)
     assert values["damped directions"] is False
     loop.controller.tune(ControllerSettings())
-    assert "end effector position error" not in StatusReport(0.0).status(loop.controller, 0.0, 0.0, None).values
+    assert (
+        "end effector position error"
+        not in StatusReport(0.0).status(loop.controller, 0.0, 0.0, None).values
+    )
 
 
 BRANCHING = """<robot name="fork"><link name="base"/>

@@ -24,7 +24,9 @@ def test_a_slow_rate_is_measured_over_some_cycles() -> None:
     assert any(ratio(rate, 40.0 + 4.0 * k) < 0.9 for k in range(20))
 
 
-@pytest.mark.parametrize(("hertz", "counts"), [(4.0, (0, 0, 0, 1, 1)), (0.0, (0, 0, 0, 0, 0))])
+@pytest.mark.parametrize(
+    ("hertz", "counts"), [(4.0, (0, 0, 0, 1, 1)), (0.0, (0, 0, 0, 0, 0))]
+)
 def test_late_is_more_than_half_a_period(hertz: float, counts: tuple[int, ...]) -> None:
     """Cycles without an update rate are never late."""
     rate = CycleRate(hertz)
@@ -38,4 +40,8 @@ def test_the_ratio_is_that_of_the_last_complete_interval() -> None:
     rate = CycleRate(4.0)
     assert [ratio(rate, 0.5 * k) for k in range(10)] == [1.0] * 3 + [0.5] * 7
     rate = CycleRate(4.0)
-    assert [ratio(rate, time) < 0.5 for time in (0.0, 0.5, 1.25)] == [False, False, True]
+    assert [ratio(rate, time) < 0.5 for time in (0.0, 0.5, 1.25)] == [
+        False,
+        False,
+        True,
+    ]

@@ -32,9 +32,15 @@ def fault_of(given: Estimator, steady: float = 1.0) -> Fault:
 
 def test_the_first_good_state_is_kept() -> None:
     one = estimator()
-    assert not one.estimate.known and one.estimate.source is VelocitySource.UNKNOWN and one.trouble
+    assert (
+        not one.estimate.known
+        and one.estimate.source is VelocitySource.UNKNOWN
+        and one.trouble
+    )
     assert one.estimate.stamp == one.arrival == -math.inf
-    assert np.array_equal(one.estimate.state, np.zeros((2, 2))) and np.array_equal(one.estimate.velocity, [0.0, 0.0])
+    assert np.array_equal(one.estimate.state, np.zeros((2, 2))) and np.array_equal(
+        one.estimate.velocity, [0.0, 0.0]
+    )
     assert fault_of(one, 0.0).cause is Cause.STATE_STALE
     assert one.measure(7.0, 3.0, Q, QD)
     assert (
@@ -52,7 +58,9 @@ def test_velocities_are_filtered_and_kept_unfiltered_too() -> None:
     one = estimator(cutoff=2.0)
     one.measure(0.0, 0.0, Q, np.zeros(2))
     one.measure(0.125, 0.125, Q, QD)
-    np.testing.assert_allclose(one.estimate.state[1], QD * (1.0 - math.exp(-4.0 * math.pi * 0.125)), rtol=1e-14)
+    np.testing.assert_allclose(
+        one.estimate.state[1], QD * (1.0 - math.exp(-4.0 * math.pi * 0.125)), rtol=1e-14
+    )
     np.testing.assert_array_equal(one.estimate.velocity, QD)
     one.set_cutoff(0.0)
     one.measure(0.25, 0.25, Q, -QD)
@@ -62,9 +70,14 @@ def test_velocities_are_filtered_and_kept_unfiltered_too() -> None:
 @pytest.mark.parametrize("qd", [None, np.full(2, np.nan)])
 def test_positions_are_differentiated_without_measured_velocities(qd: Any) -> None:
     one = estimator()
-    assert one.measure(1.0, 1.0, Q, qd) and one.estimate.source is VelocitySource.UNKNOWN
+    assert (
+        one.measure(1.0, 1.0, Q, qd) and one.estimate.source is VelocitySource.UNKNOWN
+    )
     np.testing.assert_array_equal(one.estimate.state, [Q, [0.0, 0.0]])
-    assert one.measure(1.5, 1.5, Q + [0.25, -0.5], qd) and one.estimate.source is VelocitySource.DIFFERENTIATED
+    assert (
+        one.measure(1.5, 1.5, Q + [0.25, -0.5], qd)
+        and one.estimate.source is VelocitySource.DIFFERENTIATED
+    )
     np.testing.assert_allclose(one.estimate.state[1], [0.5, -1.0], rtol=1e-14)
     np.testing.assert_allclose(one.estimate.velocity, [0.5, -1.0], rtol=1e-14)
 
@@ -73,7 +86,10 @@ def test_velocities_that_become_nan_are_a_fault() -> None:
     """NaN means not measured only if all velocities are NaN from the first message on."""
     one = known()
     assert one.measure(1.1, 1.1, Q + 0.1, np.full(2, np.nan))
-    assert (fault_of(one).cause, one.estimate.trust) == (Cause.STATE_INVALID, Trust.POSITION)
+    assert (fault_of(one).cause, one.estimate.trust) == (
+        Cause.STATE_INVALID,
+        Trust.POSITION,
+    )
     np.testing.assert_allclose(one.estimate.state[1], [1.0, 1.0], rtol=1e-9)
     assert one.measure(1.2, 1.2, Q, QD) and one.cycle(1.2).trust is Trust.FULL
 
@@ -106,9 +122,13 @@ def test_an_invalid_message_is_a_fault_until_a_valid_one_arrives() -> None:
         assert fault_of(one, 1.2).message == one.trouble == "two positions for one name"
     one.measure(1.3, 1.3, Q, QD)
     assert one.cycle(1.3).defect is None
-    one.measure(1.4, 1.4, Q * np.nan, QD)  # reported once if a valid one follows at once
+    # reported once if a valid one follows at once
+    one.measure(1.4, 1.4, Q * np.nan, QD)
     one.measure(1.5, 1.5, Q, QD)
-    assert fault_of(one, 1.5).cause is Cause.STATE_INVALID and one.cycle(1.5).defect is None
+    assert (
+        fault_of(one, 1.5).cause is Cause.STATE_INVALID
+        and one.cycle(1.5).defect is None
+    )
 
 
 def test_the_filter_is_reset_when_the_time_goes_back() -> None:
@@ -127,7 +147,11 @@ def test_a_repeated_stamp_is_a_fault_for_another_state_only() -> None:
     assert not one.at(1.1).stamp_repeats and one.cycle(1.1).defect is None
 
 
-BACK, AHEAD, STALE = Cause.CLOCK_JUMPED_BACK, Cause.CLOCK_JUMPED_AHEAD, Cause.STATE_STALE
+BACK, AHEAD, STALE = (
+    Cause.CLOCK_JUMPED_BACK,
+    Cause.CLOCK_JUMPED_AHEAD,
+    Cause.STATE_STALE,
+)
 #: If time is simulated; stamp and steady time of each state, and the fault after it; state_timeout is 0.25 s.
 CLOCKS: dict[str, tuple[bool, list[tuple[float, float, Cause | None]]]] = {
     "the first stamp may be any": (False, [(100.0, 1.0, None)]),
@@ -169,7 +193,11 @@ def test_a_state_is_stale_after_state_timeout_unless_it_is_sent_again() -> None:
     fault = fault_of(one, 1.5)
     assert (fault.cause, fault.value) == (Cause.STATE_STALE, 0.5)
     one.repeat(1.5)
-    assert one.arrival == 1.5 and one.cycle(1.5).defect is None and one.estimate.stamp == 1.0
+    assert (
+        one.arrival == 1.5
+        and one.cycle(1.5).defect is None
+        and one.estimate.stamp == 1.0
+    )
 
 
 def test_usable_states() -> None:
@@ -188,7 +216,9 @@ def test_usable_states() -> None:
         assert fault_of(one, 1.5).cause is Cause.STATE_INVALID
         assert one.estimate.valid == usable
     one.measure(1.75, 1.75, Q, QD)
-    assert one.cycle(1.75).defect is None and one.estimate.valid and not one.missing(1.75)
+    assert (
+        one.cycle(1.75).defect is None and one.estimate.valid and not one.missing(1.75)
+    )
 
 
 def test_messages_without_these_joints_are_an_error_after_state_timeout() -> None:
@@ -214,7 +244,9 @@ def test_messages_without_these_joints_are_an_error_after_state_timeout() -> Non
         (None, 0.73, False),
     ],
 )
-def test_a_position_jump_is_implausible_and_rejected(velocity: Any, change: float, taken: bool) -> None:
+def test_a_position_jump_is_implausible_and_rejected(
+    velocity: Any, change: float, taken: bool
+) -> None:
     one = estimator()
     one.set_plausible(np.array([0.1, np.inf]), np.full(2, 5.0))
     assert one.measure(1.0, 1.0, Q, None if velocity is None else QD)
@@ -222,21 +254,36 @@ def test_a_position_jump_is_implausible_and_rejected(velocity: Any, change: floa
     assert one.measure(1.125, 1.125, Q + [change, 3.0], qd) == taken
     if not taken:
         np.testing.assert_array_equal(one.estimate.state[0], Q)
-        assert (fault_of(one).cause, fault_of(one).joint) == (Cause.STATE_IMPLAUSIBLE, "a")
+        assert (fault_of(one).cause, fault_of(one).joint) == (
+            Cause.STATE_IMPLAUSIBLE,
+            "a",
+        )
         assert fault_of(one).value == Q[0] + change
     if change == 0.24:
-        assert (fault_of(one).cause, one.estimate.trust) == (Cause.STATE_IMPLAUSIBLE, Trust.POSITION)
+        assert (fault_of(one).cause, one.estimate.trust) == (
+            Cause.STATE_IMPLAUSIBLE,
+            Trust.POSITION,
+        )
 
 
 def test_a_frozen_joint_is_detected_by_its_desired_position() -> None:
     """By 0.2 rad, twice the position step, with an effort beyond friction; a noisy velocity passes."""
-    for friction, noise, frozen in ((0.5, 0.0, True), (0.9, 0.0, False), (0.5, 1e-3, False)):
+    for friction, noise, frozen in (
+        (0.5, 0.0, True),
+        (0.9, 0.0, False),
+        (0.5, 1e-3, False),
+    ):
         one = estimator()
         one.set_plausible(np.full(2, 0.1), np.full(2, 5.0))
         one.set_friction(np.full(2, friction), np.full(2, 1.6))
         valid = [
             one.measure(
-                t, t, Q, np.full(2, noise * np.sin(9.0 * t)), np.full(2, 1.0 * (t > 1.0)), Q + [0.0, 0.5 * (t - 1.0)]
+                t,
+                t,
+                Q,
+                np.full(2, noise * np.sin(9.0 * t)),
+                np.full(2, 1.0 * (t > 1.0)),
+                Q + [0.0, 0.5 * (t - 1.0)],
             )
             for t in 1.0 + np.arange(0.0, 0.8, 0.01)
         ]
@@ -262,8 +309,13 @@ def test_stamps_that_hardly_advance_count_as_repeated() -> None:
     one = known()
     one.set_plausible(np.full(2, 0.1), np.full(2, 5.0))
     for k in range(1, 400):
-        assert one.measure(1.0 + 1e-9 * (k // 100), 1.0 + 0.002 * k, Q + 0.002 * k, np.full(2, -1.0))
-        assert fault_of(one, 1.0 + 0.002 * k).cause in (Cause.STAMP_REPEATS, Cause.STATE_IMPLAUSIBLE)
+        assert one.measure(
+            1.0 + 1e-9 * (k // 100), 1.0 + 0.002 * k, Q + 0.002 * k, np.full(2, -1.0)
+        )
+        assert fault_of(one, 1.0 + 0.002 * k).cause in (
+            Cause.STAMP_REPEATS,
+            Cause.STATE_IMPLAUSIBLE,
+        )
     assert one.estimate.trust is Trust.POSITION and one.estimate.valid
     np.testing.assert_allclose(one.estimate.state[1], 1.0, rtol=1e-6)
 
@@ -282,19 +334,28 @@ def test_a_continuous_joint_is_unwrapped() -> None:
     [
         (0.5, 0.0, 0.02, False),
         (0.5, 0.0, 0.2, True),  # it has to have moved
-        (0.1, 0.0, 0.2, False),  # by more than a fifth of the step in the window, or by the step
+        # by more than a fifth of the step in the window, or by the step
+        (0.1, 0.0, 0.2, False),
         (0.1, 0.0, 0.9, False),
         (0.0, 0.75, 0.26, False),  # friction may hold a quarter of 3 Nm
         (0.0, 3.1, 0.25, False),  # no motion required within state_timeout
         (0.0, 3.1, 0.26, True),
     ],
 )
-def test_frozen_values_of_a_moving_arm(speed: float, change: float, seconds: float, frozen: bool) -> None:
+def test_frozen_values_of_a_moving_arm(
+    speed: float, change: float, seconds: float, frozen: bool
+) -> None:
     one, qd = estimator(), np.array([0.0, -speed])
     one.set_plausible(np.full(2, 0.1), np.full(2, 5.0))
     one.set_friction(np.zeros(2), np.full(2, 3.0))
     one.measure(1.0, 1.0, Q, qd, np.zeros(2))
     one.measure(1.0, 1.0, Q, qd, np.zeros(2))
-    assert one.measure(1.0 + seconds, 1.0 + seconds, Q, qd, np.array([0.0, change])) != frozen
+    assert (
+        one.measure(1.0 + seconds, 1.0 + seconds, Q, qd, np.array([0.0, change]))
+        != frozen
+    )
     if frozen:
-        assert (fault_of(one, 1.0 + seconds).cause, one.cycle(9.0).defect.joint) == (Cause.STATE_IMPLAUSIBLE, "b")
+        assert (fault_of(one, 1.0 + seconds).cause, one.cycle(9.0).defect.joint) == (
+            Cause.STATE_IMPLAUSIBLE,
+            "b",
+        )

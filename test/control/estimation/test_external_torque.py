@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    SafetySettings,
+)
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.estimation.clock import CycleClock
 from robot_dynamics_ros.control.estimation.estimator import Estimator
@@ -24,15 +27,21 @@ ARM = MODEL.without_gravity()  # the arm is held by an external torque
 def checked(gain: float = GAIN, threshold: Any = (1.0,)) -> ExternalTorque:
     settings = ControllerSettings(observer_gain=gain)
     if gain > 0.0:
-        settings = replace(settings, safety=SafetySettings(collision_threshold=threshold))
+        settings = replace(
+            settings, safety=SafetySettings(collision_threshold=threshold)
+        )
     return ExternalTorque(NAMES, Tuning(MODEL, settings))
 
 
 def fault(external: ExternalTorque) -> Any:
-    return external.fault(Estimator(NAMES, 0.0, 0.1).estimate, CycleClock(0.0).now(0.0), None)
+    return external.fault(
+        Estimator(NAMES, 0.0, 0.1).estimate, CycleClock(0.0).now(0.0), None
+    )
 
 
-def observe(external: ExternalTorque, times: Any, speed: Any = 0.0, cutoff: float = 0.0) -> Any:
+def observe(
+    external: ExternalTorque, times: Any, speed: Any = 0.0, cutoff: float = 0.0
+) -> Any:
     """Return the estimate after states at these times under EFFORT, with velocity speed times the index."""
     estimator = Estimator(NAMES, cutoff, 0.1)
     for k, time in enumerate(times):
@@ -65,19 +74,32 @@ def test_nothing_is_observed_without_a_gain_or_before_the_velocity_is_known() ->
 def test_the_velocity_filter_does_not_appear_as_torque() -> None:
     """The same result with a slow filter, for an accelerating arm."""
     times, speed = 0.01 * np.arange(10), np.array([0.3, 0.1])
-    plain, filtered = (observe(checked(), times, speed, cutoff) for cutoff in (0.0, 0.1))
+    plain, filtered = (
+        observe(checked(), times, speed, cutoff) for cutoff in (0.0, 0.1)
+    )
     np.testing.assert_array_equal(plain, filtered)
 
 
 @pytest.mark.parametrize(
     ("threshold", "joint", "value"),
-    [([3.0, 5.0], None, 0.0), ([2.5, 5.0], "joint1", -3.0), ([3.5, 4.5], "joint2", 5.0), ([2.5, 4.5], "joint1", -3.0)],
+    [
+        ([3.0, 5.0], None, 0.0),
+        ([2.5, 5.0], "joint1", -3.0),
+        ([3.5, 4.5], "joint2", 5.0),
+        ([2.5, 4.5], "joint1", -3.0),
+    ],
 )
-def test_a_collision_is_a_torque_over_its_threshold(threshold: list[float], joint: str | None, value: float) -> None:
+def test_a_collision_is_a_torque_over_its_threshold(
+    threshold: list[float], joint: str | None, value: float
+) -> None:
     external = checked(threshold=threshold)
     external.torque = np.array([-3.0, 5.0])
     found = fault(external)
     if joint is None:
         assert found is None
     else:
-        assert (found.cause, found.joint, found.value) == (Cause.COLLISION, joint, value)
+        assert (found.cause, found.joint, found.value) == (
+            Cause.COLLISION,
+            joint,
+            value,
+        )

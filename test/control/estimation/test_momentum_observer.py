@@ -38,7 +38,9 @@ def swinging(t: float) -> tuple[Array, Array, Array]:
     return START + VELOCITY * s / w, VELOCITY * c, -VELOCITY * w * s
 
 
-def _follow(model: RobotModel, plan: Plan, intervals: Sequence[int]) -> tuple[Array, Array, Array]:
+def _follow(
+    model: RobotModel, plan: Plan, intervals: Sequence[int]
+) -> tuple[Array, Array, Array]:
     """Return times (k,), estimates and true torques J^T wrench (k, n); the wrench is constant in the link's axes."""
     q_d, qd_d, _ = plan(0.0)
     plant = Plant(model, initial_positions=q_d, initial_velocities=qd_d)
@@ -52,7 +54,9 @@ def _follow(model: RobotModel, plan: Plan, intervals: Sequence[int]) -> tuple[Ar
         estimates.append(observer.update(model, t, q, qd, effort))
         truths.append(model.jacobian(q, LINK).T @ push)
         q_d, qd_d, qdd_d = plan(t)
-        effort = model.inverse_dynamics(q, qd, qdd_d + 40.0 * (qd_d - qd) + 400.0 * (q_d - q))
+        effort = model.inverse_dynamics(
+            q, qd, qdd_d + 40.0 * (qd_d - qd) + 400.0 * (q_d - q)
+        )
         effort += model.friction_torque(q, qd)
         to_link = model.link_pose(q, LINK)[:3, :3].T
         wrench = np.concatenate([to_link @ push[:3], to_link @ push[3:]])
@@ -76,14 +80,19 @@ def _lagged(times: Array, truths: Array) -> Array:
 @pytest.mark.parametrize(
     ("dynamics", "plan", "intervals", "tolerance"),
     [
-        ("panda_coulomb", sliding, AT_500_HZ, 0.01),  # with Coulomb friction in plant and model
+        # with Coulomb friction in plant and model
+        ("panda_coulomb", sliding, AT_500_HZ, 0.01),
         (None, swinging, AT_500_HZ, 0.005),
         (None, swinging, UNEVEN, 0.01),
     ],
     ids=["sliding", "500 Hz", "uneven"],
 )
 def test_the_estimate_of_a_push_has_a_first_order_lag(
-    dynamics: str | None, plan: Plan, intervals: list[int], tolerance: float, load_robot: Callable[..., RobotModel]
+    dynamics: str | None,
+    plan: Plan,
+    intervals: list[int],
+    tolerance: float,
+    load_robot: Callable[..., RobotModel],
 ) -> None:
     """During the whole motion after the push; before it the estimate is about 0."""
     times, estimates, truths = _follow(load_robot("panda", dynamics), plan, intervals)
@@ -92,14 +101,21 @@ def test_the_estimate_of_a_push_has_a_first_order_lag(
     assert np.abs(estimates[times < PUSH_AT]).max() < 0.002 * size
 
 
-@pytest.mark.parametrize(("smoothing", "fraction"), [((), 0.4), ((0.02,), 0.2), ((0.0,), 1.0)])
-def test_friction_is_reduced_below_the_smoothing_velocity(smoothing: tuple[float, ...], fraction: float) -> None:
+@pytest.mark.parametrize(
+    ("smoothing", "fraction"), [((), 0.4), ((0.02,), 0.2), ((0.0,), 1.0)]
+)
+def test_friction_is_reduced_below_the_smoothing_velocity(
+    smoothing: tuple[float, ...], fraction: float
+) -> None:
     """Joint 1 of a planar arm without gravity moves at 0.004 rad/s: the estimate is from u and the reduced F."""
     arm = FREE_ARM.with_joint("joint1", extra='<dynamics friction="2"/>')
     model = RobotModel.from_urdf(arm.urdf, gravity=[0.0, 0.0, 0.0])
     observer = MomentumObserver(20.0, *smoothing)  # by default 0.01 rad/s
     creep, effort = np.array([0.004, 0.0]), np.array([2.0, 0.0])
-    got = [observer.update(model, 0.01 * k, Q + 0.01 * k * creep, creep, effort) for k in range(200)][-1]
+    got = [
+        observer.update(model, 0.01 * k, Q + 0.01 * k * creep, creep, effort)
+        for k in range(200)
+    ][-1]
     assert_close(got, [2.0 * fraction - 2.0, 0.0], 1e-3)
 
 
@@ -130,7 +146,9 @@ def test_a_repeated_stamp_changes_nothing() -> None:
     expected = [plain.update(MODEL, *sample) for sample in (first, second, third)]
     for sample, estimate in zip((first, second, third), expected, strict=True):
         repeated.update(MODEL, *sample)[:] = 1e9  # copies for the caller
-        np.testing.assert_array_equal(repeated.update(MODEL, sample[0], *third[1:]), estimate)
+        np.testing.assert_array_equal(
+            repeated.update(MODEL, sample[0], *third[1:]), estimate
+        )
 
 
 def test_a_change_of_model_is_continuous() -> None:
@@ -142,7 +160,11 @@ def test_a_change_of_model_is_continuous() -> None:
     before = observer.update(MODEL, *second)
     after.update(loaded, *second)
     kept = math.exp(-30.0 * (third[0] - second[0]))
-    assert_close(observer.update(loaded, *third), kept * before + after.update(loaded, *third), 1e-12)
+    assert_close(
+        observer.update(loaded, *third),
+        kept * before + after.update(loaded, *third),
+        1e-12,
+    )
 
 
 def test_non_finite_estimates_are_rejected() -> None:
@@ -152,7 +174,9 @@ def test_non_finite_estimates_are_rejected() -> None:
     with pytest.raises(RobotDynamicsError, match="joint1"):
         disturbed.update(MODEL, first[0], first[1], bad, first[3])
     for sample in (first, second, third):
-        np.testing.assert_array_equal(disturbed.update(MODEL, *sample), plain.update(MODEL, *sample))
+        np.testing.assert_array_equal(
+            disturbed.update(MODEL, *sample), plain.update(MODEL, *sample)
+        )
         with pytest.raises(RobotDynamicsError, match="joint2"):
             disturbed.update(MODEL, sample[0] + 1e-4, sample[1], sample[2], bad)
 

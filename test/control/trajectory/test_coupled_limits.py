@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import JointNamesError, TrajectoryError
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, TrajectoryRules
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    TrajectoryRules,
+)
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
@@ -17,27 +20,42 @@ from support.coupled_arms import coupled_arms, differential, follower, joint_mot
 
 
 def accepted(
-    model: RobotModel, points: TrajectoryPoints, handling: str = "refuse", partial: bool = False
+    model: RobotModel,
+    points: TrajectoryPoints,
+    handling: str = "refuse",
+    partial: bool = False,
 ) -> Trajectory:
     """Return the trajectory from rest at 0, if the controller accepts it."""
-    rules = TrajectoryRules(trajectory_limits=handling, allow_partial_joints_goal=partial)
+    rules = TrajectoryRules(
+        trajectory_limits=handling, allow_partial_joints_goal=partial
+    )
     limits = Tuning(model, ControllerSettings(trajectories=rules)).trajectory_limits
     start = np.zeros((4, model.n))
-    return Trajectory.from_points(points, model.joint_names, 0.0, start, limits=limits, rules=rules)
+    return Trajectory.from_points(
+        points, model.joint_names, 0.0, start, limits=limits, rules=rules
+    )
 
 
 def to(model: RobotModel, *goal: float, seconds: float = 4.0) -> TrajectoryPoints:
     """Return a motion with one point, at rest."""
     q = np.array([goal])
-    return TrajectoryPoints(model.joint_names[: len(goal)], np.array([seconds]), q, 0.0 * q, 0.0 * q)
+    return TrajectoryPoints(
+        model.joint_names[: len(goal)], np.array([seconds]), q, 0.0 * q, 0.0 * q
+    )
 
 
 def test_a_follower_beyond_its_limits_is_refused() -> None:
     """j2 = -2 j1 would reach -1.8 rad at a limit of 1, and 4.5 rad/s at a limit of 3."""
     model = follower()
-    with pytest.raises(TrajectoryError, match=r"'j1' reaches the position 0\.9 .* limit 0\.5 \(of joint \"j2\""):
+    with pytest.raises(
+        TrajectoryError,
+        match=r"'j1' reaches the position 0\.9 .* limit 0\.5 \(of joint \"j2\"",
+    ):
         accepted(model, to(model, 0.9))
-    with pytest.raises(TrajectoryError, match=r"'j1' reaches the velocity .* limit 1\.5 \(of joint \"j2\""):
+    with pytest.raises(
+        TrajectoryError,
+        match=r"'j1' reaches the velocity .* limit 1\.5 \(of joint \"j2\"",
+    ):
         accepted(model, to(model, 0.48, seconds=0.4))
     accepted(model, to(model, 0.48))
     assert accepted(model, to(model, 0.9), "clamp").resampled(1.0)
@@ -60,8 +78,15 @@ def test_a_differential_beyond_its_limits_is_refused() -> None:
         accepted(model, to(model, 0.1), partial=True)
 
 
-@given(coupled_arms(), st.integers(0, 10**6), st.sampled_from(["refuse", "clamp"]), st.floats(0.2, 3.0))
-def test_an_accepted_trajectory_keeps_all_limits(model: RobotModel, seed: int, handling: str, scale: float) -> None:
+@given(
+    coupled_arms(),
+    st.integers(0, 10**6),
+    st.sampled_from(["refuse", "clamp"]),
+    st.floats(0.2, 3.0),
+)
+def test_an_accepted_trajectory_keeps_all_limits(
+    model: RobotModel, seed: int, handling: str, scale: float
+) -> None:
     """With tolerances of 1 mrad, as of the independent joint, and of 5 % of the velocity."""
     rng = np.random.default_rng(seed)
     q, qd = scale * rng.uniform(-0.5, 0.5, (2, 3, model.n))
@@ -75,7 +100,9 @@ def test_an_accepted_trajectory_keeps_all_limits(model: RobotModel, seed: int, h
         trajectory = accepted(model, points, handling)
     except TrajectoryError:
         return
-    rows = np.array([row[:2] for _, block in trajectory.resampled(0.01) for row in block])
+    rows = np.array(
+        [row[:2] for _, block in trajectory.resampled(0.01) for row in block]
+    )
     rates, above, below = joint_motion(model, rows[:, 0], rows[:, 1])
     gain = np.maximum(1.0, np.abs(model.coupling_matrix[: rates.shape[1]]).sum(axis=1))
     assert (np.minimum(above, below) > -1.001e-3 * gain).all()

@@ -10,7 +10,13 @@ import pytest
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import make_controller
-from robot_dynamics_ros.control.goals import Code, Deadline, Ending, GoalExecution, check_law
+from robot_dynamics_ros.control.goals import (
+    Code,
+    Deadline,
+    Ending,
+    GoalExecution,
+    check_law,
+)
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from support.controlled_arm import MODEL, Q, move, teleporting
@@ -36,12 +42,16 @@ class Client:
         event = self.execution.check(steady)
         if event.progress is not None:
             self.seconds.append(event.progress.seconds)
-            self.errors.append(None if event.progress.error is None else event.progress.error.copy())
+            self.errors.append(
+                None if event.progress.error is None else event.progress.error.copy()
+            )
         if event.ending is not None:
             self.end_of_it = event
 
     def ended(self, ending: Ending, code: Code, *words: str) -> None:
-        assert self.end_of_it.ending is ending and self.end_of_it.code is code, self.end_of_it
+        assert self.end_of_it.ending is ending and self.end_of_it.code is code, (
+            self.end_of_it
+        )
         assert all(word in self.end_of_it.message for word in words)
 
 
@@ -75,10 +85,16 @@ class Arm:
             self.cycle()
         raise AssertionError(f"nothing happened in {most} cycles")
 
-    def send(self, points: TrajectoryPoints | None = None, **constraints: Any) -> Client:
-        trajectory = self.controller.follow(move(THERE) if points is None else points, None, self.time)
+    def send(
+        self, points: TrajectoryPoints | None = None, **constraints: Any
+    ) -> Client:
+        trajectory = self.controller.follow(
+            move(THERE) if points is None else points, None, self.time
+        )
         tolerances = goal_tolerances(NAMES, **constraints)
-        self.client = Client(GoalExecution(self.controller, 20.0, trajectory, tolerances))
+        self.client = Client(
+            GoalExecution(self.controller, 20.0, trajectory, tolerances)
+        )
         return self.client
 
 
@@ -107,7 +123,9 @@ def test_a_path_tolerance_violation_stops_the_arm(arm: Arm) -> None:
     client.ended(Ending.ABORTED, Code.PATH_TOLERANCE_VIOLATED, '"joint2"', "-0.03")
     assert client.errors[-1][0] == pytest.approx([0.0, -0.03])
     arm.cycle(1.0)
-    assert np.abs(arm.controller.command.desired.q - THERE).max() > 0.1, "it stays where it stopped"
+    assert np.abs(arm.controller.command.desired.q - THERE).max() > 0.1, (
+        "it stays where it stopped"
+    )
     assert arm.controller.mode is Mode.ACTIVE
 
 
@@ -126,7 +144,9 @@ def test_it_waits_for_the_goal_tolerance_until_the_goal_time(arm: Arm) -> None:
     again.ended(Ending.ABORTED, Code.GOAL_TOLERANCE_VIOLATED, '"joint2"', "velocity")
 
 
-def test_a_canceled_goal_slows_the_arm_down_and_ends_at_the_next_check(arm: Arm) -> None:
+def test_a_canceled_goal_slows_the_arm_down_and_ends_at_the_next_check(
+    arm: Arm,
+) -> None:
     client = arm.send()
     arm.cycle(0.5)
     client.execution.cancel()
@@ -183,10 +203,13 @@ def test_a_goal_is_not_checked_before_its_first_cycle(arm: Arm) -> None:
     [
         ((9.0,), [True]),  # a tenth of a period early
         ((-10.0,), [True]),  # two periods ahead: the clock jumped
-        ((20.0, 25.0, 29.5), [True, False, True]),  # a period late: the next deadline counts from now
+        # a period late: the next deadline counts from now
+        ((20.0, 25.0, 29.5), [True, False, True]),
     ],
 )
-def test_deadlines_at_their_tolerances(times: tuple[float, ...], due: list[bool]) -> None:
+def test_deadlines_at_their_tolerances(
+    times: tuple[float, ...], due: list[bool]
+) -> None:
     """Deadlines every 10 s from 0 on."""
     deadline = Deadline(0.1)
     assert deadline.due(0.0)
@@ -194,10 +217,18 @@ def test_deadlines_at_their_tolerances(times: tuple[float, ...], due: list[bool]
 
 
 def test_an_open_loop_law_succeeds_by_time() -> None:
-    controller = make_controller(MODEL, teleporting(law="feedforward", update_rate=100.0))
-    points = TrajectoryPoints(NAMES, np.array([0.0, 1.0]), np.array([Q, THERE]), np.zeros((2, 2)))
+    controller = make_controller(
+        MODEL, teleporting(law="feedforward", update_rate=100.0)
+    )
+    points = TrajectoryPoints(
+        NAMES, np.array([0.0, 1.0]), np.array([Q, THERE]), np.zeros((2, 2))
+    )
     trajectory = controller.follow(points, None, 0.0)
-    client = Client(GoalExecution(controller, 20.0, trajectory, goal_tolerances(NAMES, path_tolerance=[0.1])))
+    client = Client(
+        GoalExecution(
+            controller, 20.0, trajectory, goal_tolerances(NAMES, path_tolerance=[0.1])
+        )
+    )
     for k in range(102):
         controller.update(k * STEP, k * STEP)
         client.check(k * STEP)

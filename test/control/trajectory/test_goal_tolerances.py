@@ -40,19 +40,34 @@ def test_precision_of_minus_one() -> None:
         NONE.requested([], [], -1.0 + 2.0**-23)
 
 
-values = st.sampled_from([0.0, -1.0, 0.2, 1e-9, -0.5, -2.0, -1.0 + 1e-8]) | st.floats(-3.0, 3.0)
+values = st.sampled_from([0.0, -1.0, 0.2, 1e-9, -0.5, -2.0, -1.0 + 1e-8]) | st.floats(
+    -3.0, 3.0
+)
 
 
-@given(st.lists(st.tuples(st.sampled_from(NAMES), values, values, values), max_size=4), values)
-def test_requested_tolerances(asked: list[tuple[str, float, float, float]], seconds: float) -> None:
+@given(
+    st.lists(st.tuples(st.sampled_from(NAMES), values, values, values), max_size=4),
+    values,
+)
+def test_requested_tolerances(
+    asked: list[tuple[str, float, float, float]], seconds: float
+) -> None:
     """By get_segment_tolerances for each joint, except that invalid tolerances are refused, not ignored."""
-    default = goal_tolerances(NAMES, goal_time=1.5, path_tolerance=[0.3, 0.0, 0.1], goal_tolerance=[0.2])
-    sensible = all(resolved(0.0, x) is not None for _, *numbers in asked for x in (*numbers, seconds))
+    default = goal_tolerances(
+        NAMES, goal_time=1.5, path_tolerance=[0.3, 0.0, 0.1], goal_tolerance=[0.2]
+    )
+    sensible = all(
+        resolved(0.0, x) is not None
+        for _, *numbers in asked
+        for x in (*numbers, seconds)
+    )
     sensible &= resolved(0.0, seconds) is not None
     for side in ("path", "goal"):
         arguments: Any = {"path": [], "goal": [], side: asked}
         if not sensible:
-            with pytest.raises(TrajectoryError, match="elbow|shoulder|wrist|goal_time_tolerance"):
+            with pytest.raises(
+                TrajectoryError, match="elbow|shoulder|wrist|goal_time_tolerance"
+            ):
                 default.requested(goal_time=seconds, **arguments)
             continue
         tolerances = default.requested(goal_time=seconds, **arguments)
@@ -76,7 +91,9 @@ def test_requested_tolerances(asked: list[tuple[str, float, float, float]], seco
         (("finger", 0.1, 0.1, 0.0), JointNamesError, "'finger'"),
     ],
 )
-def test_bad_tolerances_are_refused(tolerance: ToleranceRow, error: type[Exception], culprit: str) -> None:
+def test_bad_tolerances_are_refused(
+    tolerance: ToleranceRow, error: type[Exception], culprit: str
+) -> None:
     with pytest.raises(error, match=f"path.*{culprit}"):
         NONE.requested([tolerance], [], 0.0)
     with pytest.raises(error, match=f"goal.*{culprit}"):

@@ -5,14 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.trajectory.interpolation import excess, segments, spline_velocities
+from robot_dynamics_ros.control.trajectory.interpolation import (
+    excess,
+    segments,
+    spline_velocities,
+)
 
 
 def column(*values):
     return np.array(values, dtype=float)[:, None]
 
 
-@pytest.mark.parametrize(("time", "state"), [(0.0, [0, 24, -100]), (1.0, [0, -6, 10]), (2.0, [0, 4, 0])])
+@pytest.mark.parametrize(
+    ("time", "state"), [(0.0, [0, 24, -100]), (1.0, [0, -6, 10]), (2.0, [0, 4, 0])]
+)
 def test_quintic_of_jtc(time, state):
     # interpolation_pos_vel_accel in JTC's tests: x (x-1) (x-2) (x-3) (x-4) from 0 to 2.
     motion = np.array([[[0.0, 0.0]], [[24.0, 4.0]], [[-100.0, 0.0]], [[0.0, 0.0]]])
@@ -48,8 +54,15 @@ def test_excess_agrees_with_dense_samples(degree, order, seed, m):
     for c in np.moveaxis(segments(times, motion, degree)[:, :, order], 1, 0):
         samples = samples * np.linspace(0.0, np.diff(times), 1000)[..., None] + c
     most, size = np.abs(samples).max(axis=(0, 1)), np.abs(samples).max()
-    assert excess(times, motion, degree, order, -most - 1e-4 * size, most + 1e-4 * size) is None
+    assert (
+        excess(times, motion, degree, order, -most - 1e-4 * size, most + 1e-4 * size)
+        is None
+    )
     for j in range(2):
         high = np.where(np.arange(2) == j, most - 1e-3 * size, np.inf)
         time, joint, value = excess(times, motion, degree, order, -high, high)
-        assert time in times[:-1] and joint == j and high[j] < abs(value) <= most[j] + 1e-4 * size
+        assert (
+            time in times[:-1]
+            and joint == j
+            and high[j] < abs(value) <= most[j] + 1e-4 * size
+        )

@@ -13,7 +13,16 @@ from robot_dynamics_ros.control.configuration.settings import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
-from support.trajectories import NAMES, N, desired, follow, goal, random_points, resting, same
+from support.trajectories import (
+    NAMES,
+    N,
+    desired,
+    follow,
+    goal,
+    random_points,
+    resting,
+    same,
+)
 
 STEP = 0.001
 SMOOTH = ["spline", "cubic", "quintic"]
@@ -30,10 +39,15 @@ def at_speed(factor):
 def test_an_empty_plan_begins_at_rest_at_the_first_point():
     plan = MotionPlan(NAMES)
     assert plan.empty and not plan.advance(10.0)  # the clock may still jump back
-    with pytest.raises(TrajectoryError, match="'elbow'"):  # the position of a joint would be unknown
+    # the position of a joint would be unknown
+    with pytest.raises(TrajectoryError, match="'elbow'"):
         follow(plan, goal([1.0], [[1.0, 1.0]], names=("wrist", "shoulder")))
     assert plan.empty
-    points = goal([0.5, 1.0], [[3.0, 1.0, 2.0], [3.5, 1.5, 2.5]], names=("wrist", "shoulder", "elbow"))
+    points = goal(
+        [0.5, 1.0],
+        [[3.0, 1.0, 2.0], [3.5, 1.5, 2.5]],
+        names=("wrist", "shoulder", "elbow"),
+    )
     follow(plan, points, now=2.0)
     assert not plan.empty
     same(desired(plan, 2.0)[:2], ([1.0, 2.0, 3.0], np.zeros(N)))
@@ -43,7 +57,11 @@ def test_an_empty_plan_begins_at_rest_at_the_first_point():
 
 def test_an_empty_plan_begins_in_the_measured_position_if_known():
     plan = MotionPlan(NAMES)
-    follow(plan, goal([1.0], [[1.0]], names=("elbow",)), measured=(np.array([0.3, 0.2, 0.1]), np.ones(N)))
+    follow(
+        plan,
+        goal([1.0], [[1.0]], names=("elbow",)),
+        measured=(np.array([0.3, 0.2, 0.1]), np.ones(N)),
+    )
     same(desired(plan, 0.0)[:2], ([0.3, 0.2, 0.1], np.zeros(N)))
     same(desired(plan, 1.0)[:2], ([0.3, 1.0, 0.1], np.zeros(N)))
 
@@ -58,7 +76,10 @@ def test_hold_drops_everything_and_survives_a_clock_that_jumps_back():
     q[:] = np.nan
     for t in (5.0, 6.0, 102.0, 101.0):  # and one that goes back between cycles
         assert not plan.advance(t)
-        same((plan.q, plan.qd, plan.qdd, plan.effort), ([1.0, 2.0, 3.0], *np.zeros((3, N))))
+        same(
+            (plan.q, plan.qd, plan.qdd, plan.effort),
+            ([1.0, 2.0, 3.0], *np.zeros((3, N))),
+        )
 
 
 # Replacement
@@ -70,7 +91,9 @@ GOALS = st.tuples(
     st.sets(st.sampled_from(NAMES), min_size=1).map(sorted).map(tuple),
     st.sampled_from([None, 0.0, 0.05, 0.3, 1.0]),
 )
-SPEEDS = st.tuples(st.floats(0.02, 0.5), st.one_of(st.just(0.0), st.just(1.0), st.floats(0.0, 1.0)))
+SPEEDS = st.tuples(
+    st.floats(0.02, 0.5), st.one_of(st.just(0.0), st.just(1.0), st.floats(0.0, 1.0))
+)
 CANCELS = st.tuples(st.floats(0.02, 0.5), st.floats(0.5, 10.0), st.just("cancel"))
 
 
@@ -81,10 +104,18 @@ def slow_points(seed, kind, names):
     q, v, a = rng.uniform(-1.0, 1.0, size=(3, m, len(names)))
     v[-1] = 0.0
     times = np.cumsum(rng.uniform(0.4, 0.8, m))
-    return TrajectoryPoints(names, times, q, v if kind != "spline" else None, a if kind == "quintic" else None)
+    return TrajectoryPoints(
+        names,
+        times,
+        q,
+        v if kind != "spline" else None,
+        a if kind == "quintic" else None,
+    )
 
 
-@given(events=st.lists(st.one_of(GOALS, GOALS, SPEEDS, CANCELS), min_size=2, max_size=8))
+@given(
+    events=st.lists(st.one_of(GOALS, GOALS, SPEEDS, CANCELS), min_size=2, max_size=8)
+)
 @settings(max_examples=40, deadline=None)
 def test_position_and_velocity_stay_continuous(events):
     plan, t, rows = resting(), 0.0, []
@@ -103,12 +134,20 @@ def test_position_and_velocity_stay_continuous(events):
             plan.cancel(t, np.full(N, event[0]))
         else:
             seed, kind, names, wait = event
-            follow(plan, slow_points(seed, kind, names), None if wait is None else t + wait, t)
+            follow(
+                plan,
+                slow_points(seed, kind, names),
+                None if wait is None else t + wait,
+                t,
+            )
     run(t + 1.5)
     q, qd, qdd = (np.array(x) for x in zip(*rows, strict=True))
     most = 2.0 * np.abs(qdd).max() + 10.0
     assert np.abs(np.diff(qd, axis=0)).max() < most * STEP
-    assert np.abs(np.diff(q, axis=0) - 0.5 * STEP * (qd[1:] + qd[:-1])).max() < most * STEP**2
+    assert (
+        np.abs(np.diff(q, axis=0) - 0.5 * STEP * (qd[1:] + qd[:-1])).max()
+        < most * STEP**2
+    )
 
 
 def test_the_start_may_be_the_measured_state():
@@ -119,7 +158,9 @@ def test_the_start_may_be_the_measured_state():
         plan.set_speed(speed)
         if not empty:
             plan.hold(0.0, np.zeros(N))
-        follow(plan, random_points(3, 3, "cubic"), now=1.0, rules=rules, measured=(q, qd))
+        follow(
+            plan, random_points(3, 3, "cubic"), now=1.0, rules=rules, measured=(q, qd)
+        )
         same(desired(plan, 1.0)[:2], (q, qd), 1e-12)
     # A start in the future has no measured state yet.
     plan = resting()
@@ -157,7 +198,12 @@ def test_refused_points_change_nothing():
         (goal([1.0], [[0.0]], names=("hand",)), 0.5, strict, "'hand'"),
         (goal([0.5, 1.0], np.zeros((2, N))), -1.0, strict, r"0\.200 s ago"),
         (goal([1.0], np.zeros((1, N))), np.nan, strict, "start time"),
-        (goal([1.0], [[0.0]], names=("elbow",)), None, strict, "allow_partial_joints_goal.* parameter joints"),
+        (
+            goal([1.0], [[0.0]], names=("elbow",)),
+            None,
+            strict,
+            "allow_partial_joints_goal.* parameter joints",
+        ),
         (moving, None, strict, "allow_nonzero_velocity_at_trajectory_end"),
     ):
         with pytest.raises(TrajectoryError, match=culprit):
@@ -166,7 +212,11 @@ def test_refused_points_change_nothing():
         same(desired(plan, t), desired(twin, t))
 
 
-@given(seed=st.integers(0, 10**6), now=st.floats(0.0, 1.5), wait=st.sampled_from([None, 0.3]))
+@given(
+    seed=st.integers(0, 10**6),
+    now=st.floats(0.0, 1.5),
+    wait=st.sampled_from([None, 0.3]),
+)
 @settings(max_examples=30, deadline=None)
 def test_other_joints_are_not_affected(seed, now, wait):
     plan, twin = resting(), resting()
@@ -185,7 +235,8 @@ def test_other_joints_are_not_affected(seed, now, wait):
 
 def trajectories_alive():
     gc.collect()
-    return sum(type(x) is Trajectory for x in gc.get_objects())  # isinstance would follow dead weak proxies
+    # isinstance would follow dead weak proxies
+    return sum(type(x) is Trajectory for x in gc.get_objects())
 
 
 def test_trajectories_that_no_joint_follows_are_freed():
@@ -211,7 +262,12 @@ def test_old_trajectory_continues_until_the_start_of_the_new_one(kind, seed, wai
         end = follow(p, random_points(seed, 4, kind, effort=True)).end_time
         p.advance(0.4)
     start = 0.4 + (wait or 0.0)
-    follow(plan, random_points(seed + 1, 3, kind, effort=True), start if wait else None, 0.4)
+    follow(
+        plan,
+        random_points(seed + 1, 3, kind, effort=True),
+        start if wait else None,
+        0.4,
+    )
     for t in np.linspace(0.4, start, 30)[:-1]:
         if wait:
             same(desired(plan, t), desired(twin, t))
@@ -253,7 +309,14 @@ def test_first_point_at_a_start_in_the_future_is_reached_in_time():
     follow(plan, goal([1.0, 2.0], [[1.0] * N, [2.0] * N], np.zeros((2, N))))
     follow(plan, goal([0.0, 1.0], [[4.0] * N, [5.0] * N], np.zeros((2, N))), 1.5, 0.2)
     # JTC keeps the old points before the start: it leaves the old path at the last of them.
-    for t, q in ((0.5, 0.5), (1.0, 1.0), (1.25, 2.5), (1.5, 4.0), (2.0, 4.5), (2.5, 5.0)):
+    for t, q in (
+        (0.5, 0.5),
+        (1.0, 1.0),
+        (1.25, 2.5),
+        (1.5, 4.0),
+        (2.0, 4.5),
+        (2.5, 5.0),
+    ):
         same(desired(plan, t)[:1], ([q] * N,), 1e-12)
     # At rest there are none: the motion starts now.
     plan = resting()
@@ -269,7 +332,8 @@ def test_first_point_at_a_start_in_the_future_is_reached_in_time():
 
 def test_at_most_100_trajectories_wait():
     plan = resting()
-    for start in [1.0] * 150 + [1.0 + i for i in range(100)]:  # one for the same time replaces the previous one
+    # one for the same time replaces the previous one
+    for start in [1.0] * 150 + [1.0 + i for i in range(100)]:
         follow(plan, goal([0.5], [[start - 1.0] * N]), start, 0.0)
     with pytest.raises(TrajectoryError, match="100 trajectories"):
         follow(plan, goal([0.5], [[0.0] * N]), 200.0, 0.0)
@@ -281,8 +345,15 @@ def test_at_most_100_trajectories_wait():
 def test_start_in_the_past_leads_to_the_next_point():
     plan = resting((0.3, 0.2, 0.1), 10.0)
     rules = TrajectoryRules(positions_upsampling=False)
-    follow(plan, goal([0.0, 4.0, 6.0], [[0.0] * N, [8.0] * N, [4.0] * N]), 8.0, 10.0, rules)
-    for t, q in ((10.0, [0.3, 0.2, 0.1]), (11.0, [4.15, 4.1, 4.05]), (12.0, [8.0] * N), (13.0, [6.0] * N)):
+    follow(
+        plan, goal([0.0, 4.0, 6.0], [[0.0] * N, [8.0] * N, [4.0] * N]), 8.0, 10.0, rules
+    )
+    for t, q in (
+        (10.0, [0.3, 0.2, 0.1]),
+        (11.0, [4.15, 4.1, 4.05]),
+        (12.0, [8.0] * N),
+        (13.0, [6.0] * N),
+    ):
         same(desired(plan, t)[:1], (q,), 1e-12)
 
 
@@ -294,7 +365,8 @@ def test_trajectory_that_ended_is_ignored_as_in_jtc():
     with pytest.raises(TrajectoryError, match=r"0\.100 s ago"):
         follow(plan, goal([0.5], [[-1.0, -2.0, -3.0]]), -0.1, 0.5)
     same(desired(plan, 1.0)[:1], ([4.0, 5.0, 6.0],))
-    follow(plan, goal([0.5], [[-1.0, -2.0, -3.0]]), 0.5, 1.0)  # ends now: applies at once
+    # ends now: applies at once
+    follow(plan, goal([0.5], [[-1.0, -2.0, -3.0]]), 0.5, 1.0)
     same(desired(plan, 1.0)[:1], ([-1.0, -2.0, -3.0],))
 
 
@@ -327,7 +399,9 @@ def test_velocity_and_acceleration_are_derivatives_of_the_position(target):
     for first, last in ((1, 998), (1002, 1998)):
         for x, slope, tolerance in ((q, qd, 1e-6), (qd, qdd, 1e-5)):
             centred = (x[first + 1 : last + 1] - x[first - 1 : last - 1]) / (2 * h)
-            np.testing.assert_allclose(centred, slope[first:last], rtol=0, atol=tolerance)
+            np.testing.assert_allclose(
+                centred, slope[first:last], rtol=0, atol=tolerance
+            )
     assert np.abs(qd).min() > 0.1  # the rate of the factor appears in the acceleration
 
 
@@ -385,7 +459,9 @@ def moving(speed=1.0, names=NAMES):
     return plan
 
 
-@pytest.mark.parametrize(("speed", "names"), [(1.0, NAMES), (0.3, NAMES), (1.0, ("wrist", "elbow"))])
+@pytest.mark.parametrize(
+    ("speed", "names"), [(1.0, NAMES), (0.3, NAMES), (1.0, ("wrist", "elbow"))]
+)
 def test_cancel_brakes_each_joint_with_its_deceleration(speed, names):
     plan = moving(speed, names)
     a = np.array([0.5, 1.0, 4.0])
@@ -399,13 +475,20 @@ def test_cancel_brakes_each_joint_with_its_deceleration(speed, names):
         t = np.minimum(dt, until)
         same((plan.q,), (q + qd * t - np.sign(qd) * a * t**2 / 2,), 1e-9)
         same((plan.qd,), (qd - np.sign(qd) * a * t,), 1e-9)
-        assert (np.abs(plan.qdd) <= a * (1.0 + 1e-9)).all() and (plan.qdd * qd <= 0.0).all()
+        assert (np.abs(plan.qdd) <= a * (1.0 + 1e-9)).all() and (
+            plan.qdd * qd <= 0.0
+        ).all()
         assert not plan.effort.any()
     end = desired(plan, 99.0)
     same(end, (q + np.sign(qd) * qd**2 / (2.0 * a), *np.zeros((3, N))), 1e-12)
 
 
-@given(seed=st.integers(0, 10**6), target=st.floats(0.0, 1.0), late=st.floats(0.0, 0.4), a=st.floats(0.5, 20.0))
+@given(
+    seed=st.integers(0, 10**6),
+    target=st.floats(0.0, 1.0),
+    late=st.floats(0.0, 0.4),
+    a=st.floats(0.5, 20.0),
+)
 @settings(max_examples=40, deadline=None)
 def test_stop_keeps_its_bound_while_the_speed_changes(seed, target, late, a):
     plan = resting()

@@ -5,7 +5,10 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import TrajectoryError
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, TrajectoryRules
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    TrajectoryRules,
+)
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
@@ -29,17 +32,23 @@ def accept(robot: RobotModel, points: TrajectoryPoints, limits: str = "refuse") 
     rules = TrajectoryRules(trajectory_limits=limits)
     tuning = Tuning(robot, ControllerSettings(trajectories=rules))
     start = np.array([points.positions[0], *np.zeros((3, robot.n))])
-    Trajectory.from_points(points, robot.joint_names, 0.0, start, limits=tuning.trajectory_limits)
+    Trajectory.from_points(
+        points, robot.joint_names, 0.0, start, limits=tuning.trajectory_limits
+    )
 
 
-def bang_bang(acceleration: float, deceleration: float, period: float) -> TrajectoryPoints:
+def bang_bang(
+    acceleration: float, deceleration: float, period: float
+) -> TrajectoryPoints:
     """Return samples of a motion with constant acceleration for 1 s, and constant deceleration to rest."""
     end = 1.0 + acceleration / deceleration
     t = np.append(np.arange(0.0, end, period), end)
     left = end - t
     rising = t <= 1.0
     distance = 0.5 * acceleration + 0.5 * deceleration * (end - 1.0) ** 2
-    q = np.where(rising, 0.5 * acceleration * t**2, distance - 0.5 * deceleration * left**2)
+    q = np.where(
+        rising, 0.5 * acceleration * t**2, distance - 0.5 * deceleration * left**2
+    )
     qd = np.where(rising, acceleration * t, deceleration * left)
     qdd = np.where(rising, acceleration, -deceleration)
     return TrajectoryPoints(("j1",), t, *(x[:, None] for x in (q, qd, qdd)))
@@ -64,13 +73,17 @@ def test_motion_of_a_planner_at_its_limits_is_accepted(period: float) -> None:
 )
 def test_motion_beyond_a_limit_is_refused(limit: str, follower: str) -> None:
     robot, points = model(limit, follower), bang_bang(1.0, 3.0, 0.1)
-    with pytest.raises(TrajectoryError, match=r"joint 'j1' reaches the (acceleration|jerk)"):
+    with pytest.raises(
+        TrajectoryError, match=r"joint 'j1' reaches the (acceleration|jerk)"
+    ):
         accept(robot, points)
     accept(robot, points, "off")
     accept(model(""), points)
 
 
-@pytest.mark.parametrize(("quantity", "most"), [("acceleration", 10.0 / 3**0.5), ("jerk", 60.0)])
+@pytest.mark.parametrize(
+    ("quantity", "most"), [("acceleration", 10.0 / 3**0.5), ("jerk", 60.0)]
+)
 def test_peak_between_two_points(quantity: str, most: float) -> None:
     """A quintic from rest to rest over 1 rad in 1 s."""
     step = np.array([[0.0], [1.0]])

@@ -8,7 +8,10 @@ import pytest
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import TrajectoryError
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, TrajectoryRules
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    TrajectoryRules,
+)
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
@@ -34,7 +37,9 @@ def _points(m: int = 6, *, effort: bool = False) -> TrajectoryPoints:
     """Return random points with zero final velocity, but not acceleration."""
     q, qd, qdd, u = np.random.default_rng(3).normal(size=(4, m, 2))
     qd[-1] = 0.0
-    return TrajectoryPoints(NAMES, np.linspace(0.5, 2.0, m), q, qd, qdd, u if effort else None)
+    return TrajectoryPoints(
+        NAMES, np.linspace(0.5, 2.0, m), q, qd, qdd, u if effort else None
+    )
 
 
 def _trajectory(points: TrajectoryPoints, **keywords: Any) -> Trajectory:
@@ -49,9 +54,16 @@ def _closed_form(points: TrajectoryPoints) -> Any:
     return tau
 
 
-def _effort(model: RobotModel, trajectory: Trajectory, names: Any, *friction_smoothing_velocity: float) -> Any:
+def _effort(
+    model: RobotModel,
+    trajectory: Trajectory,
+    names: Any,
+    *friction_smoothing_velocity: float,
+) -> Any:
     """Return the effort at the points."""
-    *_, made = trajectory_effort(model, trajectory, names, np.inf, *friction_smoothing_velocity)
+    *_, made = trajectory_effort(
+        model, trajectory, names, np.inf, *friction_smoothing_velocity
+    )
     assert made is not None
     return made.effort
 
@@ -60,34 +72,59 @@ def test_closed_form_with_optional_friction(rough: RobotModel) -> None:
     """With reversed joint order; Craig (6.112): c sgn(qd) + v qd, zero at rest."""
     points = _points(effort=True)
     fields = (points.positions, points.velocities, points.accelerations, points.effort)
-    swapped = TrajectoryPoints(NAMES[::-1], points.times, *(x[:, ::-1].copy() for x in fields))
+    swapped = TrajectoryPoints(
+        NAMES[::-1], points.times, *(x[:, ::-1].copy() for x in fields)
+    )
     expected = _closed_form(points) + points.effort
     friction = COULOMB * np.sign(points.velocities) + VISCOUS * points.velocities
     assert np.abs(points.velocities[:-1]).min() > 0.01
-    assert_close(_effort(rough, _trajectory(swapped), NAMES[::-1])[:, ::-1], expected, 1e-12)
-    assert_close(_effort(rough, _trajectory(swapped), NAMES[::-1], 0.01)[:, ::-1], expected + friction, 1e-12)
+    assert_close(
+        _effort(rough, _trajectory(swapped), NAMES[::-1])[:, ::-1], expected, 1e-12
+    )
+    assert_close(
+        _effort(rough, _trajectory(swapped), NAMES[::-1], 0.01)[:, ::-1],
+        expected + friction,
+        1e-12,
+    )
 
 
 def test_only_the_named_joints() -> None:
     """The other joint holds its position, which affects the effort of this one."""
     given = _points()
-    q2, v2, a2 = (x[:, 1:].copy() for x in (given.positions, given.velocities, given.accelerations))
+    q2, v2, a2 = (
+        x[:, 1:].copy()
+        for x in (given.positions, given.velocities, given.accelerations)
+    )
     points = TrajectoryPoints(NAMES[1:], given.times, q2, v2, a2)
     whole = TrajectoryPoints(
-        NAMES, points.times, np.hstack((np.full_like(q2, START[0, 0]), q2)), *(np.hstack((0 * x, x)) for x in (v2, a2))
+        NAMES,
+        points.times,
+        np.hstack((np.full_like(q2, START[0, 0]), q2)),
+        *(np.hstack((0 * x, x)) for x in (v2, a2)),
     )
     effort = _effort(MODEL, _trajectory(points, rules=RULES), points.joint_names)
     assert_close(effort, _closed_form(whole)[:, 1:], 1e-12)
 
 
 @pytest.mark.parametrize(("present", "start"), [(1, 0.0), (2, -0.7), (3, -0.7)])
-def test_it_equals_the_command_of_the_controller(rough: RobotModel, present: int, start: float) -> None:
+def test_it_equals_the_command_of_the_controller(
+    rough: RobotModel, present: int, start: float
+) -> None:
     """With the law feedforward, including interpolation and friction, at the remaining points."""
     given = _points(8, effort=True)
     fields = [given.velocities, given.accelerations][: present - 1]
-    points = TrajectoryPoints(NAMES, given.times, given.positions, *fields, *[None] * (3 - present), given.effort)
+    points = TrajectoryPoints(
+        NAMES,
+        given.times,
+        given.positions,
+        *fields,
+        *[None] * (3 - present),
+        given.effort,
+    )
     rules = TrajectoryRules(trajectory_limits="off")
-    settings = ControllerSettings(law="feedforward", friction_smoothing_velocity=0.05, trajectories=rules)
+    settings = ControllerSettings(
+        law="feedforward", friction_smoothing_velocity=0.05, trajectories=rules
+    )
     controller = make_controller(rough, settings)
     trajectory = controller.follow(points, start, 0.0)
     *_, made = trajectory_effort(rough, trajectory, points.joint_names, 0.02, 0.05)

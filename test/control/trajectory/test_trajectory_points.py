@@ -60,7 +60,8 @@ def test_bad_points_are_refused_with_the_reason(points, message):
 
 def test_the_largest_numbers_that_are_accepted():
     build(plain(q=with_one(-1e9, 1, 1)))
-    build(plain(v=with_one(-float(np.finfo(np.float32).eps), 1, 1)))  # 1.19e-7, as JTC allows at the end
+    # 1.19e-7, as JTC allows at the end
+    build(plain(v=with_one(-float(np.finfo(np.float32).eps), 1, 1)))
 
 
 def test_a_bad_start_is_refused():
@@ -69,16 +70,22 @@ def test_a_bad_start_is_refused():
 
 
 def test_rows_of_a_message_become_points():
-    points = TrajectoryPoints.from_rows(["a", "b"], [0.0, 1.0], [[1, 2], [3, 4]], [[], []], (), [[5, 6], [7, 8]])
+    points = TrajectoryPoints.from_rows(
+        ["a", "b"], [0.0, 1.0], [[1, 2], [3, 4]], [[], []], (), [[5, 6], [7, 8]]
+    )
     assert points.joint_names == ("a", "b")
     np.testing.assert_array_equal(points.positions, [[1.0, 2.0], [3.0, 4.0]])
     assert points.velocities is None and points.accelerations is None
     np.testing.assert_array_equal(points.effort, [[5.0, 6.0], [7.0, 8.0]])
     one = TrajectoryPoints.from_rows(["a"], [0.0, 1.0, 2.0], [[1], [2], [3]])
     np.testing.assert_array_equal(one.positions, [[1.0], [2.0], [3.0]])
-    with pytest.raises(TrajectoryError, match="point 1 has 1 positions for 2 joint names"):
+    with pytest.raises(
+        TrajectoryError, match="point 1 has 1 positions for 2 joint names"
+    ):
         TrajectoryPoints.from_rows(["a", "b"], [0.0, 1.0], [[1, 2], [3]])
     with pytest.raises(TrajectoryError, match="point 0 has 0 positions"):
         TrajectoryPoints.from_rows(["a"], [0.0], [[]], [[0.0]])
     with pytest.raises(TrajectoryError, match="point 1 has 0 velocities"):
-        TrajectoryPoints.from_rows(["a", "b"], [0.0, 1.0], [[1, 2], [3, 4]], [[0, 0], []])
+        TrajectoryPoints.from_rows(
+            ["a", "b"], [0.0, 1.0], [[1, 2], [3, 4]], [[0, 0], []]
+        )

@@ -6,13 +6,29 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from robot_dynamics_ros.dynamics.codegen.source import BLOCK, FARTHEST, sines_and_cosines
-from robot_dynamics_ros.dynamics.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, MASS_MATRIX, Algorithm
+from robot_dynamics_ros.dynamics.codegen.source import (
+    BLOCK,
+    FARTHEST,
+    sines_and_cosines,
+)
+from robot_dynamics_ros.dynamics.codegen.tracing import (
+    FORWARD_DYNAMICS,
+    INVERSE_DYNAMICS,
+    MASS_MATRIX,
+    Algorithm,
+)
 from robot_dynamics_ros.dynamics.kernels.entries import OK
 from robot_dynamics_ros.dynamics.kernels.layout import MASS
 from robot_dynamics_ros.dynamics.model.model_data import views
 from support.comparing import assert_close
-from support.generated import ALGORITHMS, general, kernels_of, plain, random_vectors, result
+from support.generated import (
+    ALGORITHMS,
+    general,
+    kernels_of,
+    plain,
+    random_vectors,
+    result,
+)
 from support.robots_with_drives import Robot, robots, size
 
 
@@ -34,14 +50,20 @@ def test_batches_of_any_robot_agree_with_its_general_kernels(robot: Robot) -> No
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
 @pytest.mark.parametrize("count", [0, 1, BLOCK + 3])
-def test_every_state_of_a_batch_of_any_size(algorithm: Algorithm, count: int, load_robot: Any) -> None:
+def test_every_state_of_a_batch_of_any_size(
+    algorithm: Algorithm, count: int, load_robot: Any
+) -> None:
     model = load_robot("scara")  # a prismatic joint among revolute ones
     robot, n = kernels_of(model), model.n
     vectors = random_vectors(algorithm, 7, count, n)
     out = result(algorithm, n, count)
     assert plain(algorithm, robot, batch=True)(robot.parameters, *vectors, out) == OK
     for k in range(count):
-        assert_close(out[k], general(algorithm, robot, *(vector[k] for vector in vectors))[1], 1e-12)
+        assert_close(
+            out[k],
+            general(algorithm, robot, *(vector[k] for vector in vectors))[1],
+            1e-12,
+        )
 
 
 def test_a_state_that_is_not_finite_affects_no_other_state(load_robot: Any) -> None:
@@ -49,15 +71,25 @@ def test_a_state_that_is_not_finite_affects_no_other_state(load_robot: Any) -> N
     function = plain(INVERSE_DYNAMICS, robot, batch=True)
     vectors = random_vectors(INVERSE_DYNAMICS, 4, 8, 6)
     tau = result(INVERSE_DYNAMICS, 6, 8)
-    vectors[0][:, 1] = [0.1, -2e5, 1e9, 1e22, 1e300, 3.0, -1e9, 0.0]  # large angles are valid
-    vectors[0][1, 3], vectors[1][3, 0], vectors[2][5, 2], vectors[0][7, 1] = np.nan, np.inf, -np.inf, np.inf
+    # large angles are valid
+    vectors[0][:, 1] = [0.1, -2e5, 1e9, 1e22, 1e300, 3.0, -1e9, 0.0]
+    vectors[0][1, 3], vectors[1][3, 0], vectors[2][5, 2], vectors[0][7, 1] = (
+        np.nan,
+        np.inf,
+        -np.inf,
+        np.inf,
+    )
     with np.errstate(invalid="ignore"):
         assert function(robot.parameters, *vectors, tau) == OK
     for k in range(8):
         if k % 2:
             assert not np.isfinite(tau[k]).all()
         else:
-            assert_close(tau[k], general(INVERSE_DYNAMICS, robot, *(vector[k] for vector in vectors))[1], 1e-12)
+            assert_close(
+                tau[k],
+                general(INVERSE_DYNAMICS, robot, *(vector[k] for vector in vectors))[1],
+                1e-12,
+            )
 
 
 def test_the_first_state_with_a_bad_mass_matrix_is_named(load_robot: Any) -> None:
@@ -67,8 +99,13 @@ def test_the_first_state_with_a_bad_mass_matrix_is_named(load_robot: Any) -> Non
     views(robot.topology, parameters).bodies[3, MASS:] *= -2.0
     spoiled = robot.with_parameters(parameters)
     vectors = random_vectors(FORWARD_DYNAMICS, 9, 90, 6)
-    statuses = [general(FORWARD_DYNAMICS, spoiled, *(vector[k] for vector in vectors))[0] for k in range(90)]
-    good, bad = ([k for k in range(90) if (statuses[k] == OK) is fine] for fine in (True, False))
+    statuses = [
+        general(FORWARD_DYNAMICS, spoiled, *(vector[k] for vector in vectors))[0]
+        for k in range(90)
+    ]
+    good, bad = (
+        [k for k in range(90) if (statuses[k] == OK) is fine] for fine in (True, False)
+    )
     assert good and len({statuses[k] for k in bad}) > 1
     function = plain(FORWARD_DYNAMICS, robot, batch=True)
     for k in bad[:5]:
@@ -85,11 +122,14 @@ def evaluate(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return b[len(x) : 2 * len(x)], b[2 * len(x) :]
 
 
-@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="long double is not longer than double")
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).nmant < 63, reason="long double is not longer than double"
+)
 @pytest.mark.parametrize("reach", [1e-9, 0.1, 1.0, 4.0, 100.0, FARTHEST, 3 * FARTHEST])
 def test_error_is_a_few_units_in_the_last_place(reach: float) -> None:
     x = np.random.default_rng(0).uniform(-reach, reach, 4000)
-    x[::4] = np.round(x[::4] / (np.pi / 2)) * (np.pi / 2)  # sine or cosine is nearly zero
+    # sine or cosine is nearly zero
+    x[::4] = np.round(x[::4] / (np.pi / 2)) * (np.pi / 2)
     for got, function in zip(evaluate(x), (np.sin, np.cos), strict=True):
         exact = function(x.astype(np.longdouble))
         units = np.abs(got - exact) / np.spacing(np.abs(exact).astype(float))

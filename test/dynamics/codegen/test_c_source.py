@@ -23,7 +23,11 @@ from support.mechanisms import four_bar
 from support.robots_with_drives import Robot, load, robots
 
 COMPILER = shutil.which("gcc") or shutil.which("clang") or shutil.which("cc")
-PUBLIC = sorted(Path(str(x.locate())) for x in files("example-robot-data") or [] if x.suffix == ".urdf")
+PUBLIC = sorted(
+    Path(str(x.locate()))
+    for x in files("example-robot-data") or []
+    if x.suffix == ".urdf"
+)
 STRICT = "-Wall -Wextra -Wpedantic -Wconversion -Wdouble-promotion -Werror".split()
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 
@@ -31,23 +35,43 @@ pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler
 def self_test(folder: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     """Compile the exported files of a folder and run their self-test."""
     sources = [next(folder.glob(pattern)) for pattern in ("*_dynamics.c", "*_test.c")]
-    command = [COMPILER, "-std=c99", "-O1", *STRICT, *flags, "-o", "self_test", *sources, "-lm"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    command = [
+        COMPILER,
+        "-std=c99",
+        "-O1",
+        *STRICT,
+        *flags,
+        "-o",
+        "self_test",
+        *sources,
+        "-lm",
+    ]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
-    return subprocess.run([folder / "self_test"], capture_output=True, text=True, check=False)
+    return subprocess.run(
+        [folder / "self_test"], capture_output=True, text=True, check=False
+    )
 
 
 def panda() -> RobotModel:
     """Return a robot with a sigmoid friction and a payload."""
-    return RobotModel.shipped("panda").with_payload("panda_link8", 1.0, [0.0, 0.1, 0.2], 0.01 * np.eye(3))
+    return RobotModel.shipped("panda").with_payload(
+        "panda_link8", 1.0, [0.0, 0.1, 0.2], 0.01 * np.eye(3)
+    )
 
 
 def geared() -> RobotModel:
     """Return an arm whose coupled joints have rotors, and friction with all terms; its names are no C identifiers."""
     kinds, names = ("revolute", "prismatic", "revolute"), [f"{k}-*/?" for k in range(4)]
-    links = tuple(arms.Link(name, 1.0, (0.1, 0, 0.1), 0.02 * np.eye(3)) for name in names)
+    links = tuple(
+        arms.Link(name, 1.0, (0.1, 0, 0.1), 0.02 * np.eye(3)) for name in names
+    )
     joints = tuple(
-        arms.Joint(f"j{k}*/?", kind, names[k], names[k + 1], (0, 0, 0.2), axis=(0, 1, k))
+        arms.Joint(
+            f"j{k}*/?", kind, names[k], names[k + 1], (0, 0, 0.2), axis=(0, 1, k)
+        )
         for k, kind in enumerate(kinds)
     )
     friction = {
@@ -67,12 +91,25 @@ def geared() -> RobotModel:
 
 def tree() -> RobotModel:
     """Return a random tree whose payload is on the third of several end links."""
-    kinds = ["revolute", "prismatic", "revolute", "revolute", "fixed", "revolute", "prismatic", "revolute"]
-    return load(arms.random_arm(np.random.default_rng(3), [0, 1, 1, 2, 3, 0, 6, 5], kinds), {})
+    kinds = [
+        "revolute",
+        "prismatic",
+        "revolute",
+        "revolute",
+        "fixed",
+        "revolute",
+        "prismatic",
+        "revolute",
+    ]
+    return load(
+        arms.random_arm(np.random.default_rng(3), [0, 1, 1, 2, 3, 0, 6, 5], kinds), {}
+    )
 
 
 @pytest.mark.parametrize("make", [panda, geared, tree])
-def test_exported_functions_agree_with_the_kernels(make: Callable[[], Any], tmp_path: Path) -> None:
+def test_exported_functions_agree_with_the_kernels(
+    make: Callable[[], Any], tmp_path: Path
+) -> None:
     make().export_c(tmp_path)
     done = self_test(tmp_path)
     assert done.returncode == 0, done.stdout
@@ -104,7 +141,9 @@ def test_random_trees(robot: Robot) -> None:
         assert done.returncode == 0, done.stdout
 
 
-def test_long_functions_are_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_functions_are_split(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(c_statements, "LARGEST", 50)
     tree().export_c(tmp_path)
     assert "arm_mass_matrix_1(" in (tmp_path / "arm_dynamics.c").read_text()
@@ -116,7 +155,8 @@ def test_self_test_notices_a_wrong_number(tmp_path: Path) -> None:
     geared().export_c(tmp_path)
     source = tmp_path / "arm_dynamics.c"
     text = source.read_text()
-    assert "0.2, 0.1, 5.0" in text  # Stribeck velocity, amplitude and number per turn of the ripple
+    # Stribeck velocity, amplitude and number per turn of the ripple
+    assert "0.2, 0.1, 5.0" in text
     source.write_text(text.replace("0.2, 0.1, 5.0", "0.2, 0.1, 5.0000001"))
     done = self_test(tmp_path)
     assert done.returncode == 1 and "friction_torque" in done.stdout
@@ -124,48 +164,106 @@ def test_self_test_notices_a_wrong_number(tmp_path: Path) -> None:
 
 def test_statuses_of_forward_dynamics(tmp_path: Path) -> None:
     """A massless wrist fails without a payload, at the wrist's coordinate, and moves with one."""
-    links = (arms.Link("base"), arms.Link("a", 1.0, (0.1, 0, 0), 0.1 * np.eye(3)), arms.Link("b"))
-    joints = (arms.Joint("j1", "revolute", "base", "a"), arms.Joint("j2", "revolute", "a", "b", (1, 0, 0)))
+    links = (
+        arms.Link("base"),
+        arms.Link("a", 1.0, (0.1, 0, 0), 0.1 * np.eye(3)),
+        arms.Link("b"),
+    )
+    joints = (
+        arms.Joint("j1", "revolute", "base", "a"),
+        arms.Joint("j2", "revolute", "a", "b", (1, 0, 0)),
+    )
     load(arms.Arm(links, joints), {}).export_c(tmp_path)
     text = (tmp_path / "arm_dynamics.c").read_text()
     assert "return 2;" in text and "return 0;" in text
     assert self_test(tmp_path).returncode == 0
 
 
-@pytest.mark.skipif(not Path(get_path("include"), "Python.h").exists(), reason="Python's headers are not installed")
+@pytest.mark.skipif(
+    not Path(get_path("include"), "Python.h").exists(),
+    reason="Python's headers are not installed",
+)
 def test_python_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Results for one state and many, with defaults and with other gravity and payload, also through ``use``."""
     model = geared()
     link, count = model.end_links[0], 5
     model.export_c(tmp_path / "c")
-    install = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-deps", "--target", tmp_path]
-    done = subprocess.run([*install, tmp_path / "c"], capture_output=True, text=True, check=False)
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--no-build-isolation",
+        "--no-deps",
+        "--target",
+        tmp_path,
+    ]
+    done = subprocess.run(
+        [*install, tmp_path / "c"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("arm_dynamics")
     payload = 2.0, [0.1, 0.2, 0.3], 0.1 * np.eye(3)
     loaded = model.with_payload(link, *payload).with_gravity([1.0, 2.0, -9.0])
-    context = loaded.gravity, module.make_payload(2.0, [0.1, 0.2, 0.3], [0.1, 0, 0, 0.1, 0, 0.1])
+    context = (
+        loaded.gravity,
+        module.make_payload(2.0, [0.1, 0.2, 0.3], [0.1, 0, 0, 0.1, 0, 0.1]),
+    )
     q, qd, qdd = np.random.default_rng(0).uniform(-2.0, 2.0, (3, count, model.n))
     load = model.gear_load(q, qd, qdd)
-    assert np.allclose(module.inverse_dynamics(q, qd, qdd), model.inverse_dynamics(q, qd, qdd), rtol=1e-12)
-    assert np.allclose(module.inverse_dynamics(q, qd[0], qdd), model.inverse_dynamics(q, qd[0], qdd), rtol=1e-12)
-    assert np.array_equal(module.gravity_torque(q, None, None), module.gravity_torque(q))
-    assert np.allclose(module.friction_torque(q, qd, load), model.friction_torque(q, qd, load=load), rtol=1e-12)
+    assert np.allclose(
+        module.inverse_dynamics(q, qd, qdd),
+        model.inverse_dynamics(q, qd, qdd),
+        rtol=1e-12,
+    )
+    assert np.allclose(
+        module.inverse_dynamics(q, qd[0], qdd),
+        model.inverse_dynamics(q, qd[0], qdd),
+        rtol=1e-12,
+    )
+    assert np.array_equal(
+        module.gravity_torque(q, None, None), module.gravity_torque(q)
+    )
+    assert np.allclose(
+        module.friction_torque(q, qd, load),
+        model.friction_torque(q, qd, load=load),
+        rtol=1e-12,
+    )
     for used, expected, arguments in (
         (model.use(module), model, ()),
-        (model.use(module).with_payload(link, *payload).with_gravity(loaded.gravity), loaded, context),
+        (
+            model.use(module).with_payload(link, *payload).with_gravity(loaded.gravity),
+            loaded,
+            context,
+        ),
         (pickle.loads(pickle.dumps(loaded.use(module))), loaded, context),
     ):
         for states in ((q, qd, qdd), (q[0], qd[0], qdd[0])):
             for name in ("inverse_dynamics", "forward_dynamics"):
                 right = getattr(expected, name)(*states)
                 assert np.allclose(getattr(used, name)(*states), right, rtol=1e-10)
-                assert np.allclose(getattr(module, name)(*states, *arguments), right, rtol=1e-10)
-            assert np.allclose(used.mass_matrix(states[0]), expected.mass_matrix(states[0]), rtol=1e-12)
-            assert np.allclose(used.gravity_torque(states[0]), expected.gravity_torque(states[0]), rtol=1e-12)
-    assert np.allclose(model.use(module).scaled(2.0).mass_matrix(q), model.scaled(2.0).mass_matrix(q), rtol=1e-12)
-    for other in (panda(), model.scaled(1.1), model.with_payload("0-*/?", 1.0, [0, 0, 0], np.zeros((3, 3)))):
+                assert np.allclose(
+                    getattr(module, name)(*states, *arguments), right, rtol=1e-10
+                )
+            assert np.allclose(
+                used.mass_matrix(states[0]), expected.mass_matrix(states[0]), rtol=1e-12
+            )
+            assert np.allclose(
+                used.gravity_torque(states[0]),
+                expected.gravity_torque(states[0]),
+                rtol=1e-12,
+            )
+    assert np.allclose(
+        model.use(module).scaled(2.0).mass_matrix(q),
+        model.scaled(2.0).mass_matrix(q),
+        rtol=1e-12,
+    )
+    for other in (
+        panda(),
+        model.scaled(1.1),
+        model.with_payload("0-*/?", 1.0, [0, 0, 0], np.zeros((3, 3))),
+    ):
         with pytest.raises(RobotDynamicsError, match="arm_dynamics.*Cure"):
             other.use(module)
     with pytest.raises(ValueError, match="argument 2"):
@@ -178,7 +276,10 @@ def test_names_of_functions_differ(tmp_path: Path) -> None:
     """Links whose names would give two functions the same one."""
     names = ("base", "a", "dot_qd_a", "a-", "1")
     links = tuple(arms.Link(name, 1.0, (0.1, 0, 0), 0.1 * np.eye(3)) for name in names)
-    joints = tuple(arms.Joint(f"j{k}", "revolute", "base", name) for k, name in enumerate(names[1:]))
+    joints = tuple(
+        arms.Joint(f"j{k}", "revolute", "base", name)
+        for k, name in enumerate(names[1:])
+    )
     load(arms.Arm(links, joints), {}).export_c(tmp_path)
     assert self_test(tmp_path).returncode == 0
 

@@ -10,9 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.dynamics.codegen.customised import customised_batch, customised_kernel
+from robot_dynamics_ros.dynamics.codegen.customised import (
+    customised_batch,
+    customised_kernel,
+)
 from robot_dynamics_ros.dynamics.codegen.source import BLOCK
-from robot_dynamics_ros.dynamics.codegen.tracing import FORWARD_DYNAMICS, INVERSE_DYNAMICS, Algorithm
+from robot_dynamics_ros.dynamics.codegen.tracing import (
+    FORWARD_DYNAMICS,
+    INVERSE_DYNAMICS,
+    Algorithm,
+)
 from robot_dynamics_ros.dynamics.kernels.compilation import COMPILED
 from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR, WRONG_SHAPE
 from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
@@ -39,7 +46,9 @@ def kernels(algorithm: Algorithm, robot: GeneralKernels) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
-def test_one_state_has_the_general_kernels_bits_and_many_agree(algorithm: Algorithm, robot: GeneralKernels) -> None:
+def test_one_state_has_the_general_kernels_bits_and_many_agree(
+    algorithm: Algorithm, robot: GeneralKernels
+) -> None:
     single, batch = kernels(algorithm, robot)
     vectors = random_vectors(algorithm, 11, 150, 3)
     many = result(algorithm, 3, 150)
@@ -53,7 +62,9 @@ def test_one_state_has_the_general_kernels_bits_and_many_agree(algorithm: Algori
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
-def test_bits_of_a_state_do_not_depend_on_its_index(algorithm: Algorithm, robot: GeneralKernels) -> None:
+def test_bits_of_a_state_do_not_depend_on_its_index(
+    algorithm: Algorithm, robot: GeneralKernels
+) -> None:
     _, batch = kernels(algorithm, robot)
     count = 3 * BLOCK + 5
     vectors = random_vectors(algorithm, 12, count, 3)
@@ -61,12 +72,20 @@ def test_bits_of_a_state_do_not_depend_on_its_index(algorithm: Algorithm, robot:
     assert batch(robot.parameters, *vectors, expected) == OK
     for start, stop in ((0, 1), (7, 7 + BLOCK), (BLOCK - 1, count), (5, 5)):
         out = result(algorithm, 3, stop - start)
-        assert batch(robot.parameters, *(vector[start:stop] for vector in vectors), out) == OK
+        assert (
+            batch(robot.parameters, *(vector[start:stop] for vector in vectors), out)
+            == OK
+        )
         np.testing.assert_array_equal(out, expected[start:stop])
     out = result(algorithm, 3, count)
     parts = [slice(start, start + 50) for start in range(0, count, 50)]
     with ThreadPoolExecutor(4) as pool:
-        assert set(pool.map(lambda p: batch(robot.parameters, *(v[p] for v in vectors), out[p]), parts)) == {OK}
+        assert set(
+            pool.map(
+                lambda p: batch(robot.parameters, *(v[p] for v in vectors), out[p]),
+                parts,
+            )
+        ) == {OK}
     np.testing.assert_array_equal(out, expected)
 
 
@@ -82,16 +101,27 @@ def test_statuses(robot: GeneralKernels) -> None:
     assert single(parameters, *state, np.empty(3)) == SINGULAR + 2
     assert batch(parameters, *vectors, np.empty((90, 3))) == SINGULAR + 2
     vectors[0][77] = np.nan
-    assert batch(robot.parameters, *vectors, np.empty((90, 3))) in range(SINGULAR + 77 * 3, SINGULAR + 78 * 3)
+    assert batch(robot.parameters, *vectors, np.empty((90, 3))) in range(
+        SINGULAR + 77 * 3, SINGULAR + 78 * 3
+    )
 
 
-def test_robots_that_differ_in_their_bodies_only_share_a_kernel(load_robot: Any) -> None:
+def test_robots_that_differ_in_their_bodies_only_share_a_kernel(
+    load_robot: Any,
+) -> None:
     model = load_robot("scara", "scara")
     link = model.link_names[-1]
-    loaded = model.with_payload(link, 1.0, [0.0, 0.0, 0.1], [0.01, 0.0, 0.0, 0.01, 0.0, 0.01])
-    assert kernels(INVERSE_DYNAMICS, model.kernels) == kernels(INVERSE_DYNAMICS, loaded.kernels)
+    loaded = model.with_payload(
+        link, 1.0, [0.0, 0.0, 0.1], [0.01, 0.0, 0.0, 0.01, 0.0, 0.01]
+    )
+    assert kernels(INVERSE_DYNAMICS, model.kernels) == kernels(
+        INVERSE_DYNAMICS, loaded.kernels
+    )
     tilted = load_robot("scara", "scara", gravity=[0.0, 5.0, -8.0])
-    assert kernels(INVERSE_DYNAMICS, model.kernels)[0] != kernels(INVERSE_DYNAMICS, tilted.kernels)[0]
+    assert (
+        kernels(INVERSE_DYNAMICS, model.kernels)[0]
+        != kernels(INVERSE_DYNAMICS, tilted.kernels)[0]
+    )
 
 
 SCRIPT = f"""
@@ -111,7 +141,13 @@ for make, shape in ((customised_kernel, 2), (customised_batch, (1, 2))):
 def start(**environment: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     pipe = subprocess.PIPE
-    return subprocess.Popen([sys.executable, "-c", SCRIPT], env=environment, stdout=pipe, stderr=pipe, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT],
+        env=environment,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+    )
 
 
 def finished(process: subprocess.Popen[str]) -> tuple[str, str]:
@@ -124,15 +160,22 @@ def finished(process: subprocess.Popen[str]) -> tuple[str, str]:
 @pytest.mark.skipif(not COMPILED, reason="kernels are not compiled")
 def test_concurrent_processes_share_the_cache(tmp_path: Path) -> None:
     def kept() -> dict[Path, int]:
-        return {file: file.stat().st_mtime_ns for file in tmp_path.rglob("inverse_dynamics*.*") if file.is_file()}
+        return {
+            file: file.stat().st_mtime_ns
+            for file in tmp_path.rglob("inverse_dynamics*.*")
+            if file.is_file()
+        }
 
     processes = [start(NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(3)]
     outputs = {finished(process)[0] for process in processes}
     assert len(outputs) == 1
     sources = [file for file in kept() if file.suffix == ".py"]
     assert len(sources) == 2
-    assert all(file.stat().st_mode & 0o044 for file in sources), "other users can read the cache"
-    finished(start(NUMBA_CACHE_DIR=str(tmp_path)))  # may compile again if two processes wrote at once
+    assert all(file.stat().st_mode & 0o044 for file in sources), (
+        "other users can read the cache"
+    )
+    # may compile again if two processes wrote at once
+    finished(start(NUMBA_CACHE_DIR=str(tmp_path)))
     before = kept()
     assert any(file.suffix == ".nbc" for file in before)
     assert {finished(start(NUMBA_CACHE_DIR=str(tmp_path)))[0]} == outputs

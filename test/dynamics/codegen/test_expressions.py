@@ -13,7 +13,9 @@ from robot_dynamics_ros.dynamics.codegen.statements import Statements
 
 def evaluate(trace: Trace, result: Scalar, x: list[float]) -> float:
     """Run the result's statements with these inputs."""
-    statements = Statements(trace, [result], lambda node: f"x[{node.element}]" if node.array else None)
+    statements = Statements(
+        trace, [result], lambda node: f"x[{node.element}]" if node.array else None
+    )
     names = {"x": x, "math": math}
     exec("\n".join(statements.lines), names)
     return float(eval(statements.text(result), names))
@@ -29,7 +31,12 @@ def test_trivial_operations_are_folded() -> None:
     trace = Trace()
     x = trace.input("x", 0)
     for zero in (0.0, -0.0, 0):
-        assert same(x + zero, x) and same(zero + x, x) and same(x - zero, x) and same(zero - x, -x)
+        assert (
+            same(x + zero, x)
+            and same(zero + x, x)
+            and same(x - zero, x)
+            and same(zero - x, -x)
+        )
         assert x * zero == 0.0 and zero * x == 0.0 and zero / x == 0.0
     for one in (1.0, 1):
         assert same(x * one, x) and same(one * x, x) and same(x / one, x)
@@ -51,7 +58,10 @@ def test_equal_operations_are_done_once() -> None:
     assert same((-x).sin(), -x.sin()) and same((-x).cos(), x.cos())
     assert not same(x / y, y / x)
     # Only operations that results need are counted.
-    assert trace.count_operations([x + y, y + x, x * y, (x * y) * (y * x), 3.0]) == {"+": 1, "*": 2}
+    assert trace.count_operations([x + y, y + x, x * y, (x * y) * (y * x), 3.0]) == {
+        "+": 1,
+        "*": 2,
+    }
 
 
 def test_numpy_scalars_count_as_numbers() -> None:
@@ -65,22 +75,42 @@ def test_comparisons_are_taken_to_hold_and_remembered_in_order() -> None:
     assert x > 0.5
     assert 2.0 > y
     assert y < -x
-    statements = Statements(trace, [], lambda node: "xy"[node.element] if node.array else None, "held[{}] = {}".format)
+    statements = Statements(
+        trace,
+        [],
+        lambda node: "xy"[node.element] if node.array else None,
+        "held[{}] = {}".format,
+    )
     for x_value, y_value in ((1.0, -2.0), (1.0, 2.0), (-3.0, 2.0), (0.0, 3.0)):
         names = {"x": x_value, "y": y_value, "held": {}}
         exec("\n".join(statements.lines), names)
-        assert names["held"] == {0: x_value > 0.5, 1: 2.0 > y_value, 2: y_value < -x_value}
+        assert names["held"] == {
+            0: x_value > 0.5,
+            1: 2.0 > y_value,
+            2: y_value < -x_value,
+        }
 
 
 def test_any_other_branch_is_refused() -> None:
     x = Trace().input("x", 0)
-    for branch in (lambda: x == 0.0, lambda: 0.0 != x, lambda: bool(x), lambda: x >= 0.0, lambda: float(x)):
+    for branch in (
+        lambda: x == 0.0,
+        lambda: 0.0 != x,
+        lambda: bool(x),
+        lambda: x >= 0.0,
+        lambda: float(x),
+    ):
         with pytest.raises(TypeError):
             branch()
 
 
-numbers = st.one_of(st.sampled_from([0.0, 1.0, -1.0, 2.0, -0.5]), st.floats(-4, 4, allow_subnormal=False))
-steps = st.tuples(st.sampled_from("+-*/nsc"), st.integers(0, 10**6), st.integers(0, 10**6))
+numbers = st.one_of(
+    st.sampled_from([0.0, 1.0, -1.0, 2.0, -0.5]),
+    st.floats(-4, 4, allow_subnormal=False),
+)
+steps = st.tuples(
+    st.sampled_from("+-*/nsc"), st.integers(0, 10**6), st.integers(0, 10**6)
+)
 
 
 @given(
@@ -110,7 +140,9 @@ def test_a_traced_program_computes_the_same_bits(
                 continue
             value, symbol = a / b, s / t
         else:
-            function, method = (math.sin, "sin") if operation == "s" else (math.cos, "cos")
+            function, method = (
+                (math.sin, "sin") if operation == "s" else (math.cos, "cos")
+            )
             value = function(a)
             symbol = getattr(s, method)() if isinstance(s, Expression) else function(s)
         if not abs(value) < 1e100:

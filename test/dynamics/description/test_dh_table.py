@@ -30,7 +30,8 @@ from support import arms
 from support.comparing import assert_close
 from support.pinocchio_peer import Peer
 
-pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")  # no limits, no masses
+# no limits, no masses
+pytestmark = pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 
 ARMS = {
     "craig_2r": craig_planar_2r,
@@ -61,24 +62,34 @@ def test_frames_and_weights(convention: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     a, alpha, d, theta, q = rng.uniform(-2, 2, (5, 4))
     masses, coms = rng.uniform(1, 3, 4), rng.uniform(-1, 1, (4, 3))
-    oracle = DhArm(a, alpha, d, convention == "craig", (0.0, 0.0), tuple(masses), tuple(coms))
-    rows = np.column_stack([theta, d, a, alpha])[:, :: -1 if convention == "craig" else 1]
+    oracle = DhArm(
+        a, alpha, d, convention == "craig", (0.0, 0.0), tuple(masses), tuple(coms)
+    )
+    rows = np.column_stack([theta, d, a, alpha])[
+        :, :: -1 if convention == "craig" else 1
+    ]
     links = [(m, c, np.eye(3)) for m, c in zip(masses, coms, strict=True)]
     joints = "".join(rng.choice(["R", "P", "F"], 3)) + "R"
     turned = theta + np.where([kind == "R" for kind in joints], q, 0.0)
-    slid = dataclasses.replace(oracle, d=d + np.where([kind == "P" for kind in joints], q, 0.0))
+    slid = dataclasses.replace(
+        oracle, d=d + np.where([kind == "P" for kind in joints], q, 0.0)
+    )
     model = RobotModel.from_dh(rows, convention, joints, links)
     moving = q[[kind != "F" for kind in joints]]
     for i, frame in enumerate(slid.frames(turned), start=1):
         assert_close(model.link_pose(moving, f"link{i}"), frame.real, 1e-13)
-    assert model.gravity_torque(moving)[-1] == pytest.approx(slid.gravity_torque(turned)[-1], abs=1e-11)
+    assert model.gravity_torque(moving)[-1] == pytest.approx(
+        slid.gravity_torque(turned)[-1], abs=1e-11
+    )
 
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", ARMS)
 def test_arms_of_the_books(name: str, seed: int) -> None:
     book: ModuleType = ARMS[name]
-    names = [field.name for field in dataclasses.fields(book.Parameters) if field.name != "g"]
+    names = [
+        field.name for field in dataclasses.fields(book.Parameters) if field.name != "g"
+    ]
     rng = np.random.default_rng(seed)
     values = dict(zip(names, rng.uniform(0.2, 3.0, len(names)).tolist(), strict=True))
     model, p = RobotModel.shipped(name, **values), book.Parameters(**values)
@@ -86,12 +97,17 @@ def test_arms_of_the_books(name: str, seed: int) -> None:
     for q, qd, _ in zip(*arms.states(seed, model.n, 5), strict=True):
         weight = book.gravity(p, q) if hasattr(book, "gravity") else 0.0
         assert_close(model.mass_matrix(q), book.mass_matrix(p, q), 1e-12)
-        assert_close(model.bias_torque(q, qd), velocity_terms(p, q, qd) + weight, 1e-12, 100.0)
+        assert_close(
+            model.bias_torque(q, qd), velocity_terms(p, q, qd) + weight, 1e-12, 100.0
+        )
 
 
 def test_gravity_in_frame_0() -> None:
     rows = [[0, 0, 0, 0], [0, 0.5, 0, 0]]
-    links = [(4.0, [0.2, 0, 0], np.diag([0, 0.1, 0.1])), (3.0, [0.1, 0, 0], [0, 0, 0, 0.2, 0, 0.2])]
+    links = [
+        (4.0, [0.2, 0, 0], np.diag([0, 0.1, 0.1])),
+        (3.0, [0.1, 0, 0], [0, 0, 0, 0.2, 0, 0.2]),
+    ]
     model = RobotModel.from_dh(rows, "craig", "RR", links, gravity=[0, -9.81, 0])
     p = lavalle_two_link.Parameters(0.5, 0.2, 0.1, 4.0, 3.0, 0.1, 0.2)
     q = np.array([0.3, 1.1])
@@ -102,10 +118,17 @@ def test_gravity_in_frame_0() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_down_is_down(seed: int) -> None:
     down = np.random.default_rng(seed).normal(size=3)
-    rows, links = [[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8]], [(1.0, [0.1, 0.2, 0.3], np.eye(3))] * 2
+    rows, links = (
+        [[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8]],
+        [(1.0, [0.1, 0.2, 0.3], np.eye(3))] * 2,
+    )
     upright = RobotModel.from_urdf(dh_urdf(rows, links=links, down=down))
-    tilted = RobotModel.from_dh(rows, links=links, gravity=9.81 * down / np.linalg.norm(down))
-    assert_close(upright.gravity_torque([0.3, 0.4]), tilted.gravity_torque([0.3, 0.4]), 1e-13)
+    tilted = RobotModel.from_dh(
+        rows, links=links, gravity=9.81 * down / np.linalg.norm(down)
+    )
+    assert_close(
+        upright.gravity_torque([0.3, 0.4]), tilted.gravity_torque([0.3, 0.4]), 1e-13
+    )
 
 
 def test_milicevic_coefficients() -> None:
@@ -117,9 +140,16 @@ def test_milicevic_coefficients() -> None:
 
 def test_a_particle_on_a_sphere_moves_on_a_great_circle() -> None:
     """LaValle, example 13.14: the acceleration is -|v|^2 p."""
-    model, q, qd = RobotModel.shipped("lavalle_sphere"), np.array([0.4, 0.7]), np.array([1.2, -0.5])
+    model, q, qd = (
+        RobotModel.shipped("lavalle_sphere"),
+        np.array([0.4, 0.7]),
+        np.array([1.2, -0.5]),
+    )
     j, p = model.jacobian(q, "link3")[:3], model.link_pose(q, "link3")[:3, 3]
-    acceleration = j @ model.forward_dynamics(q, qd, np.zeros(2)) + model.jacobian_dot_qd(q, qd, "link3")[:3]
+    acceleration = (
+        j @ model.forward_dynamics(q, qd, np.zeros(2))
+        + model.jacobian_dot_qd(q, qd, "link3")[:3]
+    )
     assert_close(acceleration, -np.sum((j @ qd) ** 2) * p, 1e-13)
 
 
@@ -134,7 +164,11 @@ def test_pinocchio_loads_the_file(name: str) -> None:
 def test_mujoco_loads_the_file() -> None:
     """It merges fixed links with their parents, and refuses thin rods and massless links."""
     links = [(1.0, [0.1, 0.2, 0.3], np.diag([0.1, 0.2, 0.25]))] * 3
-    text = dh_urdf([[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8], [0, 0, 0.4, 0]], joints="RPR", links=links)
+    text = dh_urdf(
+        [[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8], [0, 0, 0.4, 0]],
+        joints="RPR",
+        links=links,
+    )
     model = RobotModel.from_urdf(text)
     peer = mujoco.MjModel.from_xml_string(text)
     data, m, q = mujoco.MjData(peer), np.zeros((3, 3)), np.array([0.3, 0.2, 0.4])
@@ -166,7 +200,16 @@ def test_invalid_tables(changes: dict[str, Any], culprit: str) -> None:
         dh_urdf(**{"rows": [[0, 0, 0, 0]], **changes})
 
 
-@pytest.mark.parametrize("text", ["", "rows: [", "rows: 3", "rows: [[0, 0, 0, 0]]\nroes: 1", "rows: []\nparameters: 2"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "rows: [",
+        "rows: 3",
+        "rows: [[0, 0, 0, 0]]\nroes: 1",
+        "rows: []\nparameters: 2",
+    ],
+)
 def test_invalid_files(text: str, tmp_path: Path) -> None:
     file = tmp_path / "table.yaml"
     file.write_text(text)
@@ -179,11 +222,23 @@ def test_formulas(formula: str, tmp_path: Path) -> None:
     file = tmp_path / "table.yaml"
     file.write_text(f"parameters: {{l: 3}}\nrows: [[0, 0, {formula}, 0]]")
     model = RobotModel.from_urdf(read_dh_file(file, {"l": 4.0})[0])
-    assert model.link_pose([0.0], "link1")[0, 3] == eval(formula, {"pi": np.pi, "l": 4.0})
+    assert model.link_pose([0.0], "link1")[0, 3] == eval(
+        formula, {"pi": np.pi, "l": 4.0}
+    )
 
 
 @pytest.mark.parametrize(
-    "formula", ["__import__('os')", "l.real", "l if l else 1", "m", "1/0", "9**9**9", "(" * 150, "[l]*9"]
+    "formula",
+    [
+        "__import__('os')",
+        "l.real",
+        "l if l else 1",
+        "m",
+        "1/0",
+        "9**9**9",
+        "(" * 150,
+        "[l]*9",
+    ],
 )
 def test_other_content_is_no_formula(formula: str, tmp_path: Path) -> None:
     file = tmp_path / "table.yaml"
@@ -192,7 +247,10 @@ def test_other_content_is_no_formula(formula: str, tmp_path: Path) -> None:
         read_dh_file(file)
 
 
-@pytest.mark.parametrize(("name", "parameters"), [("craig_3r", {}), ("craig_rp", {"l2": 1.0}), ("panda", {"l1": 1.0})])
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [("craig_3r", {}), ("craig_rp", {"l2": 1.0}), ("panda", {"l1": 1.0})],
+)
 def test_unknown_names(name: str, parameters: dict[str, float]) -> None:
     with pytest.raises(RobotDynamicsError, match="Cure: "):
         RobotModel.shipped(name, **parameters)

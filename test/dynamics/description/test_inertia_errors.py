@@ -9,8 +9,16 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel, RobotModelError
 from robot_dynamics_ros.base.resources import robot_names, robot_urdf
-from robot_dynamics_ros.dynamics.description.inertia import Inertial, check_inertia, steiner, symmetric
-from robot_dynamics_ros.dynamics.description.inertia_errors import explain_inertia, implausible_links
+from robot_dynamics_ros.dynamics.description.inertia import (
+    Inertial,
+    check_inertia,
+    steiner,
+    symmetric,
+)
+from robot_dynamics_ros.dynamics.description.inertia_errors import (
+    explain_inertia,
+    implausible_links,
+)
 from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
 
 Array = NDArray[np.float64]
@@ -25,12 +33,22 @@ def scaled(slot: int, factor: float) -> Callable[[float, Array], tuple[float, Ar
 
 #: Mass and the six elements with the mistake, and what names it.
 MISTAKES: dict[str, tuple[Callable[[float, Array], tuple[float, Array]], str]] = {
-    **{f"{SLOTS[k]} times {f:g}": (scaled(k, f), f"point of {SLOTS[k]},") for k in (0, 3, 5) for f in (0.01, 100)},
-    **{f"{SLOTS[k]} times 1000": (scaled(k, 1e3), f"point of {SLOTS[k]},") for k in (1, 2, 4)},
+    **{
+        f"{SLOTS[k]} times {f:g}": (scaled(k, f), f"point of {SLOTS[k]},")
+        for k in (0, 3, 5)
+        for f in (0.01, 100)
+    },
+    **{
+        f"{SLOTS[k]} times 1000": (scaled(k, 1e3), f"point of {SLOTS[k]},")
+        for k in (1, 2, 4)
+    },
     **{f"-{SLOTS[k]}": (scaled(k, -1.0), f"sign of {SLOTS[k]}") for k in (0, 3, 5)},
     "row by row": (lambda mass, i: (mass, i[[0, 1, 2, 1, 3, 4]]), "row by row"),
     "lower triangle": (lambda mass, i: (mass, i[[0, 1, 3, 2, 4, 5]]), "lower triangle"),
-    "diagonal first": (lambda mass, i: (mass, i[[0, 3, 5, 1, 2, 4]]), "order ixx iyy izz"),
+    "diagonal first": (
+        lambda mass, i: (mass, i[[0, 3, 5, 1, 2, 4]]),
+        "order ixx iyy izz",
+    ),
     "inertia times 0.01": (lambda mass, i: (mass, 0.01 * i), "decimal point"),
     "inertia times 100": (lambda mass, i: (mass, 100 * i), "decimal point"),
     "g m^2": (lambda mass, i: (mass, 1e3 * i), "g m^2"),
@@ -49,10 +67,23 @@ def read(robot: str) -> tuple[Element, dict[str, Inertial]]:
 
 def moving_links(root: Element) -> list[tuple[str, float, Array, Element]]:
     """Return name, mass, elements and <inertial> of the links that joints move."""
-    moved = {joint.find("child").get("link") for joint in root.iter("joint") if joint.get("type") != "fixed"}
-    links = [(link.get("name"), link.find("inertial")) for link in root.iter("link") if link.get("name") in moved]
+    moved = {
+        joint.find("child").get("link")
+        for joint in root.iter("joint")
+        if joint.get("type") != "fixed"
+    }
+    links = [
+        (link.get("name"), link.find("inertial"))
+        for link in root.iter("link")
+        if link.get("name") in moved
+    ]
     return [
-        (name, float(i.find("mass").get("value")), np.array([float(i.find("inertia").get(s, 0)) for s in SLOTS]), i)
+        (
+            name,
+            float(i.find("mass").get("value")),
+            np.array([float(i.find("inertia").get(s, 0)) for s in SLOTS]),
+            i,
+        )
         for name, i in links
     ]
 
@@ -72,11 +103,19 @@ def test_mistake_is_named(mistake: str) -> None:
         root, inertials = read(robot)
         for name, mass, elements, inertial in moving_links(root):
             wrong = change(mass, elements)
-            if check_inertia(symmetric(*elements)) is not None or (wrong[1] == elements).all() and wrong[0] == mass:
+            if (
+                check_inertia(symmetric(*elements)) is not None
+                or (wrong[1] == elements).all()
+                and wrong[0] == mass
+            ):
                 continue
             write(inertial, *wrong)
             if check_inertia(symmetric(*wrong[1])) is None:
-                noticed += [text for text in implausible_links(root, inertials) if f'"{name}"' in text]
+                noticed += [
+                    text
+                    for text in implausible_links(root, inertials)
+                    if f'"{name}"' in text
+                ]
             else:
                 noticed.append(explain_inertia(root, name))
             write(inertial, mass, elements)
@@ -102,19 +141,27 @@ def test_shipped_robots_have_none(robot: str) -> None:
     assert implausible_links(root, inertials) == []
     for name, _, elements, _ in moving_links(root):
         if check_inertia(symmetric(*elements)) is not None:
-            assert (robot, name, explain_inertia(root, name)) == ("puma560", "link3", "")
+            assert (robot, name, explain_inertia(root, name)) == (
+                "puma560",
+                "link3",
+                "",
+            )
 
 
 def test_centre_of_mass_in_millimetres() -> None:
     root, inertials = read("panda")
-    next(inertial for name, _, _, inertial in moving_links(root) if name == "panda_link4").find("origin").set(
-        "xyz", "-53.2 104.4 27.4"
-    )
+    next(
+        inertial for name, _, _, inertial in moving_links(root) if name == "panda_link4"
+    ).find("origin").set("xyz", "-53.2 104.4 27.4")
     (message,) = implausible_links(root, inertials)
     assert "panda_link4" in message and "mm" in message
 
 
 def test_error_of_an_impossible_inertia_names_the_mistake() -> None:
-    text = robot_urdf("ur5e").read_text(encoding="utf-8").replace('ixx="0.0', 'ixx="-0.0', 1)
+    text = (
+        robot_urdf("ur5e")
+        .read_text(encoding="utf-8")
+        .replace('ixx="0.0', 'ixx="-0.0', 1)
+    )
     with pytest.raises(RobotModelError, match="explained by the sign of ixx"):
         RobotModel.from_urdf(text, strict=True)

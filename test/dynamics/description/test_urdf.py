@@ -37,7 +37,13 @@ def robot(
 
 
 def joint(
-    name: str, parent: str, child: str, kind: str = "revolute", axis: str = "", limit: str = LIMIT, origin: str = ""
+    name: str,
+    parent: str,
+    child: str,
+    kind: str = "revolute",
+    axis: str = "",
+    limit: str = LIMIT,
+    origin: str = "",
 ) -> str:
     """Return a <joint> element."""
     ends = f'<parent link="{parent}"/><child link="{child}"/>'
@@ -47,7 +53,12 @@ def joint(
 def follower(mimic: str) -> str:
     """Return the robot with a mimic joint, finger, and a fixed joint, weld."""
     finger = joint("finger", "forearm", "hand", limit=f"{LIMIT}<mimic {mimic}/>")
-    return robot(extra=massive("hand") + massive("plate") + finger + joint("weld", "forearm", "plate", "fixed"))
+    return robot(
+        extra=massive("hand")
+        + massive("plate")
+        + finger
+        + joint("weld", "forearm", "plate", "fixed")
+    )
 
 
 def massive(name: str) -> str:
@@ -57,7 +68,15 @@ def massive(name: str) -> str:
 
 def inertia(mass: str = "1", **entries: str) -> str:
     """Return an <inertial> element."""
-    values = {"ixx": "1", "ixy": "0", "ixz": "0", "iyy": "1", "iyz": "0", "izz": "1", **entries}
+    values = {
+        "ixx": "1",
+        "ixy": "0",
+        "ixz": "0",
+        "iyy": "1",
+        "iyz": "0",
+        "izz": "1",
+        **entries,
+    }
     text = " ".join(f'{k}="{v}"' for k, v in values.items())
     return f'<inertial><mass value="{mass}"/><inertia {text}/></inertial>'
 
@@ -71,52 +90,119 @@ BAD: dict[str, tuple[Any, str]] = {
     "wrong_root": ('<sdf version="1.6"><model name="m"/></sdf>', "<sdf>"),
     "no_links": ('<robot name="r"/>', "'r'"),
     "no_movable_joint": (robot(joint_type="fixed"), "joint"),
-    "xacro_expression": (robot(origin='<origin xyz="0 0 ${height}"/>'), r"elbow.*\$\{height\}.*xacro"),
-    "xacro_command": (robot(inertial=inertia(mass="$(arg mass)")), r"forearm.*mass.*\$\(arg mass\).*xacro"),
-    "xacro_element": (robot(extra='<xacro:arm xmlns:xacro="http://www.ros.org/wiki/xacro"/>'), "xacro:arm"),
+    "xacro_expression": (
+        robot(origin='<origin xyz="0 0 ${height}"/>'),
+        r"elbow.*\$\{height\}.*xacro",
+    ),
+    "xacro_command": (
+        robot(inertial=inertia(mass="$(arg mass)")),
+        r"forearm.*mass.*\$\(arg mass\).*xacro",
+    ),
+    "xacro_element": (
+        robot(extra='<xacro:arm xmlns:xacro="http://www.ros.org/wiki/xacro"/>'),
+        "xacro:arm",
+    ),
     "nan": (robot(inertial=inertia(mass="nan")), "forearm.*mass.*'nan'"),
     "infinite": (robot(inertial=inertia(mass="inf")), "forearm.*mass.*'inf'"),
-    "infinite_lower": (robot(limit='<limit lower="inf" upper="inf"/>'), "elbow.*lower.*inf"),
-    "negative_infinite": (robot(limit='<limit lower="-1" upper="1" effort="-inf"/>'), "elbow.*effort"),
+    "infinite_lower": (
+        robot(limit='<limit lower="inf" upper="inf"/>'),
+        "elbow.*lower.*inf",
+    ),
+    "negative_infinite": (
+        robot(limit='<limit lower="-1" upper="1" effort="-inf"/>'),
+        "elbow.*effort",
+    ),
     "too_large": (robot(inertial=inertia(mass="1e999")), "forearm.*mass.*'1e999'"),
     "underscore": (robot(inertial=inertia(mass="1_000")), "forearm.*mass.*'1_000'"),
     "two_numbers": (robot(origin='<origin xyz="0 0"/>'), 'elbow.*xyz="0 0"'),
     "four_numbers": (robot(axis='<axis xyz="0 0 1 0"/>'), 'elbow.*axis.*xyz="0 0 1 0"'),
     "nan_rpy": (robot(origin='<origin rpy="0 nan 0"/>'), "elbow.*rpy.*'nan'"),
-    "nan_damping": (robot(limit=LIMIT + '<dynamics damping="nan" friction="0"/>'), "elbow.*dynamics.*damping.*'nan'"),
+    "nan_damping": (
+        robot(limit=LIMIT + '<dynamics damping="nan" friction="0"/>'),
+        "elbow.*dynamics.*damping.*'nan'",
+    ),
     "unknown_type": (robot(joint_type="hinge"), "elbow.*hinge"),
     "floating": (robot(joint_type="floating"), "elbow.*floating"),
     "planar": (robot(joint_type="planar"), "elbow.*planar"),
-    "no_type": (robot(extra='<joint name="wrist"><parent link="base"/><child link="x"/></joint>'), "wrist.*type"),
+    "no_type": (
+        robot(
+            extra='<joint name="wrist"><parent link="base"/><child link="x"/></joint>'
+        ),
+        "wrist.*type",
+    ),
     "empty_link_name": (robot(extra='<link name=" "/>'), "link.*name"),
     "unnamed_link": (robot(extra="<link/>"), "link.*name"),
-    "no_parent": (robot(extra='<joint name="wrist" type="fixed"><child link="base"/></joint>'), "wrist"),
-    "mass_without_value": (robot(inertial="<inertial><mass/></inertial>"), "forearm.*mass.*value"),
-    "inertial_without_mass": (robot(inertial="<inertial><inertia/></inertial>"), "forearm.*<mass>"),
+    "no_parent": (
+        robot(extra='<joint name="wrist" type="fixed"><child link="base"/></joint>'),
+        "wrist",
+    ),
+    "mass_without_value": (
+        robot(inertial="<inertial><mass/></inertial>"),
+        "forearm.*mass.*value",
+    ),
+    "inertial_without_mass": (
+        robot(inertial="<inertial><inertia/></inertial>"),
+        "forearm.*<mass>",
+    ),
     "negative_mass": (robot(inertial=inertia(mass="-2")), "forearm.*mass -2"),
     "negative_inertia": (robot(inertial=inertia(ixx="-0.1")), "forearm.*inertia.*-0.1"),
     "indefinite_inertia": (robot(inertial=inertia(ixy="3")), "forearm.*inertia.*-2"),
     "zero_axis": (robot(axis='<axis xyz="0 0 0"/>'), "elbow.*axis"),
     "origin_twice": (robot(origin="<origin/><origin/>"), "elbow.*<origin>"),
     "duplicate_link": (robot(extra=massive("forearm")), "link.*forearm"),
-    "duplicate_joint": (robot(extra=massive("hand") + joint("elbow", "forearm", "hand")), "joint.*elbow"),
+    "duplicate_joint": (
+        robot(extra=massive("hand") + joint("elbow", "forearm", "hand")),
+        "joint.*elbow",
+    ),
     "cycle_beside_the_tree": (
-        robot(extra=massive("a") + massive("b") + joint("ab", "a", "b") + joint("ba", "b", "a")),
+        robot(
+            extra=massive("a")
+            + massive("b")
+            + joint("ab", "a", "b")
+            + joint("ba", "b", "a")
+        ),
         r"\['ab', 'ba'\].*cycle",
     ),
     "cycle_of_all": (
-        robot(links=massive("a") + massive("b"), joints=joint("ab", "a", "b") + joint("ba", "b", "a")),
+        robot(
+            links=massive("a") + massive("b"),
+            joints=joint("ab", "a", "b") + joint("ba", "b", "a"),
+        ),
         "cycle",
     ),
     "two_roots": (robot(extra='<link name="island"/>'), r"\['base', 'island'\]"),
-    "two_parents": (robot(extra=joint("second", "base", "forearm", "fixed")), "forearm.*elbow.*second"),
-    "unknown_parent": (robot(extra=massive("hand") + joint("wrist", "ghost", "hand")), "wrist.*parent.*ghost"),
-    "unknown_child": (robot(extra=joint("wrist", "forearm", "ghost")), "wrist.*child.*ghost"),
-    "crossed_limits": (robot(limit='<limit lower="2" upper="-2" effort="1" velocity="1"/>'), "elbow.*2.*-2"),
-    "negative_effort": (robot(limit='<limit lower="-1" upper="1" effort="-5" velocity="1"/>'), "elbow.*effort"),
-    "negative_velocity": (robot(limit='<limit lower="-1" upper="1" effort="5" velocity="-1"/>'), "elbow.*velocity"),
-    "negative_damping": (robot(limit=LIMIT + '<dynamics damping="-1"/>'), "elbow.*dynamics"),
-    "negative_friction": (robot(limit=LIMIT + '<dynamics friction="-1"/>'), "elbow.*dynamics"),
+    "two_parents": (
+        robot(extra=joint("second", "base", "forearm", "fixed")),
+        "forearm.*elbow.*second",
+    ),
+    "unknown_parent": (
+        robot(extra=massive("hand") + joint("wrist", "ghost", "hand")),
+        "wrist.*parent.*ghost",
+    ),
+    "unknown_child": (
+        robot(extra=joint("wrist", "forearm", "ghost")),
+        "wrist.*child.*ghost",
+    ),
+    "crossed_limits": (
+        robot(limit='<limit lower="2" upper="-2" effort="1" velocity="1"/>'),
+        "elbow.*2.*-2",
+    ),
+    "negative_effort": (
+        robot(limit='<limit lower="-1" upper="1" effort="-5" velocity="1"/>'),
+        "elbow.*effort",
+    ),
+    "negative_velocity": (
+        robot(limit='<limit lower="-1" upper="1" effort="5" velocity="-1"/>'),
+        "elbow.*velocity",
+    ),
+    "negative_damping": (
+        robot(limit=LIMIT + '<dynamics damping="-1"/>'),
+        "elbow.*dynamics",
+    ),
+    "negative_friction": (
+        robot(limit=LIMIT + '<dynamics friction="-1"/>'),
+        "elbow.*dynamics",
+    ),
     "mimic_of_nothing": (follower('joint="ghost"'), "finger.*mimic.*ghost"),
     "mimic_of_a_fixed_joint": (follower('joint="weld"'), "finger.*mimic.*weld.*fixed"),
     "mimic_of_itself": (follower('joint="finger"'), "finger.*mimic.*cycle"),
@@ -125,7 +211,10 @@ BAD: dict[str, tuple[Any, str]] = {
         "mimic(?=.*finger)(?=.*elbow).*cycle",
     ),
     "mimic_without_joint": (follower('multiplier="2"'), "finger.*mimic.*joint"),
-    "mimic_infinite": (follower('joint="elbow" offset="-inf"'), "finger.*mimic.*offset.*'-inf'"),
+    "mimic_infinite": (
+        follower('joint="elbow" offset="-inf"'),
+        "finger.*mimic.*offset.*'-inf'",
+    ),
 }
 
 
@@ -158,7 +247,9 @@ def test_text_and_path_mixed_up() -> None:
 def test_long_errors_are_cut() -> None:
     """Culprit and cure are kept."""
     links = "".join(f'<link name="link_{k}"/>' for k in range(2_000))
-    with pytest.raises(RobotModelError, match=r"link_0'.* \[\.\.\.\] .*Cure: ") as failure:
+    with pytest.raises(
+        RobotModelError, match=r"link_0'.* \[\.\.\.\] .*Cure: "
+    ) as failure:
         RobotModel.from_urdf(robot(extra=links))
     assert len(str(failure.value)) < 3000
 
@@ -174,14 +265,25 @@ def test_a_plain_robot_is_silent_and_has_its_limits() -> None:
 
 def limits(model: RobotModel) -> list[float]:
     """Return lower and upper position, effort and velocity limit of the only joint."""
-    each = (model.position_lower, model.position_upper, model.effort_limits, model.velocity_limits)
+    each = (
+        model.position_lower,
+        model.position_upper,
+        model.effort_limits,
+        model.velocity_limits,
+    )
     return [float(value) for (value,) in each]
 
 
 def test_text_forms() -> None:
     """A str with an encoding declaration (as robot_state_publisher sends), bytes, and a byte order mark."""
     declared = '<?xml version="1.0" encoding="utf-8"?>\n' + robot()
-    for text in (declared, declared.encode(), robot().encode(), declared.encode("utf-8-sig"), "\n" + robot()):
+    for text in (
+        declared,
+        declared.encode(),
+        robot().encode(),
+        declared.encode("utf-8-sig"),
+        "\n" + robot(),
+    ):
         assert RobotModel.from_urdf(text).n == 1
     latin = '<?xml version="1.0" encoding="iso-8859-1"?><!-- \u00fc -->' + robot()
     assert RobotModel.from_urdf(latin.encode("iso-8859-1")).n == 1
@@ -207,10 +309,24 @@ def test_content_without_effect_on_the_dynamics_is_silent() -> None:
     ("text", "names"),
     [
         (robot(extra='<loop_joint name="l"/>'), ["loop_joint", "robot"]),
-        (robot(extra='<brand:new xmlns:brand="http://x.org"/>'), ["brand:new", "robot"]),
-        (robot(origin='<origin xyz="0 0 1" rpy_degrees="90 0 0"/>'), ["rpy_degrees", "origin", "elbow"]),
-        (robot(limit=LIMIT + '<dynamics damping="1" armature="1"/>'), ["armature", "dynamics", "elbow"]),
-        (robot(links=f'<link name="base"/><link name="forearm" mass="1">{INERTIAL}<weird/></link>'), ["mass", "weird"]),
+        (
+            robot(extra='<brand:new xmlns:brand="http://x.org"/>'),
+            ["brand:new", "robot"],
+        ),
+        (
+            robot(origin='<origin xyz="0 0 1" rpy_degrees="90 0 0"/>'),
+            ["rpy_degrees", "origin", "elbow"],
+        ),
+        (
+            robot(limit=LIMIT + '<dynamics damping="1" armature="1"/>'),
+            ["armature", "dynamics", "elbow"],
+        ),
+        (
+            robot(
+                links=f'<link name="base"/><link name="forearm" mass="1">{INERTIAL}<weird/></link>'
+            ),
+            ["mass", "weird"],
+        ),
     ],
 )
 def test_unknown_content_causes_one_warning(text: str, names: list[str]) -> None:
@@ -222,7 +338,9 @@ def test_unknown_content_causes_one_warning(text: str, names: list[str]) -> None
 def test_documents_that_urdfdom_accepts() -> None:
     """Prefixes without a declaration, a default namespace, and an <axis> without xyz on a fixed joint."""
     plate = joint("weld", "forearm", "plate", "fixed", axis="<axis/>", limit="")
-    text = robot(extra=f'<gazebo a:b="c"><foo:bar>x</foo:bar></gazebo>{massive("plate")}{plate}')
+    text = robot(
+        extra=f'<gazebo a:b="c"><foo:bar>x</foo:bar></gazebo>{massive("plate")}{plate}'
+    )
     text = text.replace("<robot", '<robot xmlns="http://www.ros.org"', 1)
     assert RobotModel.from_urdf(text).link_names == ("base", "forearm", "plate")
     assert RobotModel.from_urdf(with_collision_inertials(text, 1000.0)).n == 1
@@ -231,8 +349,14 @@ def test_documents_that_urdfdom_accepts() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (robot(limit='<limit lower="-1" effort="1" velocity="1"/>'), ["only one of lower and upper"]),
-        (robot(limit='<limit lower="0" upper="0.0" effort="1" velocity="1"/>'), ["equal"]),
+        (
+            robot(limit='<limit lower="-1" effort="1" velocity="1"/>'),
+            ["only one of lower and upper"],
+        ),
+        (
+            robot(limit='<limit lower="0" upper="0.0" effort="1" velocity="1"/>'),
+            ["equal"],
+        ),
         (robot(inertial=inertia().replace("iyy", "iyv")), ["iyv", "iyy"]),
         (robot(inertial=inertia().replace('ixz="0"', "")), ["ixz"]),
     ],
@@ -241,7 +365,9 @@ def test_probable_mistakes_cause_warnings(text: str, words: list[str]) -> None:
     with pytest.warns(RobotModelWarning) as caught:
         RobotModel.from_urdf(text)
     for warning, word in zip(caught, words, strict=True):
-        assert re.search("elbow|forearm", str(warning.message)) and word in str(warning.message)
+        assert re.search("elbow|forearm", str(warning.message)) and word in str(
+            warning.message
+        )
 
 
 def test_missing_axis_is_x() -> None:
@@ -252,11 +378,15 @@ def test_missing_axis_is_x() -> None:
 
 
 def test_missing_inertia_entries_are_zero() -> None:
-    model = RobotModel.from_urdf(robot(inertial='<inertial><origin xyz="2 0 0"/><mass value="3"/></inertial>'))
+    model = RobotModel.from_urdf(
+        robot(inertial='<inertial><origin xyz="2 0 0"/><mass value="3"/></inertial>')
+    )
     assert_close(model.mass_matrix([0.0]), [[12.0]], 1e-15)
 
 
-@pytest.mark.parametrize(("soft", "expected"), [((-0.5, 0.7), (-0.5, 0.7)), ((-0.5, 1.1), (-1.0, 1.0))])
+@pytest.mark.parametrize(
+    ("soft", "expected"), [((-0.5, 0.7), (-0.5, 0.7)), ((-0.5, 1.1), (-1.0, 1.0))]
+)
 def test_soft_limits_are_read_where_they_are_inside(soft: Any, expected: Any) -> None:
     safety = f'<safety_controller soft_lower_limit="{soft[0]}" soft_upper_limit="{soft[1]}" k_velocity="10"/>'
     with warnings.catch_warnings(record=True) as caught:
@@ -264,7 +394,9 @@ def test_soft_limits_are_read_where_they_are_inside(soft: Any, expected: Any) ->
         model = RobotModel.from_urdf(robot(limit=LIMIT + safety))
     assert_close([*model.soft_lower, *model.soft_upper], expected, 0.0)
     assert_close([*model.position_lower, *model.position_upper], [-1.0, 1.0], 0.0)
-    assert ["elbow" in str(warning.message) for warning in caught] == [True] * (soft != expected)
+    assert ["elbow" in str(warning.message) for warning in caught] == [True] * (
+        soft != expected
+    )
 
 
 INF = float("inf")
@@ -276,21 +408,45 @@ INF = float("inf")
         ("continuous", "", [-INF, INF, INF, INF]),
         ("continuous", LIMIT, [-INF, INF, 10.0, 2.0]),
         ("revolute", "", [-INF, INF, INF, INF]),
-        ("revolute", '<limit upper="2" effort="1" velocity="1"/>', [0.0, 2.0, 1.0, 1.0]),
-        ("revolute", '<limit lower="-1" upper="1" effort="0" velocity="0"/>', [-1.0, 1.0, INF, INF]),
+        (
+            "revolute",
+            '<limit upper="2" effort="1" velocity="1"/>',
+            [0.0, 2.0, 1.0, 1.0],
+        ),
+        (
+            "revolute",
+            '<limit lower="-1" upper="1" effort="0" velocity="0"/>',
+            [-1.0, 1.0, INF, INF],
+        ),
         ("revolute", '<limit lower="-1" upper="1" effort="5"/>', [-1.0, 1.0, 5.0, INF]),
-        ("continuous", '<limit lower="-inf" upper="inf" effort="0" velocity="0"/>', [-INF, INF, INF, INF]),
-        ("revolute", '<limit lower="-inf" upper="inf" effort="1" velocity="1"/>', [-INF, INF, 1.0, 1.0]),
-        ("revolute", '<limit lower="-Infinity" upper="2" effort="inf" velocity="1"/>', [-INF, 2.0, INF, 1.0]),
+        (
+            "continuous",
+            '<limit lower="-inf" upper="inf" effort="0" velocity="0"/>',
+            [-INF, INF, INF, INF],
+        ),
+        (
+            "revolute",
+            '<limit lower="-inf" upper="inf" effort="1" velocity="1"/>',
+            [-INF, INF, 1.0, 1.0],
+        ),
+        (
+            "revolute",
+            '<limit lower="-Infinity" upper="2" effort="inf" velocity="1"/>',
+            [-INF, 2.0, INF, 1.0],
+        ),
     ],
 )
-def test_limits_that_are_absent_zero_or_infinite(kind: str, limit: str, expected: list[float]) -> None:
+def test_limits_that_are_absent_zero_or_infinite(
+    kind: str, limit: str, expected: list[float]
+) -> None:
     """A missing bound is 0 by the format. A limit of zero would forbid all torque and means none. One warning each."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = RobotModel.from_urdf(robot(joint_type=kind, limit=limit))
     assert limits(model) == expected
-    assert ["elbow" in str(warning.message) for warning in caught] == [True] * (limit != LIMIT)
+    assert ["elbow" in str(warning.message) for warning in caught] == [True] * (
+        limit != LIMIT
+    )
 
 
 def test_impossible_inertia_causes_a_warning_or_an_error() -> None:
@@ -313,16 +469,24 @@ def test_negative_moment_without_effect_causes_a_warning() -> None:
         with pytest.warns(RobotModelWarning, match="antenna.*negative") as caught:
             model = RobotModel.from_urdf(text)
         assert len(caught) == 1
-        assert_close(model.mass_matrix([0.0]), [[1.0 + 1e-7 * (mast == "forearm")]], 1e-15)
+        assert_close(
+            model.mass_matrix([0.0]), [[1.0 + 1e-7 * (mast == "forearm")]], 1e-15
+        )
         with pytest.raises(RobotModelError, match="antenna"):
             RobotModel.from_urdf(text, strict=True)
     with pytest.warns(RobotModelWarning, match="base.*negative"):
-        RobotModel.from_urdf(robot(links=f'<link name="base">{inertia(**NEGATIVE)}</link>{massive("forearm")}'))
+        RobotModel.from_urdf(
+            robot(
+                links=f'<link name="base">{inertia(**NEGATIVE)}</link>{massive("forearm")}'
+            )
+        )
 
 
 def test_negative_moment_in_a_body_that_it_spoils_is_refused() -> None:
     """A heavy load on the forearm whose inertia the forearm cannot compensate; a dynamics file can replace it."""
-    load = f'<link name="load">{inertia(ixx="-3")}</link>' + joint("weld", "forearm", "load", "fixed", limit="")
+    load = f'<link name="load">{inertia(ixx="-3")}</link>' + joint(
+        "weld", "forearm", "load", "fixed", limit=""
+    )
     with pytest.raises(RobotModelError, match="load.*negative principal moment -3"):
         RobotModel.from_urdf(robot(extra=load))
 
@@ -330,10 +494,19 @@ def test_negative_moment_in_a_body_that_it_spoils_is_refused() -> None:
 def test_inertias_on_the_boundary_are_possible() -> None:
     """Thin rods to six digits, no mass, and rounding errors with negative eigenvalues, as in the iCub's URDF."""
     rod = repr(2.3 * 0.7**2 / 12)
-    entries = [{"ixx": "0", "iyy": rod, "izz": rod}, {"ixx": "0", "iyy": "1000", "izz": "1000.0015"}, {"mass": "0"}]
-    entries += [{"ixx": "0", "iyy": "0", "izz": "0", "ixz": dust} for dust in ("2.40741e-35", "1.35525e-20")]
+    entries = [
+        {"ixx": "0", "iyy": rod, "izz": rod},
+        {"ixx": "0", "iyy": "1000", "izz": "1000.0015"},
+        {"mass": "0"},
+    ]
+    entries += [
+        {"ixx": "0", "iyy": "0", "izz": "0", "ixz": dust}
+        for dust in ("2.40741e-35", "1.35525e-20")
+    ]
     for values in entries:
-        hand = f'<link name="hand">{inertia(**values)}</link>' + joint("weld", "forearm", "hand", "fixed", limit="")
+        hand = f'<link name="hand">{inertia(**values)}</link>' + joint(
+            "weld", "forearm", "hand", "fixed", limit=""
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             RobotModel.from_urdf(robot(extra=hand), strict=True)
@@ -341,8 +514,16 @@ def test_inertias_on_the_boundary_are_possible() -> None:
 
 def test_point_mass_on_its_axis() -> None:
     """The link has mass, but no inertia about the joint's axis at any configuration."""
-    point = inertia(ixx="0", iyy="0", izz="0").replace("<mass", '<origin xyz="0.3 0 0.4"/><mass')
-    roll = joint("roll", "forearm", "hand", axis='<axis xyz="0.6 0 0.8"/>', origin='<origin rpy="1 2 3" xyz="1 2 3"/>')
+    point = inertia(ixx="0", iyy="0", izz="0").replace(
+        "<mass", '<origin xyz="0.3 0 0.4"/><mass'
+    )
+    roll = joint(
+        "roll",
+        "forearm",
+        "hand",
+        axis='<axis xyz="0.6 0 0.8"/>',
+        origin='<origin rpy="1 2 3" xyz="1 2 3"/>',
+    )
     text = robot(extra=f'<link name="hand">{point}</link>{roll}')
     with pytest.warns(RobotModelWarning, match="roll"):
         model = RobotModel.from_urdf(text)
@@ -358,18 +539,32 @@ def test_point_mass_on_its_axis() -> None:
 def test_warm_up_where_the_zero_configuration_is_singular() -> None:
     """A point mass above a pan and tilt joint has inertia about the pan axis only if it is tilted."""
     tilt = joint("tilt", "forearm", "head", axis='<axis xyz="0 1 0"/>')
-    point = inertia(ixx="0", iyy="0", izz="0").replace("<mass", '<origin xyz="0 0 1"/><mass')
-    with pytest.warns(RobotModelWarning, match=r"\['elbow'\] have no mass of their own"):
-        model = RobotModel.from_urdf(robot(inertial="", extra=f'<link name="head">{point}</link>{tilt}'))
+    point = inertia(ixx="0", iyy="0", izz="0").replace(
+        "<mass", '<origin xyz="0 0 1"/><mass'
+    )
+    with pytest.warns(
+        RobotModelWarning, match=r"\['elbow'\] have no mass of their own"
+    ):
+        model = RobotModel.from_urdf(
+            robot(inertial="", extra=f'<link name="head">{point}</link>{tilt}')
+        )
     model.require_mass()
     model.warm_up()
 
 
 def test_order_is_depth_first_in_document_order() -> None:
     """Children are in document order; a joint can precede the joint of its parent."""
-    edges = [("tip", "z", "z_tip"), ("z", "base", "z"), ("b", "z", "b"), ("a", "base", "a"), ("c", "a", "c")]
+    edges = [
+        ("tip", "z", "z_tip"),
+        ("z", "base", "z"),
+        ("b", "z", "b"),
+        ("a", "base", "a"),
+        ("c", "a", "c"),
+    ]
     links = "".join(massive(name) for name in ("z_tip", "a", "z", "base", "b", "c"))
-    model = RobotModel.from_urdf(robot(links=links, joints="".join(joint(*edge) for edge in edges)))
+    model = RobotModel.from_urdf(
+        robot(links=links, joints="".join(joint(*edge) for edge in edges))
+    )
     assert list(model.joint_names) == ["z", "tip", "b", "a", "c"]
 
 

@@ -15,7 +15,13 @@ QUARTER = "0.7071067811865476 0 0 0.7071067811865476"  # about x
 INF = float("inf")
 
 
-def arm(joint: str = "", inertial: str = "", limit: str = "", version: str | None = "1.2", visual: str = "") -> str:
+def arm(
+    joint: str = "",
+    inertial: str = "",
+    limit: str = "",
+    version: str | None = "1.2",
+    visual: str = "",
+) -> str:
     """Return a one-joint arm with the attributes of two origins and of its limit."""
     head = "" if version is None else f' version="{version}"'
     return f"""<robot name="r"{head}><link name="base"/><link name="forearm">
@@ -31,7 +37,11 @@ def load(text: str) -> tuple[RobotModel, list[str]]:
         return RobotModel.from_urdf(text), [str(warning.message) for warning in caught]
 
 
-@given(st.lists(st.floats(-1.0, 1.0), min_size=4, max_size=4).filter(lambda q: np.linalg.norm(q) > 0.1))
+@given(
+    st.lists(st.floats(-1.0, 1.0), min_size=4, max_size=4).filter(
+        lambda q: np.linalg.norm(q) > 0.1
+    )
+)
 def test_quaternions_are_those_of_pinocchio(values: list[float]) -> None:
     """In the origins of joint and inertial; Pinocchio reads URDF by urdfdom."""
     unit = (np.array(values) / np.linalg.norm(values)).tolist()
@@ -40,7 +50,11 @@ def test_quaternions_are_those_of_pinocchio(values: list[float]) -> None:
     peer = pinocchio.buildModelFromXML(text)
     q, qd, qdd = np.array([[0.3], [0.7], [-1.1]])
     assert messages == []
-    assert_close(model.inverse_dynamics(q, qd, qdd), pinocchio.rnea(peer, peer.createData(), q, qd, qdd), 1e-12)
+    assert_close(
+        model.inverse_dynamics(q, qd, qdd),
+        pinocchio.rnea(peer, peer.createData(), q, qd, qdd),
+        1e-12,
+    )
 
 
 @pytest.mark.parametrize("version", ["1.1", "1.2"])
@@ -49,30 +63,47 @@ def test_quaternion_and_angles_are_the_same_arm(version: str) -> None:
     by_angles, _ = load(arm('rpy="1.5707963267948966 0 0"', version=version))
     by_quaternion, messages = load(arm(f'quat_xyzw="{QUARTER}"', version=version))
     assert messages == [] and by_angles.gravity_torque([0.0])[0] > 9.0
-    assert_close(by_quaternion.gravity_torque([0.0]), by_angles.gravity_torque([0.0]), 1e-14)
+    assert_close(
+        by_quaternion.gravity_torque([0.0]), by_angles.gravity_torque([0.0]), 1e-14
+    )
 
 
 @pytest.mark.parametrize("version", [None, "1", "1.0", "1.1"])
-def test_content_of_later_versions_is_ignored_with_one_warning(version: str | None) -> None:
+def test_content_of_later_versions_is_ignored_with_one_warning(
+    version: str | None,
+) -> None:
     """As in urdfdom; rpy next to an ignored quaternion is used."""
     capsule = '<visual><geometry><capsule radius="1" length="1"/></geometry></visual>'
     later = {"limit": 'acceleration="3" jerk="5"'}
     if version != "1.1":
-        later |= {"joint": f'rpy="1.5707963267948966 0 0" quat_xyzw="{QUARTER}"', "visual": capsule}
+        later |= {
+            "joint": f'rpy="1.5707963267948966 0 0" quat_xyzw="{QUARTER}"',
+            "visual": capsule,
+        }
     model, (message,) = load(arm(**later, version=version))
     plain, _ = load(arm(later.get("joint", "").split("quat")[0], version=version))
     assert model.acceleration_limits == [INF]
     assert_close(model.gravity_torque([0.0]), plain.gravity_torque([0.0]), 0.0)
-    names = ["acceleration", "jerk", "elbow"] + ["quat_xyzw", "capsule", "forearm"] * (version != "1.1")
+    names = ["acceleration", "jerk", "elbow"] + ["quat_xyzw", "capsule", "forearm"] * (
+        version != "1.1"
+    )
     assert all(name in message for name in names)
 
 
 def test_extended_limits() -> None:
     model, messages = load(arm(limit='acceleration="3" deceleration="4" jerk="5"'))
     assert messages == []
-    assert [*model.acceleration_limits, *model.deceleration_limits, *model.jerk_limits] == [3.0, 4.0, 5.0]
+    assert [
+        *model.acceleration_limits,
+        *model.deceleration_limits,
+        *model.jerk_limits,
+    ] == [3.0, 4.0, 5.0]
     model, _ = load(arm(version="1.0"))
-    assert [*model.acceleration_limits, *model.deceleration_limits, *model.jerk_limits] == [INF] * 3
+    assert [
+        *model.acceleration_limits,
+        *model.deceleration_limits,
+        *model.jerk_limits,
+    ] == [INF] * 3
     model, (message,) = load(arm(limit='acceleration="0"'))
     assert model.acceleration_limits == [INF] and "elbow" in message
 
@@ -80,7 +111,10 @@ def test_extended_limits() -> None:
 @pytest.mark.parametrize(
     ("text", "culprit"),
     [
-        *((arm(version=version), "1.0, 1.1, 1.2") for version in ("1.3", "2.0", "1.0.0", "", "latest")),
+        *(
+            (arm(version=version), "1.0, 1.1, 1.2")
+            for version in ("1.3", "2.0", "1.0.0", "", "latest")
+        ),
         (arm(limit='jerk="-1"'), "elbow.*jerk"),
         (arm(limit='acceleration="nan"'), "elbow.*acceleration.*nan"),
         *(
@@ -93,8 +127,14 @@ def test_extended_limits() -> None:
             )
             for place in ("joint", "inertial")
         ),
-        (arm(visual='<visual><origin quat_xyzw="1 1 0 0"/></visual>'), "forearm.*quat_xyzw"),
-        (arm(visual='<collision><origin quat_xyzw="1 1 0 0"/></collision>'), "forearm.*quat_xyzw"),
+        (
+            arm(visual='<visual><origin quat_xyzw="1 1 0 0"/></visual>'),
+            "forearm.*quat_xyzw",
+        ),
+        (
+            arm(visual='<collision><origin quat_xyzw="1 1 0 0"/></collision>'),
+            "forearm.*quat_xyzw",
+        ),
     ],
 )
 def test_what_is_refused(text: str, culprit: str) -> None:

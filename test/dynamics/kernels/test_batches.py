@@ -23,18 +23,25 @@ def _states(seed: int, n: int, *batch: int) -> tuple[Array, Array, Array]:
     return q.reshape(*batch, n), qd.reshape(*batch, n), qdd.reshape(*batch, n)
 
 
-@given(robot=robots(friction=True), batch=st.lists(st.integers(1, 3), min_size=1, max_size=3))
+@given(
+    robot=robots(friction=True),
+    batch=st.lists(st.integers(1, 3), min_size=1, max_size=3),
+)
 def test_any_robot_in_batches_of_any_rank(robot: Robot, batch: list[int]) -> None:
     """Results equal single calls to 1e-13 of the largest element."""
     model = robot.model()
     q, qd, third = _states(robot.seed, model.n, *batch)
-    external_wrenches = {link: wrench + np.zeros((*batch, 1)) for link, wrench in wrenches(robot).items()}
+    external_wrenches = {
+        link: wrench + np.zeros((*batch, 1)) for link, wrench in wrenches(robot).items()
+    }
     for name in METHODS:
         got = call(name, model, external_wrenches, q, qd, third)
         for k in np.ndindex(*batch):
             one = {link: wrench[k] for link, wrench in external_wrenches.items()}
             single = call(name, model, one, q[k], qd[k], third[k])
-            assert got.shape == (*batch, *np.shape(single)) and got.flags.c_contiguous, name
+            assert (
+                got.shape == (*batch, *np.shape(single)) and got.flags.c_contiguous
+            ), name
             assert_close(got[k], single, 1e-13, float(np.abs(got).max()))
 
 
@@ -45,26 +52,42 @@ def test_arguments_are_broadcast(robot: Robot) -> None:
     q, qd, third = _states(robot.seed, model.n, 3, 2)
     q, qd, third = q[:, :1], qd[0], third[0, 0]
     links = list(wrenches(robot).items())
-    external_wrenches = {link: wrench * np.arange(1.0, 4.0)[:, None, None] for link, wrench in links[:1]}
+    external_wrenches = {
+        link: wrench * np.arange(1.0, 4.0)[:, None, None] for link, wrench in links[:1]
+    }
     external_wrenches |= dict(links[1:])
     full = tuple(np.broadcast_to(x, (3, 2, model.n)).copy() for x in (q, qd, third))
-    full_wrenches = {link: np.broadcast_to(wrench, (3, 2, 6)) for link, wrench in external_wrenches.items()}
+    full_wrenches = {
+        link: np.broadcast_to(wrench, (3, 2, 6))
+        for link, wrench in external_wrenches.items()
+    }
     for name in METHODS:
-        got, expected = call(name, model, external_wrenches, q, qd, third), call(name, model, full_wrenches, *full)
+        got, expected = (
+            call(name, model, external_wrenches, q, qd, third),
+            call(name, model, full_wrenches, *full),
+        )
         assert np.array_equal(np.broadcast_to(got, expected.shape), expected), name
     # A wrench alone may have the leading axes.
     q, qd, third = full[0][0, 0], full[1][0, 0], full[2][0, 0]
     got = model.inverse_dynamics(q, qd, third, external_wrenches)
     assert got.shape == (3, 1, model.n)
-    single = model.inverse_dynamics(q, qd, third, {link: wrench[2, 0] for link, wrench in full_wrenches.items()})
+    single = model.inverse_dynamics(
+        q, qd, third, {link: wrench[2, 0] for link, wrench in full_wrenches.items()}
+    )
     assert_close(got[2, 0], single, 1e-13, float(np.abs(got).max()))
 
 
 @pytest.mark.parametrize("batch", [(0,), (2, 0)])
 @pytest.mark.parametrize("name", METHODS)
-def test_no_states_at_all(batch: tuple[int, ...], name: str, load_robot: Callable[..., Any]) -> None:
+def test_no_states_at_all(
+    batch: tuple[int, ...], name: str, load_robot: Callable[..., Any]
+) -> None:
     model = load_robot("scara", "scara")
-    none, one, wrench = np.empty((*batch, model.n)), np.zeros(model.n), {model.link_names[-1]: np.zeros(6)}
+    none, one, wrench = (
+        np.empty((*batch, model.n)),
+        np.zeros(model.n),
+        {model.link_names[-1]: np.zeros(6)},
+    )
     got = call(name, model, wrench, none, none, none)
     assert got.shape == (*batch, *np.shape(call(name, model, wrench, one, one, one)))
 
@@ -84,17 +107,25 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, int], No
 
 @pytest.mark.parametrize(
     ("name", "customised"),
-    [*((name, False) for name in METHODS), *(pytest.param(name, True, marks=pytest.mark.slow) for name in CUSTOMISED)],
+    [
+        *((name, False) for name in METHODS),
+        *(pytest.param(name, True, marks=pytest.mark.slow) for name in CUSTOMISED),
+    ],
 )
 def test_bit_for_bit_whatever_the_size_and_the_threads(
-    name: str, customised: bool, threads: Callable[[int, int], None], load_robot: Callable[..., Any]
+    name: str,
+    customised: bool,
+    threads: Callable[[int, int], None],
+    load_robot: Callable[..., Any],
 ) -> None:
     model = load_robot("panda", "panda")
     if customised:
         model = model.customised()
     count = 64 * 4 + 7 if COMPILED else 64 + 7
     q, qd, third = _states(21, model.n, count)
-    external_wrenches = {model.link_names[-1]: np.random.default_rng(21).uniform(-9, 9, (count, 6))}
+    external_wrenches = {
+        model.link_names[-1]: np.random.default_rng(21).uniform(-9, 9, (count, 6))
+    }
     threads(1, 10**9)
     whole = call(name, model, external_wrenches, q, qd, third)
     for number in (2, 3, 5):
@@ -103,10 +134,21 @@ def test_bit_for_bit_whatever_the_size_and_the_threads(
 
     def some(part: Any) -> Any:
         return call(
-            name, model, {link: w[part] for link, w in external_wrenches.items()}, q[part], qd[part], third[part]
+            name,
+            model,
+            {link: w[part] for link, w in external_wrenches.items()},
+            q[part],
+            qd[part],
+            third[part],
         )
 
-    for part in (slice(0, 1), slice(1, 2), slice(0, 7), slice(3, 70), slice(count - 1, count)):
+    for part in (
+        slice(0, 1),
+        slice(1, 2),
+        slice(0, 7),
+        slice(3, 70),
+        slice(count - 1, count),
+    ):
         assert np.array_equal(some(part), whole[part])
     for k in (0, 63, 64, count - 1):
         single = some(k)
@@ -120,7 +162,9 @@ def test_numba_num_threads_is_respected(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.parametrize("number", [1, 3])
 @pytest.mark.parametrize("loaded", [False, True])
-def test_a_singular_state_is_named(number: int, loaded: bool, threads: Callable[[int, int], None]) -> None:
+def test_a_singular_state_is_named(
+    number: int, loaded: bool, threads: Callable[[int, int], None]
+) -> None:
     """For a point mass on the axis of the first joint, that joint moves no inertia."""
     arm = arms.Arm(
         (arms.Link("base"), arms.Link("turntable"), arms.Link("slider", 1.0)),
@@ -138,7 +182,9 @@ def test_a_singular_state_is_named(number: int, loaded: bool, threads: Callable[
     external_wrenches = {"slider": np.zeros(6)} if loaded else None
     with pytest.raises(RobotModelError, match=r'joint "turn", .*\[0\.25, 0\.0\]'):
         model.forward_dynamics(q, np.zeros(2), np.zeros(2), external_wrenches)
-    assert model.forward_dynamics(q[:130], np.zeros(2), np.zeros(2), external_wrenches).shape == (130, 2)
+    assert model.forward_dynamics(
+        q[:130], np.zeros(2), np.zeros(2), external_wrenches
+    ).shape == (130, 2)
 
 
 def test_arguments_stay_as_they_are(load_robot: Callable[..., Any]) -> None:
@@ -148,6 +194,9 @@ def test_arguments_stay_as_they_are(load_robot: Callable[..., Any]) -> None:
     q, qd, third = (x.copy() for x in states)
     view, wrench = np.broadcast_to(q[0], (6, 7)), {model.link_names[-1]: np.ones(6)}
     for name in METHODS:
-        got, expected = (call(name, model, wrench, position, qd, third) for position in (view, view.copy()))
+        got, expected = (
+            call(name, model, wrench, position, qd, third)
+            for position in (view, view.copy())
+        )
         assert np.array_equal(got, expected)
     assert np.array_equal((q, qd, third), states)

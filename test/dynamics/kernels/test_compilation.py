@@ -22,7 +22,9 @@ from support.python_process import ROOT, run_python
 
 #: Compilation takes a minute, and many on a busy machine.
 pytestmark = pytest.mark.timeout(1800)
-compiled_only = pytest.mark.skipif(not compilation.COMPILED, reason="kernels are not compiled")
+compiled_only = pytest.mark.skipif(
+    not compilation.COMPILED, reason="kernels are not compiled"
+)
 
 PACKAGE = ROOT / "robot_dynamics_ros"
 PANDA = ROOT / "urdf" / "panda.urdf"
@@ -38,7 +40,9 @@ LOGISTIC = "from robot_dynamics_ros.dynamics.kernels.friction import logistic; p
 
 def test_the_same_source_runs_without_numba() -> None:
     model = RobotModel.from_urdf_file(PANDA)
-    compiled = model.inverse_dynamics([0.1, -0.4, 0.2, -1.9, 0.3, 1.7, 0.6], [0.5] * 7, [1.0] * 7)
+    compiled = model.inverse_dynamics(
+        [0.1, -0.4, 0.2, -1.9, 0.3, 1.7, 0.6], [0.5] * 7, [1.0] * 7
+    )
     missing = run_python("-c", "import sys; sys.modules['numba'] = None" + TORQUE)
     switched_off = run_python("-c", TORQUE, NUMBA_DISABLE_JIT="1")
     for result in (missing, switched_off):
@@ -53,11 +57,21 @@ def test_an_edit_in_any_file_with_kernels_leads_to_another_cache(
     package = tmp_path / "robot_dynamics_ros"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(compilation, "_PACKAGE", package)
-    monkeypatch.setattr(compilation, "_source_hash", compilation._source_hash.__wrapped__)
+    monkeypatch.setattr(
+        compilation, "_source_hash", compilation._source_hash.__wrapped__
+    )
     folders = [compilation._folder(), compilation._folder()]
-    decorator = re.compile(r"^ *@(kernel|inlined|allocating_kernel|batch_kernel)\b", re.MULTILINE)
-    files = [file for file in sorted(package.rglob("*.py")) if decorator.search(file.read_text(encoding="utf-8"))]
-    assert {"newton_euler.py", "source.py", "stick_slip.py"} <= {file.name for file in files}
+    decorator = re.compile(
+        r"^ *@(kernel|inlined|allocating_kernel|batch_kernel)\b", re.MULTILINE
+    )
+    files = [
+        file
+        for file in sorted(package.rglob("*.py"))
+        if decorator.search(file.read_text(encoding="utf-8"))
+    ]
+    assert {"newton_euler.py", "source.py", "stick_slip.py"} <= {
+        file.name for file in files
+    }
     for file in files:
         file.write_bytes(file.read_bytes() + b"\nADDED = 1\n")
         folders.append(compilation._folder())
@@ -71,22 +85,46 @@ def test_generated_code_uses_only_hashed_code() -> None:
         program = trace_algorithm(algorithm, panda.topology, panda.parameters)
         assert program is not None
         for source in (function_source(program), batch_source(program)):
-            for module in re.findall(r"^ *(?:from|import) +(\S+)", source, re.MULTILINE):
+            for module in re.findall(
+                r"^ *(?:from|import) +(\S+)", source, re.MULTILINE
+            ):
                 path = module.removeprefix("robot_dynamics_ros.").replace(".", "/")
-                assert path in {"math", "numpy"} or path.startswith(compilation._KERNEL_FOLDERS)
+                assert path in {"math", "numpy"} or path.startswith(
+                    compilation._KERNEL_FOLDERS
+                )
 
 
 @compiled_only
 def test_kernels_without_reference_counts_return_no_arrays() -> None:
     """The annotations, which mypy checks, contain no arrays: a caller would free memory that is not counted."""
-    files = [file for folder in ("dynamics/kernels", "simulation") for file in (PACKAGE / folder).rglob("[a-z]*.py")]
-    names = [".".join(file.relative_to(PACKAGE).with_suffix("").parts) for file in files]
+    files = [
+        file
+        for folder in ("dynamics/kernels", "simulation")
+        for file in (PACKAGE / folder).rglob("[a-z]*.py")
+    ]
+    names = [
+        ".".join(file.relative_to(PACKAGE).with_suffix("").parts) for file in files
+    ]
     modules = [import_module(f"robot_dynamics_ros.{name}") for name in names]
-    compiled = {value for module in modules for value in vars(module).values() if hasattr(value, "nopython_signatures")}
-    uncounted = [kernel.py_func for kernel in compiled if kernel.targetoptions.get("_nrt") is False]
+    compiled = {
+        value
+        for module in modules
+        for value in vars(module).values()
+        if hasattr(value, "nopython_signatures")
+    }
+    uncounted = [
+        kernel.py_func
+        for kernel in compiled
+        if kernel.targetoptions.get("_nrt") is False
+    ]
     assert len(uncounted) > 50
     for function in uncounted:
-        assert _parts(get_type_hints(function)["return"]) <= {type(None), bool, int, float}, function.__name__
+        assert _parts(get_type_hints(function)["return"]) <= {
+            type(None),
+            bool,
+            int,
+            float,
+        }, function.__name__
 
 
 def _parts(kind: Any) -> set[Any]:
@@ -121,7 +159,9 @@ model = RobotModel.from_urdf_file({str(ROOT / "urdf" / "planar_2r.urdf")!r})
 for kind in (model, model.customised()):
     kind.gravity_torque(np.zeros(2))
 """
-    cold, warm = (run_python("-c", code, NUMBA_CACHE_DIR=str(tmp_path)).stderr for _ in range(2))
+    cold, warm = (
+        run_python("-c", code, NUMBA_CACHE_DIR=str(tmp_path)).stderr for _ in range(2)
+    )
     assert cold.count("gravity_torque") == 1, cold
     assert warm == ""
     for path in (tmp_path, *tmp_path.rglob("*")):

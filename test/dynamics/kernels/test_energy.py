@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 
 from support.comparing import assert_close
-from support.robots_with_drives import Robot, robots, size, slope, state, stride, wrenches
+from support.robots_with_drives import (
+    Robot,
+    robots,
+    size,
+    slope,
+    state,
+    stride,
+    wrenches,
+)
 
 
 @given(robot=robots())
@@ -13,7 +21,9 @@ def test_potential_energy_is_that_of_the_moving_masses(robot: Robot) -> None:
     """-sum m g . c over all moving links, c from the root frame's origin; the gravity torque is its gradient."""
     model = robot.model()
     q = state(robot, model.n)[0]
-    moving = {joint.child for joint in robot.bare.joints if joint.name in robot.bare.movable}
+    moving = {
+        joint.child for joint in robot.bare.joints if joint.name in robot.bare.movable
+    }
     for joint in robot.bare.joints:
         if joint.parent in moving:
             moving.add(joint.child)
@@ -25,9 +35,14 @@ def test_potential_energy_is_that_of_the_moving_masses(robot: Robot) -> None:
         if name in moving:
             centre = model.link_pose(q, name) @ [*part.com, 1.0]
             expected -= (part.mass or 0.0) * float(np.dot(robot.gravity, centre[:3]))
-    assert_close(model.potential_energy(q), expected, 1e-12, 100.0 * len(robot.bare.links) ** 2)
+    assert_close(
+        model.potential_energy(q), expected, 1e-12, 100.0 * len(robot.bare.links) ** 2
+    )
     rate = stride(robot, model.joint_names)
-    gradient = [slope(lambda h, e=unit: model.potential_energy(q + h * e), rate) for unit in np.eye(model.n)]
+    gradient = [
+        slope(lambda h, e=unit: model.potential_energy(q + h * e), rate)
+        for unit in np.eye(model.n)
+    ]
     assert_close(model.gravity_torque(q), gradient, 1e-8, rate * (1.0 + abs(expected)))
 
 
@@ -41,7 +56,9 @@ def test_power(robot: Robot) -> None:
     qdd = model.forward_dynamics(q, qd, tau, external_wrenches)
     # Moderate accelerations keep the path smooth: wrenches can accelerate a light wrist strongly.
     mild = min(1.0, 100.0 / float(np.abs(qdd).max()))
-    tau = mild * tau + (1.0 - mild) * model.inverse_dynamics(q, qd, np.zeros(model.n), external_wrenches)
+    tau = mild * tau + (1.0 - mild) * model.inverse_dynamics(
+        q, qd, np.zeros(model.n), external_wrenches
+    )
     qdd = mild * qdd
     assert_close(
         model.inverse_dynamics(q, qd, qdd, external_wrenches),
@@ -57,8 +74,17 @@ def test_power(robot: Robot) -> None:
 
     def energy(t: float) -> float:
         position, velocity = q + t * qd + t * t / 2.0 * qdd, qd + t * qdd
-        return float(model.kinetic_energy(position, velocity) + model.potential_energy(position))
+        return float(
+            model.kinetic_energy(position, velocity) + model.potential_energy(position)
+        )
 
-    fast = stride(robot, model.joint_names, qd) + 10.0 * stride(robot, model.joint_names, qdd) ** 0.5
-    scale = fast * (model.kinetic_energy(q, qd) + abs(model.potential_energy(q)) + float(np.abs(qd) @ np.abs(tau)))
+    fast = (
+        stride(robot, model.joint_names, qd)
+        + 10.0 * stride(robot, model.joint_names, qdd) ** 0.5
+    )
+    scale = fast * (
+        model.kinetic_energy(q, qd)
+        + abs(model.potential_energy(q))
+        + float(np.abs(qd) @ np.abs(tau))
+    )
     assert slope(energy, fast) == pytest.approx(power, abs=1e-9 * max(1.0, scale))

@@ -24,7 +24,9 @@ SHAPES: dict[str, list[tuple[int, ...]]] = {
 
 @pytest.fixture(scope="module")
 def model() -> RobotModel:
-    arm = arms.random_arm(np.random.default_rng(2), [0, 1, 2], ["revolute", "prismatic", "continuous"])
+    arm = arms.random_arm(
+        np.random.default_rng(2), [0, 1, 2], ["revolute", "prismatic", "continuous"]
+    )
     dynamics = "<dynamics damping='0.7' friction='0.2'/>"
     return RobotModel.from_urdf(arm.with_joint(arm.joints[0].name, extra=dynamics).urdf)
 
@@ -32,7 +34,10 @@ def model() -> RobotModel:
 @pytest.mark.parametrize("name", SHAPES)
 def test_wrong_shapes_are_found(name: str, model: RobotModel) -> None:
     """Each axis of each argument is made too long and too short. The result is not written then."""
-    fixed = [*_with_scratch(model), *([model.friction_parameters.flatten()] if name == "friction_torque" else [])]
+    fixed = [
+        *_with_scratch(model),
+        *([model.friction_parameters.flatten()] if name == "friction_torque" else []),
+    ]
     entry = getattr(entries, name)
     assert entry(*fixed, *map(np.zeros, SHAPES[name])) == OK
     for k, shape in enumerate(SHAPES[name]):
@@ -53,11 +58,17 @@ def test_the_coordinate_of_a_singular_robot_is_reported(coordinate: int) -> None
     links = [heavy, arms.Link("")] if coordinate else [arms.Link(""), heavy]
     model = RobotModel.from_urdf(arms.planar_2r(0.0, 0.5, *links).urdf)
     q, qd, tau, qdd = np.zeros((4, 2))
-    assert entries.forward_dynamics(*_with_scratch(model), q, qd, tau, qdd) == SINGULAR + coordinate
+    assert (
+        entries.forward_dynamics(*_with_scratch(model), q, qd, tau, qdd)
+        == SINGULAR + coordinate
+    )
     assert OK < WRONG_SHAPE < SINGULAR
     states = np.zeros((4, 3, 2))
     for wrenches in (entries.NO_WRENCHES, np.zeros((3, 2, 6))):
-        assert entries.forward_dynamics_batch(*_robot(model), wrenches, *states) == SINGULAR + coordinate
+        assert (
+            entries.forward_dynamics_batch(*_robot(model), wrenches, *states)
+            == SINGULAR + coordinate
+        )
 
 
 def _robot(model: RobotModel) -> tuple[Any, Any]:

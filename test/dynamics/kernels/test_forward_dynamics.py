@@ -6,7 +6,10 @@ from hypothesis import strategies as st
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.dynamics.kernels.entries import make_work
-from robot_dynamics_ros.dynamics.kernels.forward_dynamics import solve_fixed_mode_motion, solve_motion
+from robot_dynamics_ros.dynamics.kernels.forward_dynamics import (
+    solve_fixed_mode_motion,
+    solve_motion,
+)
 from robot_dynamics_ros.dynamics.kernels.layout import ModelArrays
 from robot_dynamics_ros.dynamics.model.model_data import views
 from support import arms
@@ -28,30 +31,61 @@ def test_held_joints(robot: Robot, held: int) -> None:
     moves = np.array([float(not held >> k & 1) for k in range(n)])
     motion, none = np.empty((2 + n, n)), np.empty((0, 6))
     failed = solve_fixed_mode_motion(
-        kernels, q, qd, force, stiffness, moves, none, make_work(kernels), np.empty((n, n)), motion
+        kernels,
+        q,
+        qd,
+        force,
+        stiffness,
+        moves,
+        none,
+        make_work(kernels),
+        np.empty((n, n)),
+        motion,
     )
     assert failed == -1
     matrix, bias = model.mass_matrix(q) + np.diag(stiffness), model.bias_torque(q, qd)
     free = moves == 1.0
     acceleration = np.zeros(n)
-    acceleration[free] = np.linalg.solve(matrix[np.ix_(free, free)], (force - bias)[free])
+    acceleration[free] = np.linalg.solve(
+        matrix[np.ix_(free, free)], (force - bias)[free]
+    )
     gain = float(np.abs(np.linalg.inv(matrix)).sum(axis=1).max())
     scale = float(np.abs(bias).max()) + size(model, q, qd, acceleration)
     assert_close(motion[0], acceleration, 1e-12 * max(1.0, gain * scale))
     reaction = np.where(free, 0.0, matrix @ acceleration + bias - force)
-    assert_close(motion[1], reaction, 1e-12 * max(1.0, float(np.linalg.cond(matrix))), scale)
+    assert_close(
+        motion[1], reaction, 1e-12 * max(1.0, float(np.linalg.cond(matrix))), scale
+    )
     assert not motion[0][~free].any() and not motion[1][free].any()
     assert_close(motion[2:], matrix, 1e-14)
 
 
 def test_the_coordinate_without_inertia_is_returned() -> None:
     """-1 is returned for a regular mass matrix."""
-    arm = arms.planar_2r(1.0, 1.0, arms.Link("", 1.0, (0.5, 0.0, 0.0)), arms.Link("", 1.0, (0.5, 0.0, 0.0)))
+    arm = arms.planar_2r(
+        1.0,
+        1.0,
+        arms.Link("", 1.0, (0.5, 0.0, 0.0)),
+        arms.Link("", 1.0, (0.5, 0.0, 0.0)),
+    )
     robot = _robot(RobotModel.from_urdf(arm.urdf))
-    ones, none, matrix, qdd, motion = np.ones(2), np.empty((0, 6)), np.empty((2, 2)), np.empty(2), np.empty((4, 2))
-    assert solve_motion(robot, ones, ones, ones, none, make_work(robot), matrix, qdd) == -1
+    ones, none, matrix, qdd, motion = (
+        np.ones(2),
+        np.empty((0, 6)),
+        np.empty((2, 2)),
+        np.empty(2),
+        np.empty((4, 2)),
+    )
+    assert (
+        solve_motion(robot, ones, ones, ones, none, make_work(robot), matrix, qdd) == -1
+    )
     for singular in (0, 1):
         stiffness = np.zeros(2)
         stiffness[singular] = -100.0
         work = make_work(robot)
-        assert solve_fixed_mode_motion(robot, ones, ones, ones, stiffness, ones, none, work, matrix, motion) == singular
+        assert (
+            solve_fixed_mode_motion(
+                robot, ones, ones, ones, stiffness, ones, none, work, matrix, motion
+            )
+            == singular
+        )

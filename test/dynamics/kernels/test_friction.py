@@ -33,12 +33,20 @@ def _closed_form(terms: dict[str, Any], q: float, qd: float) -> float:
         total += a / (1.0 + np.exp(-s * (qd + v0))) - a / (1.0 + np.exp(-s * v0))
     if qd == 0.0 or "coulomb" not in terms:
         return total
-    level = terms["coulomb"] if qd > 0.0 else terms.get("coulomb_negative", terms["coulomb"])
+    level = (
+        terms["coulomb"]
+        if qd > 0.0
+        else terms.get("coulomb_negative", terms["coulomb"])
+    )
     dry = level
     if "static" in terms:
-        dry += (terms["static"] - level) * np.exp(-((qd / terms["stribeck_velocity"]) ** 2))
+        dry += (terms["static"] - level) * np.exp(
+            -((qd / terms["stribeck_velocity"]) ** 2)
+        )
     if "ripple" in terms:
-        a, per_turn, phase = (terms["ripple"][key] for key in ("amplitude", "per_turn", "phase"))
+        a, per_turn, phase = (
+            terms["ripple"][key] for key in ("amplitude", "per_turn", "phase")
+        )
         dry += a * np.sin(per_turn * q + phase)
     return total + float(np.sign(qd)) * max(dry, 0.0)
 
@@ -53,10 +61,17 @@ def test_any_robot_has_the_friction_of_its_joints(robot: Robot, resting: bool) -
     g, c = (part[: len(robot.bare.movable)] for part in robot.matrix(model.joint_names))
     tree = [
         _closed_form(robot.friction.get(name, {}), position, rate)
-        for name, position, rate in zip(robot.bare.movable, g @ q + c, g @ qd, strict=True)
+        for name, position, rate in zip(
+            robot.bare.movable, g @ q + c, g @ qd, strict=True
+        )
     ]
     got = model.friction_torque(q, qd)
-    assert_close(got, g.T @ np.array(tree), 1e-12, float(np.abs(g).T.sum() + 10.0 * np.abs(tree).max()))
+    assert_close(
+        got,
+        g.T @ np.array(tree),
+        1e-12,
+        float(np.abs(g).T.sum() + 10.0 * np.abs(tree).max()),
+    )
     assert float(qd @ got) >= -1e-12 * float(np.abs(qd) @ np.abs(got))
 
 
@@ -65,12 +80,21 @@ def test_stribeck(sign: float) -> None:
     """Friction falls from the static level near rest to the Coulomb level; at v_s by 1 - 1/e of the difference."""
     model = _load(coulomb=3.0, coulomb_negative=2.0, static=5.0, stribeck_velocity=0.1)
     level = 3.0 if sign > 0.0 else 2.0
-    for speed, expected in ((0.0, 0.0), (1e-9, 5.0), (0.1, level + (5.0 - level) / np.e), (10.0, level)):
-        assert_close(model.friction_torque(REST, [sign * speed, 0]), [sign * expected, 0], 1e-14)
+    for speed, expected in (
+        (0.0, 0.0),
+        (1e-9, 5.0),
+        (0.1, level + (5.0 - level) / np.e),
+        (10.0, level),
+    ):
+        assert_close(
+            model.friction_torque(REST, [sign * speed, 0]), [sign * expected, 0], 1e-14
+        )
 
 
 def test_static_level_without_stribeck_velocity_is_for_rest_alone() -> None:
-    assert_close(_load(coulomb=3.0, static=5.0).friction_torque(REST, [1e-9, 0]), [3.0, 0], 1e-15)
+    assert_close(
+        _load(coulomb=3.0, static=5.0).friction_torque(REST, [1e-9, 0]), [3.0, 0], 1e-15
+    )
 
 
 # --- Compensation along a desired motion: continuous at a reversal
@@ -83,21 +107,38 @@ def test_friction_compensation_has_no_step_at_a_reversal() -> None:
     """Craig (6.112), c sgn(qd) + v qd, but proportional to the rate below the smoothing velocity of 0.01 rad/s."""
     terms = {"coulomb": 2.0, "coulomb_negative": 1.5, "viscous": 0.5}
     model = load(PLANAR, {"joints": {"joint1": terms, "joint2": terms}})
-    tau = np.array([model.friction_torque(REST, np.array([x, -x]), 0.01) for x in RATES])
+    tau = np.array(
+        [model.friction_torque(REST, np.array([x, -x]), 0.01) for x in RATES]
+    )
     smoothed = np.clip(RATES / 0.01, -1.0, 1.0)
-    forward, backward = (level + 0.5 * np.maximum(np.abs(RATES), 0.01) for level in (2.0, 1.5))
-    first, second = np.where(RATES > 0.0, forward, backward), np.where(RATES > 0.0, backward, forward)
+    forward, backward = (
+        level + 0.5 * np.maximum(np.abs(RATES), 0.01) for level in (2.0, 1.5)
+    )
+    first, second = (
+        np.where(RATES > 0.0, forward, backward),
+        np.where(RATES > 0.0, backward, forward),
+    )
     assert_close(tau, np.stack((first * smoothed, -second * smoothed), axis=1), 1e-12)
-    np.testing.assert_array_equal(model.friction_torque(REST, np.array([-0.0, 0.0]), 0.01), 0.0)
-    assert_close(model.friction_torque(REST, np.array([1e-9, 0.0]), 0.0), [2.0, 0.0], 1e-8)
+    np.testing.assert_array_equal(
+        model.friction_torque(REST, np.array([-0.0, 0.0]), 0.01), 0.0
+    )
+    assert_close(
+        model.friction_torque(REST, np.array([1e-9, 0.0]), 0.0), [2.0, 0.0], 1e-8
+    )
 
 
 def test_a_coupled_joint_has_no_step_at_its_reversal() -> None:
     """Spong (9.89): joint2 rotates by p2 - p1 and comes to rest while both coordinates move; tau = G^T tau_tree."""
     couplings = {"joint1": {"p1": 1.0}, "joint2": {"p1": -1.0, "p2": 1.0}}
-    content = {"joints": {"joint2": {"coulomb": 2.0}}, "coordinates": ["p1", "p2"], "couplings": couplings}
+    content = {
+        "joints": {"joint2": {"coulomb": 2.0}},
+        "coordinates": ["p1", "p2"],
+        "couplings": couplings,
+    }
     model = load(PLANAR, content)
-    tau = np.array([model.friction_torque(REST, np.array([1.0, 1.0 + x]), 0.01) for x in RATES])
+    tau = np.array(
+        [model.friction_torque(REST, np.array([1.0, 1.0 + x]), 0.01) for x in RATES]
+    )
     expected = 2.0 * np.clip(RATES / 0.01, -1.0, 1.0)
     assert_close(tau, np.stack((-expected, expected), axis=1), 1e-12)
 
@@ -113,44 +154,75 @@ def _joint(**values: float) -> Array:
 
 
 def _sigmoid(amplitude: float, slope: float, viscous: float = 0.0) -> Array:
-    return _joint(viscous=viscous, sigmoid_amplitude=amplitude, sigmoid_slope=slope, sigmoid_shift=0.2)
+    return _joint(
+        viscous=viscous,
+        sigmoid_amplitude=amplitude,
+        sigmoid_slope=slope,
+        sigmoid_shift=0.2,
+    )
 
 
 @pytest.mark.parametrize("x", [0.0, 0.3, 1.0, 5.0, 40.0])
 def test_logistic_by_its_symmetry(x: float) -> None:
-    assert friction.logistic(x) == pytest.approx(0.5 * (1.0 + math.tanh(0.5 * x)), rel=1e-15)
-    assert friction.logistic(-x) == pytest.approx(math.exp(-x) * friction.logistic(x), rel=1e-14)
-    assert [friction.logistic(far) for far in (-1e4, 1e4)] == [0.0, 1.0], "it does not overflow"
+    assert friction.logistic(x) == pytest.approx(
+        0.5 * (1.0 + math.tanh(0.5 * x)), rel=1e-15
+    )
+    assert friction.logistic(-x) == pytest.approx(
+        math.exp(-x) * friction.logistic(x), rel=1e-14
+    )
+    assert [friction.logistic(far) for far in (-1e4, 1e4)] == [0.0, 1.0], (
+        "it does not overflow"
+    )
 
 
 @pytest.mark.parametrize("rate", [-1.3, 0.0, 0.9])
 def test_quadratic_and_cubic_friction_oppose_the_motion(rate: float) -> None:
     joint = _joint(viscous=0.7, quadratic=0.2, cubic=0.3)
-    assert friction.smooth_friction(joint, rate) == pytest.approx(0.7 * rate + 0.2 * rate * abs(rate) + 0.3 * rate**3)
-    ahead, behind = (friction.smooth_friction(joint, rate + step) for step in (1e-6, -1e-6))
-    assert friction.smooth_slope(joint, rate) == pytest.approx((ahead - behind) / 2e-6, abs=1e-6)
+    assert friction.smooth_friction(joint, rate) == pytest.approx(
+        0.7 * rate + 0.2 * rate * abs(rate) + 0.3 * rate**3
+    )
+    ahead, behind = (
+        friction.smooth_friction(joint, rate + step) for step in (1e-6, -1e-6)
+    )
+    assert friction.smooth_slope(joint, rate) == pytest.approx(
+        (ahead - behind) / 2e-6, abs=1e-6
+    )
 
 
-@pytest.mark.parametrize("joint", [_joint(viscous=0.7), _sigmoid(1.0, 4.0), _sigmoid(3.0, 4.0, 0.7), _joint()])
+@pytest.mark.parametrize(
+    "joint",
+    [_joint(viscous=0.7), _sigmoid(1.0, 4.0), _sigmoid(3.0, 4.0, 0.7), _joint()],
+)
 @pytest.mark.parametrize("rate", [-1.3, -0.2, 0.0, 0.05, 0.9])
 def test_slope_is_that_of_the_smooth_friction(joint: Array, rate: float) -> None:
     """2 cosh(x / 2) is the denominator of the sigmoid's slope."""
     amplitude, slope = joint[layout.SIGMOID_AMPLITUDE], joint[layout.SIGMOID_SLOPE]
     rise = amplitude * slope / (2.0 * math.cosh(0.5 * slope * (rate + 0.2))) ** 2
-    assert friction.smooth_slope(joint, rate) == pytest.approx(joint[layout.VISCOUS] + rise, rel=1e-12)
+    assert friction.smooth_slope(joint, rate) == pytest.approx(
+        joint[layout.VISCOUS] + rise, rel=1e-12
+    )
 
 
 def test_a_falling_sigmoid_counts_as_level() -> None:
     """Amplitude -3 and slope 4 give a slope of -3 at the steepest point."""
     assert friction.smooth_slope(_sigmoid(-3.0, 4.0, 1.0), -0.2) == 0.0
-    assert friction.smooth_slope(_sigmoid(-3.0, 4.0, 3.5), -0.2) == pytest.approx(0.5, rel=1e-14)
+    assert friction.smooth_slope(_sigmoid(-3.0, 4.0, 3.5), -0.2) == pytest.approx(
+        0.5, rel=1e-14
+    )
 
 
 @pytest.mark.parametrize("stribeck", [0.0, 0.1])
 def test_the_friction_bound_at_rest_is_the_static_level(stribeck: float) -> None:
-    joint = _joint(coulomb=3.0, coulomb_negative=6.0, static=5.0, stribeck_velocity=stribeck)
-    assert friction.friction_bound(joint, 3.0, 0.4, 0.0) == 5.0 and friction.friction_bound(joint, 6.0, 0.4, 0.0) == 6.0
+    joint = _joint(
+        coulomb=3.0, coulomb_negative=6.0, static=5.0, stribeck_velocity=stribeck
+    )
+    assert (
+        friction.friction_bound(joint, 3.0, 0.4, 0.0) == 5.0
+        and friction.friction_bound(joint, 6.0, 0.4, 0.0) == 6.0
+    )
     fall = math.exp(-((0.05 / stribeck) ** 2)) if stribeck else 0.0
     for rate in (0.05, -0.05):
-        assert friction.friction_bound(joint, 3.0, 0.4, rate) == pytest.approx(3.0 + 2.0 * fall, rel=1e-15)
+        assert friction.friction_bound(joint, 3.0, 0.4, rate) == pytest.approx(
+            3.0 + 2.0 * fall, rel=1e-15
+        )
         assert friction.friction_bound(joint, 6.0, 0.4, rate) == 6.0

@@ -22,27 +22,54 @@ CALLS: dict[str, Callable[[RobotModel, Any], Any]] = {
     "gravity_torque": lambda model, q: model.gravity_torque(q),
     "mass_matrix": lambda model, q: model.mass_matrix(q),
     "forward_dynamics": lambda model, q: model.forward_dynamics(q, q, q),
-    "inverse_dynamics_derivatives": lambda model, q: np.array(model.inverse_dynamics_derivatives(q, q, q)),
+    "inverse_dynamics_derivatives": lambda model, q: np.array(
+        model.inverse_dynamics_derivatives(q, q, q)
+    ),
     "friction_torque": lambda model, q: model.friction_torque(q, q),
 }
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_any_form_of_a_vector_gives_the_same_result(name: str, model: RobotModel) -> None:
+def test_any_form_of_a_vector_gives_the_same_result(
+    name: str, model: RobotModel
+) -> None:
     """Other objects than plain arrays are converted. Values are multiples of 1/4, exact in each type."""
     q = np.linspace(-1.5, 1.5, model.n)
     call, expected = CALLS[name], CALLS[name](model, q)
-    read_only, unaligned = q.copy(), np.ndarray(q.shape, float, bytearray(q.nbytes + 1), 1)
+    read_only, unaligned = (
+        q.copy(),
+        np.ndarray(q.shape, float, bytearray(q.nbytes + 1), 1),
+    )
     read_only.flags.writeable = False
     unaligned[:] = q
-    forms = [q.tolist(), tuple(q), *(q.astype(kind) for kind in ("f4", ">f8", "O")), np.repeat(q, 2)[::2], read_only]
-    for form in [*forms, unaligned, q[::-1].copy()[::-1], np.ma.array(q), q.view(np.memmap)]:
+    forms = [
+        q.tolist(),
+        tuple(q),
+        *(q.astype(kind) for kind in ("f4", ">f8", "O")),
+        np.repeat(q, 2)[::2],
+        read_only,
+    ]
+    for form in [
+        *forms,
+        unaligned,
+        q[::-1].copy()[::-1],
+        np.ma.array(q),
+        q.view(np.memmap),
+    ]:
         np.testing.assert_allclose(call(model, form), expected, rtol=1e-14, atol=1e-14)
     many = call(model, q[None].repeat(3, axis=0))
     for k in range(3):
         one = many[:, k] if name == "inverse_dynamics_derivatives" else many[k]
         np.testing.assert_allclose(one, expected, rtol=1e-13, atol=1e-13)
-    for wrong in (q[1:], q[:, None], np.float64(1.0), q.astype(complex), "abc", None, [None] * model.n):
+    for wrong in (
+        q[1:],
+        q[:, None],
+        np.float64(1.0),
+        q.astype(complex),
+        "abc",
+        None,
+        [None] * model.n,
+    ):
         with pytest.raises(RobotDynamicsError, match="q"):
             call(model, wrong)
 

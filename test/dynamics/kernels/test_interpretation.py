@@ -18,11 +18,23 @@ from robot_dynamics_ros.dynamics.model.model_data import views
 def test_plain_python_computes_the_same_as_the_kernel(load_robot: Any) -> None:
     """Arguments are arrays of objects."""
     model = load_robot("panda", "panda")
-    states = [np.linspace(low, high, model.n) for low, high in ((-1, 2), (0.5, -1), (3, -4))]
+    states = [
+        np.linspace(low, high, model.n) for low, high in ((-1, 2), (0.5, -1), (3, -4))
+    ]
     robot = views(model.kernels.topology, model.kernels.parameters)
-    robot = robot._replace(**{x: getattr(robot, x).astype(object) for x in ("bodies", "rotors", "factors", "gravity")})
-    work, tau = np.empty((len(robot.tree), WORK_SIZE), dtype=object), np.empty(model.n, dtype=object)
-    interpreted(newton_euler)(robot, *(x.astype(object) for x in states), np.empty((0, 6)), work, tau)
+    robot = robot._replace(
+        **{
+            x: getattr(robot, x).astype(object)
+            for x in ("bodies", "rotors", "factors", "gravity")
+        }
+    )
+    work, tau = (
+        np.empty((len(robot.tree), WORK_SIZE), dtype=object),
+        np.empty(model.n, dtype=object),
+    )
+    interpreted(newton_euler)(
+        robot, *(x.astype(object) for x in states), np.empty((0, 6)), work, tau
+    )
     np.testing.assert_array_equal(tau.astype(float), model.inverse_dynamics(*states))
 
 
@@ -43,7 +55,11 @@ def test_plain_python_calls_no_compiled_kernel() -> None:
     twin = interpreted(through_default)
     assert twin(2.0) == 2.0
     assert not hasattr(twin.__defaults__[0], "py_func")  # type: ignore[attr-defined]
-    for used in (interpreted(factorise), interpreted(solve_factorised), interpreted(newton_euler)):
+    for used in (
+        interpreted(factorise),
+        interpreted(solve_factorised),
+        interpreted(newton_euler),
+    ):
         for name in used.__code__.co_names:
             assert not hasattr(used.__globals__.get(name), "py_func"), name
     assert interpreted(cross) is interpreted(cross), "a kernel has one twin"

@@ -31,5 +31,7 @@ TABLES = {
 def test_columns_fill_their_table(table: str) -> None:
     names, widths, size = TABLES[table]
     starts = {name: getattr(layout, name) for name in names.split()}
-    taken = [start + k for name, start in starts.items() for k in range(widths.get(name, 1))]
+    taken = [
+        start + k for name, start in starts.items() for k in range(widths.get(name, 1))
+    ]
     assert sorted(taken) == list(range(size))

@@ -22,8 +22,12 @@ from support.comparing import assert_close
 from support.model_methods import CUSTOMISED
 from support.odd_arguments import FORMS, NONSENSE, plain
 
-pytestmark = pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
-ARM = arms.random_arm(np.random.default_rng(3), [0, 1, 2], ["revolute", "prismatic", "continuous"])
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:the matrix subclass:PendingDeprecationWarning"
+)
+ARM = arms.random_arm(
+    np.random.default_rng(3), [0, 1, 2], ["revolute", "prismatic", "continuous"]
+)
 MODEL = RobotModel.from_urdf(ARM.urdf)
 LINK = MODEL.link_names[-1]
 WRENCH = {LINK: [1.0, -2.0, 3.0, 0.5, 0.0, -1.0]}
@@ -31,14 +35,22 @@ WRENCH = {LINK: [1.0, -2.0, 3.0, 0.5, 0.0, -1.0]}
 CUSTOMISED_MODEL = MODEL.customised()
 #: Vectors of each method, and a call with them. The last methods use customised kernels.
 METHODS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
-    **{name: (vectors, partial(method, MODEL, WRENCH)) for name, (vectors, method) in model_methods.METHODS.items()},
     **{
-        f"{name} customised": (model_methods.METHODS[name][0], getattr(CUSTOMISED_MODEL, name))
+        name: (vectors, partial(method, MODEL, WRENCH))
+        for name, (vectors, method) in model_methods.METHODS.items()
+    },
+    **{
+        f"{name} customised": (
+            model_methods.METHODS[name][0],
+            getattr(CUSTOMISED_MODEL, name),
+        )
         for name in (*CUSTOMISED, "bias_torque")
     },
 }
 #: Each method with each of its vector arguments.
-PLACES = [(name, k) for name, (vectors, _) in METHODS.items() for k in range(len(vectors))]
+PLACES = [
+    (name, k) for name, (vectors, _) in METHODS.items() for k in range(len(vectors))
+]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -47,8 +59,17 @@ def kernels() -> list[Any]:
     for vectors, call in METHODS.values():
         for shape in ((3,), (2, 3)):
             call(*np.ones((len(vectors), *shape)))
-    modules = [module for name, module in list(sys.modules.items()) if name.startswith("robot_dynamics_ros")]
-    compiled = [value for module in modules for value in vars(module).values() if hasattr(value, "nopython_signatures")]
+    modules = [
+        module
+        for name, module in list(sys.modules.items())
+        if name.startswith("robot_dynamics_ros")
+    ]
+    compiled = [
+        value
+        for module in modules
+        for value in vars(module).values()
+        if hasattr(value, "nopython_signatures")
+    ]
     assert bool(compiled) == COMPILED
     return compiled
 
@@ -63,15 +84,21 @@ def _nothing_compiled(kernels: list[Any]) -> Iterator[None]:
 
 @pytest.mark.parametrize("name", METHODS)
 @given(data=st.data())
-def test_any_form_gives_the_result_of_plain_arrays(name: str, data: st.DataObject) -> None:
+def test_any_form_gives_the_result_of_plain_arrays(
+    name: str, data: st.DataObject
+) -> None:
     """Forms are mixed; leading axes are broadcast, absent, or of length 0."""
     vectors, call = METHODS[name]
     shapes = data.draw(
-        npst.mutually_broadcastable_shapes(num_shapes=len(vectors), min_side=0, max_dims=2, max_side=3)
+        npst.mutually_broadcastable_shapes(
+            num_shapes=len(vectors), min_side=0, max_dims=2, max_side=3
+        )
     ).input_shapes
     rng = np.random.default_rng(data.draw(st.integers(0, 9)))
     given = [
-        FORMS[data.draw(st.sampled_from(sorted(FORMS)))](rng.integers(-3, 4, (*shape, 3)).astype(np.float64))
+        FORMS[data.draw(st.sampled_from(sorted(FORMS)))](
+            rng.integers(-3, 4, (*shape, 3)).astype(np.float64)
+        )
         for shape in shapes
     ]
     got = call(*given)
@@ -90,12 +117,18 @@ def test_nonsense_is_refused(name: str, place: int) -> None:
             with pytest.raises(RobotDynamicsError) as caught:
                 call(*given)
             message = str(caught.value)
-            assert f"{vectors[place]}:" in message or f"{vectors[place]} " in message, f"{kind}: {message}"
+            assert f"{vectors[place]}:" in message or f"{vectors[place]} " in message, (
+                f"{kind}: {message}"
+            )
 
 
-@pytest.mark.parametrize("name", [name for name, (vectors, _) in METHODS.items() if len(vectors) > 1])
+@pytest.mark.parametrize(
+    "name", [name for name, (vectors, _) in METHODS.items() if len(vectors) > 1]
+)
 @pytest.mark.parametrize("shapes", [((2,), (5,)), ((0,), (5,)), ((2, 3), (2,))])
-def test_leading_axes_must_be_broadcastable(name: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+def test_leading_axes_must_be_broadcastable(
+    name: str, shapes: tuple[tuple[int, ...], ...]
+) -> None:
     vectors, call = METHODS[name]
     given = [np.zeros((*shape, 3)) for shape in (*shapes, ())][: len(vectors)]
     with pytest.raises(RobotDynamicsError) as caught:
@@ -109,8 +142,13 @@ INFINITE = [np.inf, -np.inf] if COMPILED else []
 
 
 @pytest.mark.parametrize(("name", "place"), PLACES)
-@given(number=st.sampled_from([np.nan, 1e308, -1e200, 5e-324, *INFINITE]), where=st.integers(0, 2))
-def test_extreme_numbers_affect_their_own_state_only(name: str, place: int, number: float, where: int) -> None:
+@given(
+    number=st.sampled_from([np.nan, 1e308, -1e200, 5e-324, *INFINITE]),
+    where=st.integers(0, 2),
+)
+def test_extreme_numbers_affect_their_own_state_only(
+    name: str, place: int, number: float, where: int
+) -> None:
     """The only error is a singular mass matrix, and other states of a batch are not affected."""
     vectors, call = METHODS[name]
     states = list(arms.states(1, 3, 3)[: len(vectors)])
@@ -120,12 +158,20 @@ def test_extreme_numbers_affect_their_own_state_only(name: str, place: int, numb
         try:
             assert np.shape(call(*(x[1] for x in states))) == expected.shape[1:]
         except RobotDynamicsError as error:
-            assert name.startswith("forward") and vectors[place] == "q" and "q = [" in str(error)
+            assert (
+                name.startswith("forward")
+                and vectors[place] == "q"
+                and "q = [" in str(error)
+            )
             if np.isfinite(number):
                 return
         got = call(*states)
     assert np.array_equal(got[[0, 2]], expected[[0, 2]])
-    assert np.isfinite(number) or name != "forward_dynamics" or not np.isfinite(got[1]).any()
+    assert (
+        np.isfinite(number)
+        or name != "forward_dynamics"
+        or not np.isfinite(got[1]).any()
+    )
 
 
 @pytest.mark.parametrize("velocity", ["a", -0.1, np.nan, np.inf, 10**400, np.zeros(3)])
@@ -154,7 +200,13 @@ def test_wrenches_in_any_form(name: str) -> None:
             got = call({LINK: form(x)})
             assert_close(got, call({LINK: plain(form(x))}), 1e-13)
     # Several links, of one state and of many; no links at all push nothing.
-    both = call({LINK: np.ones(6), MODEL.link_names[2]: np.ones((5, 6)), MODEL.link_names[0]: np.ones((1, 6))})
+    both = call(
+        {
+            LINK: np.ones(6),
+            MODEL.link_names[2]: np.ones((5, 6)),
+            MODEL.link_names[0]: np.ones((1, 6)),
+        }
+    )
     one = call({LINK: np.ones(6), MODEL.link_names[2]: np.ones(6)})
     assert_close(both, np.broadcast_to(one, (5, *one.shape)), 1e-13)
     assert_close(call({}), call({LINK: np.zeros(6)}), 1e-13)
@@ -179,7 +231,9 @@ def test_nonsense_is_refused_as_a_wrench(name: str) -> None:
         call({LINK: np.zeros([1] * 27 + [6])})
 
 
-@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics", "joint_reactions"])
+@pytest.mark.parametrize(
+    "name", ["inverse_dynamics", "forward_dynamics", "joint_reactions"]
+)
 def test_wrenches_must_be_broadcastable_with_the_states(name: str) -> None:
     with pytest.raises(RobotDynamicsError, match=r"external_wrenches \(5,\), q \(2,\)"):
         getattr(MODEL, name)(*np.ones((3, 2, 3)), {LINK: np.ones((5, 6))})
@@ -191,7 +245,11 @@ def test_wrenches_must_be_broadcastable_with_the_states(name: str) -> None:
 @pytest.mark.parametrize("link", ["nowhere", None, [LINK], b"link"])
 def test_unknown_links_are_refused(link: Any) -> None:
     q = np.zeros(3)
-    for method, states in ((MODEL.link_pose, (q,)), (MODEL.jacobian, (q,)), (MODEL.jacobian_dot_qd, (q, q))):
+    for method, states in (
+        (MODEL.link_pose, (q,)),
+        (MODEL.jacobian, (q,)),
+        (MODEL.jacobian_dot_qd, (q, q)),
+    ):
         with pytest.raises(RobotDynamicsError, match="no link"):
             method(*states, link)
 
@@ -219,7 +277,9 @@ def test_one_vector() -> None:
     for kind, form in FORMS.items():
         if kind != "matrix":
             got = MODEL.vector("kp", form(x))
-            assert type(got) is np.ndarray and got.flags.carray and got.dtype == np.float64
+            assert (
+                type(got) is np.ndarray and got.flags.carray and got.dtype == np.float64
+            )
             assert_close(got, plain(form(x)), 0.0)
     for make in (*NONSENSE.values(), lambda: np.zeros((1, 3)), lambda: np.matrix(x)):
         with pytest.raises(RobotDynamicsError, match="^kp"):
@@ -242,7 +302,12 @@ def test_results_belong_to_the_caller() -> None:
 
 def test_model_does_not_change() -> None:
     """Limits are copies, and attributes cannot be set."""
-    for name in ("position_lower", "position_upper", "effort_limits", "velocity_limits"):
+    for name in (
+        "position_lower",
+        "position_upper",
+        "effort_limits",
+        "velocity_limits",
+    ):
         before = getattr(MODEL, name).copy()
         getattr(MODEL, name)[:] = 0.0
         assert np.array_equal(getattr(MODEL, name), before)

@@ -13,7 +13,11 @@ from support import arms
 from support.arms import model_data
 from support.comparing import assert_close
 
-ARM = arms.random_arm(np.random.default_rng(8), [0, 1, 2, 2], ["revolute", "fixed", "prismatic", "continuous"])
+ARM = arms.random_arm(
+    np.random.default_rng(8),
+    [0, 1, 2, 2],
+    ["revolute", "fixed", "prismatic", "continuous"],
+)
 A, B, C = ARM.movable
 LINKS = [link.name for link in ARM.links]
 PAYLOAD = (1.5, [0.1, -0.2, 0.3], [0.02, 0.001, 0.002, 0.03, 0.003, 0.04])
@@ -24,11 +28,23 @@ def test_names_and_links_of_the_bodies() -> None:
     assert model.joint_names == (C, A)
     assert model.moving_joints == (A, C)
     assert model.body_links == (LINKS[1], LINKS[4])
-    assert model.rotor_names == () and model.payload is None and model.massless_joints == ()
-    assert {link: frame.body for link, frame in model.frames.items()} == dict(zip(LINKS, [-1, 0, 0, 0, 1], strict=True))
+    assert (
+        model.rotor_names == ()
+        and model.payload is None
+        and model.massless_joints == ()
+    )
+    assert {link: frame.body for link, frame in model.frames.items()} == dict(
+        zip(LINKS, [-1, 0, 0, 0, 1], strict=True)
+    )
     assert model.end_links == (LINKS[3], LINKS[4])
-    assert model.robot.tree.tolist() == [[-1, layout.REVOLUTE, 0, 1], [0, layout.REVOLUTE, 1, 2]]
-    assert model.robot.coordinates.tolist() == [1, 0] and model.robot.factors.tolist() == [1.0, 1.0]
+    assert model.robot.tree.tolist() == [
+        [-1, layout.REVOLUTE, 0, 1],
+        [0, layout.REVOLUTE, 1, 2],
+    ]
+    assert model.robot.coordinates.tolist() == [
+        1,
+        0,
+    ] and model.robot.factors.tolist() == [1.0, 1.0]
 
 
 # --- Payload
@@ -36,7 +52,9 @@ def test_names_and_links_of_the_bodies() -> None:
 
 def test_payload_inertia_is_six_numbers_or_a_matrix_symmetric_to_rounding() -> None:
     mass, com, six = PAYLOAD
-    expected = np.array([[six[0], six[1], six[2]], [six[1], six[3], six[4]], [six[2], six[4], six[5]]])
+    expected = np.array(
+        [[six[0], six[1], six[2]], [six[1], six[3], six[4]], [six[2], six[4], six[5]]]
+    )
     for inertia in (six, expected):
         got = payload_inertial(mass, tuple(com), inertia)
         assert got.mass == mass and got.com.tolist() == com
@@ -57,12 +75,17 @@ def test_payload_inertia_is_six_numbers_or_a_matrix_symmetric_to_rounding() -> N
         ((1.0, [0, 0], PAYLOAD[2]), "com"),
         ((1.0, [0, 0, np.inf], PAYLOAD[2]), "com.*inf"),
         ((1.0, PAYLOAD[1], [1, 1, 1]), "inertia"),
-        ((1.0, PAYLOAD[1], [[1, 0, 0], [0.1, 1, 0], [0, 0, 1]]), "inertia.*not symmetric"),
+        (
+            (1.0, PAYLOAD[1], [[1, 0, 0], [0.1, 1, 0], [0, 0, 1]]),
+            "inertia.*not symmetric",
+        ),
         ((1.0, PAYLOAD[1], [1, 3, 0, 1, 0, 1]), "inertia: negative"),
         ((1.0, PAYLOAD[1], [1, 0, 0, 1, 0, 5]), "inertia.*exceeds"),
     ],
 )
-def test_impossible_payloads_are_refused(values: tuple[Any, Any, Any], culprit: str) -> None:
+def test_impossible_payloads_are_refused(
+    values: tuple[Any, Any, Any], culprit: str
+) -> None:
     with pytest.raises(RobotModelError, match=f"payload {culprit}"):
         payload_inertial(*values)
 
@@ -71,7 +94,11 @@ def test_too_large_inertias_are_refused() -> None:
     with pytest.raises(RobotModelError, match=LINKS[4]):
         model_data(ARM.with_link(LINKS[4], mass=1e300, com=[1e10, 0, 0]))
     with pytest.raises(RobotModelError, match=LINKS[4]):
-        with_payload(model_data(ARM), LINKS[4], payload_inertial(1e300, [1e10, 0, 0], [1, 0, 0, 1, 0, 1]))
+        with_payload(
+            model_data(ARM),
+            LINKS[4],
+            payload_inertial(1e300, [1e10, 0, 0], [1, 0, 0, 1, 0, 1]),
+        )
 
 
 # --- Bodies without mass
@@ -86,13 +113,27 @@ BOTH = MASSLESS.with_link(LINKS[3], mass=None)
     [
         (MASSLESS, {}, (C,)),
         (MASSLESS, {"couplings": {C: {A: 1.0}}}, ()),
-        (BOTH, {"coordinates": ["p"], "couplings": {C: {"p": 1.0}, B: {"p": 2.0}}}, ("p",)),
-        (MASSLESS, {"rotors": [{"carrier": "none", "inertia": 1e-4, "ratio": {C: 100.0}}]}, ()),
-        (MASSLESS, {"rotors": [{"carrier": "none", "inertia": 0.0, "ratio": {C: 100.0}}]}, (C,)),
+        (
+            BOTH,
+            {"coordinates": ["p"], "couplings": {C: {"p": 1.0}, B: {"p": 2.0}}},
+            ("p",),
+        ),
+        (
+            MASSLESS,
+            {"rotors": [{"carrier": "none", "inertia": 1e-4, "ratio": {C: 100.0}}]},
+            (),
+        ),
+        (
+            MASSLESS,
+            {"rotors": [{"carrier": "none", "inertia": 0.0, "ratio": {C: 100.0}}]},
+            (C,),
+        ),
     ],
     ids=["alone", "follows", "coordinate", "rotor", "rotor_without_inertia"],
 )
-def test_coordinates_that_move_nothing_with_mass(arm: arms.Arm, content: dict[str, Any], ends: tuple[str, ...]) -> None:
+def test_coordinates_that_move_nothing_with_mass(
+    arm: arms.Arm, content: dict[str, Any], ends: tuple[str, ...]
+) -> None:
     model = model_data(arm, content)
     assert model.massless_joints == ends
     inertial = payload_inertial(*PAYLOAD)
@@ -109,7 +150,12 @@ def test_massless_bodies_are_warned_of_or_refused() -> None:
         assert len(caught) == 1
         with pytest.raises(RobotModelError, match=joint):
             model_data(arm, strict=True)
-        payload = {"link": link, "mass": 1.0, "com": [0, 0, 0], "inertia": [1, 0, 0, 1, 0, 1]}
+        payload = {
+            "link": link,
+            "mass": 1.0,
+            "com": [0, 0, 0],
+            "inertia": [1, 0, 0, 1, 0, 1],
+        }
         assert model_data(arm, {"payload": payload}, strict=True).massless_joints == ()
 
 
@@ -118,4 +164,6 @@ def test_inertia_alone_counts_as_mass() -> None:
     inside = ARM.with_link(LINKS[1], mass=None).with_link(LINKS[2], mass=None)
     rod = {"mass": 0.0, "com": [0, 0, 0], "inertia": [0, 0, 0, 1e-3, 0, 1e-3]}
     for arm, link in ((MASSLESS, LINKS[4]), (inside, LINKS[1])):
-        assert model_data(arm, {"links": {link: rod}}, strict=True).massless_joints == ()
+        assert (
+            model_data(arm, {"links": {link: rod}}, strict=True).massless_joints == ()
+        )

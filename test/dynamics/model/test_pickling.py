@@ -56,7 +56,9 @@ def test_robots_of_all_kinds_can_be_pickled(way: str, robot: Robot) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("customised", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "customised", [False, pytest.param(True, marks=pytest.mark.slow)]
+)
 def test_kernels_work_after_pickling(way: str, customised: bool) -> None:
     """For one state and many, pickled before and after the first call. The received model can be changed again."""
     model = RobotModel.from_urdf(ARM.urdf)
@@ -68,7 +70,9 @@ def test_kernels_work_after_pickling(way: str, customised: bool) -> None:
         for received in (early, WAYS[way](model)):
             assert type(received.kernels) is type(model.kernels)
             assert _numbers(received, *states) == expected
-            assert _numbers(received.scaled(1.2), *states) == _numbers(model.scaled(1.2), *states)
+            assert _numbers(received.scaled(1.2), *states) == _numbers(
+                model.scaled(1.2), *states
+            )
 
 
 @pytest.mark.skipif(not COMPILED, reason="nothing is compiled at all")

@@ -20,7 +20,12 @@ from robot_dynamics_ros.recordings.bags.comparison import (
     topic_table,
     write_junit,
 )
-from robot_dynamics_ros.recordings.bags.differences import FieldComparison, FieldDifference, TopicDifference, difference
+from robot_dynamics_ros.recordings.bags.differences import (
+    FieldComparison,
+    FieldDifference,
+    TopicDifference,
+    difference,
+)
 from robot_dynamics_ros.recordings.bags.storage import Message
 from robot_dynamics_ros.recordings.messages.joint_state import renaming
 from support.bag_recordings import JOINT_STATE, header, joint_state, make, serialized
@@ -32,32 +37,61 @@ PERIOD = 1_000_000
 NAN, INF = float("nan"), float("inf")
 
 
-def state(stamp: int, position: Any = (), velocity: Any = (), effort: Any = (), **more: Any) -> bytes:
+def state(
+    stamp: int, position: Any = (), velocity: Any = (), effort: Any = (), **more: Any
+) -> bytes:
     """Return the state of joints a and b; ``more`` are names, frame and little_endian."""
-    return joint_state(stamp, position=position, velocity=velocity, effort=effort, **more)
+    return joint_state(
+        stamp, position=position, velocity=velocity, effort=effort, **more
+    )
 
 
 def array(*numbers: float) -> bytes:
-    return serialized(ARRAY, make("std_msgs/msg/MultiArrayLayout", [], 0), np.array(numbers, dtype=float))
+    return serialized(
+        ARRAY,
+        make("std_msgs/msg/MultiArrayLayout", [], 0),
+        np.array(numbers, dtype=float),
+    )
 
 
 def trajectory(names: Sequence[str], rows: Any) -> bytes:
     """Return a trajectory with a point each second; ``rows`` are the positions."""
-    point, duration = "trajectory_msgs/msg/JointTrajectoryPoint", "builtin_interfaces/msg/Duration"
+    point, duration = (
+        "trajectory_msgs/msg/JointTrajectoryPoint",
+        "builtin_interfaces/msg/Duration",
+    )
     nothing = [np.zeros(0)] * 3
-    points = [make(point, np.array(row, dtype=float), *nothing, make(duration, k, 0)) for k, row in enumerate(rows)]
+    points = [
+        make(point, np.array(row, dtype=float), *nothing, make(duration, k, 0))
+        for k, row in enumerate(rows)
+    ]
     return serialized(TRAJECTORY, header(0), list(names), points)
 
 
-def record(path: Path, messages: Sequence[bytes], topic: str = "/x", kind: str = JOINT_STATE, delay: int = 0) -> Path:
+def record(
+    path: Path,
+    messages: Sequence[bytes],
+    topic: str = "/x",
+    kind: str = JOINT_STATE,
+    delay: int = 0,
+) -> Path:
     with BagWriter(path, {topic: kind}) as writer:
         for k, data in enumerate(messages):
             writer.write(topic, START + k * PERIOD + delay, data)
     return path
 
 
-def compare(tmp_path: Path, a: Sequence[bytes], b: Sequence[bytes], kind: str = JOINT_STATE, **options: Any) -> Any:
-    paths = record(tmp_path / "a", a, kind=kind), record(tmp_path / "b", b, kind=kind, delay=77)
+def compare(
+    tmp_path: Path,
+    a: Sequence[bytes],
+    b: Sequence[bytes],
+    kind: str = JOINT_STATE,
+    **options: Any,
+) -> Any:
+    paths = (
+        record(tmp_path / "a", a, kind=kind),
+        record(tmp_path / "b", b, kind=kind, delay=77),
+    )
     found = compare_bags(*paths, **options)
     (topic,) = found.topics
     assert found.matches == topic.matches and found.largest == topic.largest
@@ -71,15 +105,28 @@ def fields(topic: Any) -> dict[str, Any]:
 def test_largest_and_root_mean_square_difference(tmp_path: Path) -> None:
     """Differences 0, 3, -4, 0 on one joint: the largest is 4, the RMS sqrt(25 / 4)."""
     a = [state(START + k * PERIOD, [k, 0], effort=[1, k]) for k in range(4)]
-    b = [state(START + k * PERIOD, [k + d, 0], effort=[1, k]) for k, d in enumerate((0, 3, -4, 0))]
+    b = [
+        state(START + k * PERIOD, [k + d, 0], effort=[1, k])
+        for k, d in enumerate((0, 3, -4, 0))
+    ]
     topic = compare(tmp_path, a, b)
     found = fields(topic)
-    assert list(found) == ["header.frame_id", "a position", "b position", "a effort", "b effort"]
+    assert list(found) == [
+        "header.frame_id",
+        "a position",
+        "b position",
+        "a effort",
+        "b effort",
+    ]
     joint = found["a position"]
     assert (joint.count, joint.beyond, joint.largest, joint.rms) == (4, 2, 4.0, 2.5)
     assert (joint.a, joint.b) == (2.0, -2.0)
     at = joint.largest_at
-    assert (at.stamp, at.a, at.b) == (START + 2 * PERIOD, 2, 2) and at.seconds == pytest.approx(0.002)
+    assert (at.stamp, at.a, at.b) == (
+        START + 2 * PERIOD,
+        2,
+        2,
+    ) and at.seconds == pytest.approx(0.002)
     assert joint.first_at.a == 1
     assert all(field.equal for name, field in found.items() if name != "a position")
     assert (topic.count, topic.only_a, topic.only_b, topic.stamped) == (4, 0, 0, True)
@@ -88,16 +135,29 @@ def test_largest_and_root_mean_square_difference(tmp_path: Path) -> None:
 def test_one_bit_of_many_messages_is_found(tmp_path: Path) -> None:
     """There are more messages than in one block of the comparison."""
     count, altered = 3000, 2222
-    a, b = ([state(START + k * PERIOD, velocity=[0.1, 0.7]) for k in range(count)] for _ in range(2))
+    a, b = (
+        [state(START + k * PERIOD, velocity=[0.1, 0.7]) for k in range(count)]
+        for _ in range(2)
+    )
     b[altered] = state(START + altered * PERIOD, velocity=[0.1, np.nextafter(0.7, 1.0)])
     (field,) = [field for field in compare(tmp_path, a, b).fields if not field.equal]
-    assert (field.name, field.count, field.beyond, field.largest) == ("b velocity", count, 1, np.spacing(0.7))
-    assert (field.largest_at.a, field.largest_at.stamp) == (altered, START + altered * PERIOD)
+    assert (field.name, field.count, field.beyond, field.largest) == (
+        "b velocity",
+        count,
+        1,
+        np.spacing(0.7),
+    )
+    assert (field.largest_at.a, field.largest_at.stamp) == (
+        altered,
+        START + altered * PERIOD,
+    )
     assert field.rms == pytest.approx(field.largest / np.sqrt(count))
 
 
 @given(st.lists(st.tuples(*[st.floats()] * 6), min_size=1, max_size=8), st.data())
-def test_any_alteration_is_found(rows: list[tuple[float, ...]], data: st.DataObject) -> None:
+def test_any_alteration_is_found(
+    rows: list[tuple[float, ...]], data: st.DataObject
+) -> None:
     """A bag equals itself; a change of any value is found, in both directions with the same difference."""
     k, j = data.draw(st.integers(0, len(rows) - 1)), data.draw(st.integers(0, 5))
     value = data.draw(st.floats())
@@ -106,7 +166,8 @@ def test_any_alteration_is_found(rows: list[tuple[float, ...]], data: st.DataObj
     name = f"{'ab'[j % 2]} {('position', 'velocity', 'effort')[j // 2]}"
     same = value == rows[k][j] or (np.isnan(value) and np.isnan(rows[k][j]))
     whole, other = (
-        [state(START + i, row[:2], row[2:4], row[4:]) for i, row in enumerate(table)] for table in (rows, altered)
+        [state(START + i, row[:2], row[2:4], row[4:]) for i, row in enumerate(table)]
+        for table in (rows, altered)
     )
     assert all(field.equal for field in compared(whole, whole))
     forth, back = compared(whole, other), compared(other, whole)
@@ -117,7 +178,9 @@ def test_any_alteration_is_found(rows: list[tuple[float, ...]], data: st.DataObj
             assert field.largest_at.a == k and field.beyond == 1
 
 
-def compared(a: Sequence[bytes], b: Sequence[bytes], kind: str = JOINT_STATE, **tolerance: float) -> Any:
+def compared(
+    a: Sequence[bytes], b: Sequence[bytes], kind: str = JOINT_STATE, **tolerance: float
+) -> Any:
     """Compare messages by their order, without bags, and return the fields."""
     times = np.zeros(len(a), dtype=np.int64)
     comparison = FieldComparison(kind, renaming({}), **tolerance)
@@ -125,12 +188,24 @@ def compared(a: Sequence[bytes], b: Sequence[bytes], kind: str = JOINT_STATE, **
     return comparison.result("/x", align(times, times, stamped=False)).fields
 
 
-@given(st.lists(st.floats(), min_size=1, max_size=20), st.data(), st.floats(0, 10), st.floats(0, 1))
-def test_tolerance_equals_that_of_isclose(a: list[float], data: st.DataObject, atol: float, rtol: float) -> None:
+@given(
+    st.lists(st.floats(), min_size=1, max_size=20),
+    st.data(),
+    st.floats(0, 10),
+    st.floats(0, 1),
+)
+def test_tolerance_equals_that_of_isclose(
+    a: list[float], data: st.DataObject, atol: float, rtol: float
+) -> None:
     """np.isclose with equal_nan, on numbers whose tolerance does not overflow to infinity."""
-    near = [st.just(x) | st.floats() | st.floats(-10, 10).map(lambda d, x=x: x + d) for x in a]
+    near = [
+        st.just(x) | st.floats() | st.floats(-10, 10).map(lambda d, x=x: x + d)
+        for x in a
+    ]
     b = [data.draw(strategy) for strategy in near]
-    found = compared([array(x) for x in a], [array(x) for x in b], ARRAY, atol=atol, rtol=rtol)
+    found = compared(
+        [array(x) for x in a], [array(x) for x in b], ARRAY, atol=atol, rtol=rtol
+    )
     (field,) = [field for field in found if field.name == "data[0]"]
     with np.errstate(all="ignore"):
         close = np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
@@ -155,11 +230,18 @@ def test_nan_signed_zero_and_byte_order_are_no_difference(tmp_path: Path) -> Non
     assert all(field.equal for field in compare(tmp_path, a, b).fields)
 
 
-@given(st.lists(st.integers(0, 12), max_size=30), st.lists(st.integers(0, 12), max_size=30))
+@given(
+    st.lists(st.integers(0, 12), max_size=30), st.lists(st.integers(0, 12), max_size=30)
+)
 def test_alignment(a: list[int], b: list[int]) -> None:
     """The k-th message of a stamp is paired with the k-th of that stamp in B, if there is one."""
-    messages = [[Message("/x", JOINT_STATE, 0, state(stamp)) for stamp in stamps] for stamps in (a, b)]
-    pairs = align(np.array(a, dtype=np.int64), np.array(b, dtype=np.int64), stamped=True)
+    messages = [
+        [Message("/x", JOINT_STATE, 0, state(stamp)) for stamp in stamps]
+        for stamps in (a, b)
+    ]
+    pairs = align(
+        np.array(a, dtype=np.int64), np.array(b, dtype=np.int64), stamped=True
+    )
     expected = []
     for i, stamp in enumerate(a):
         partners = [k for k, other in enumerate(b) if other == stamp]
@@ -169,23 +251,38 @@ def test_alignment(a: list[int], b: list[int]) -> None:
     assert list(zip(pairs.a.tolist(), pairs.b.tolist(), strict=True)) == expected
     assert sorted([*pairs.a.tolist(), *pairs.only_a.tolist()]) == list(range(len(a)))
     assert sorted([*pairs.b.tolist(), *pairs.only_b.tolist()]) == list(range(len(b)))
-    assert list(paired(*messages, pairs)) == [(messages[0][i].data, messages[1][k].data) for i, k in expected]
+    assert list(paired(*messages, pairs)) == [
+        (messages[0][i].data, messages[1][k].data) for i, k in expected
+    ]
 
 
 @pytest.mark.parametrize("shift", [1_234_567, -3 * PERIOD, 20 * PERIOD, 10**9])
 @pytest.mark.parametrize("lost", [0, 4])
-def test_a_constant_shift_of_time_and_a_constant_offset(shift: int, lost: int, tmp_path: Path) -> None:
+def test_a_constant_shift_of_time_and_a_constant_offset(
+    shift: int, lost: int, tmp_path: Path
+) -> None:
     """Both are found, also if shifted stamps equal other stamps."""
     q, effort = (lambda k: [np.sin(0.1 * k), 0.0]), (lambda k: [np.cos(0.3 * k), 1.0])
     a = [state(START + k * PERIOD, q(k), effort=effort(k)) for k in range(200)]
-    b = [state(START + k * PERIOD + shift, q(k), effort=np.array([0.25, 0]) + effort(k)) for k in range(lost, 200)]
+    b = [
+        state(START + k * PERIOD + shift, q(k), effort=np.array([0.25, 0]) + effort(k))
+        for k in range(lost, 200)
+    ]
     if lost and shift % PERIOD == 0:
         return  # the pairs are ambiguous
     topic = compare(tmp_path, a, b)
-    assert not topic.matches and (topic.shift, topic.count, topic.only_a) == (shift, 200 - lost, lost)
+    assert not topic.matches and (topic.shift, topic.count, topic.only_a) == (
+        shift,
+        200 - lost,
+        lost,
+    )
     offset = fields(topic)["a effort"].offset
     assert offset == pytest.approx(0.25, abs=1e-12)
-    assert all(field.equal and field.offset is None for name, field in fields(topic).items() if name != "a effort")
+    assert all(
+        field.equal and field.offset is None
+        for name, field in fields(topic).items()
+        if name != "a effort"
+    )
     assert "B - A = 0.25" in str(compare_bags(tmp_path / "a", tmp_path / "b"))
 
 
@@ -196,8 +293,14 @@ def test_recordings_that_begin_at_other_times_are_not_shifted(tmp_path: Path) ->
 
 
 def test_joints_are_renamed(tmp_path: Path) -> None:
-    a = [state(START, [1, 2], names=("a", "b")), state(START + 1, [3, 4], names=("b", "a"))]
-    b = [state(START, [2, 1], names=("old_b", "x")), state(START + 1, [3, 4.5], names=("old_b", "x"))]
+    a = [
+        state(START, [1, 2], names=("a", "b")),
+        state(START + 1, [3, 4], names=("b", "a")),
+    ]
+    b = [
+        state(START, [2, 1], names=("old_b", "x")),
+        state(START + 1, [3, 4.5], names=("old_b", "x")),
+    ]
     found = fields(compare(tmp_path, a, b, rename={"old_": "", "x": "a"}))
     assert found["a position"].largest == 0.5 and found["b position"].equal
 
@@ -206,13 +309,22 @@ def test_several_publishers_on_one_topic(tmp_path: Path) -> None:
     """An arm, a gripper with frame_id, and messages with more values than names."""
     a = []
     for k in range(30):
-        a += [state(START + 3 * k, [k, 1]), state(START + 3 * k + 1, [k], names=["finger"], frame="hand")]
+        a += [
+            state(START + 3 * k, [k, 1]),
+            state(START + 3 * k + 1, [k], names=["finger"], frame="hand"),
+        ]
         a += [state(START + 3 * k + 2, [k, 1, 2])]
     b = list(a)
     b[46] = state(START + 46, [99], names=["finger"], frame="hand")
     b[50] = state(START + 50, [16, 1, -2])
-    found = {name: field for name, field in fields(compare(tmp_path, a, b)).items() if not field.equal}
-    assert {name: (field.largest, field.largest_at.a) for name, field in found.items()} == {
+    found = {
+        name: field
+        for name, field in fields(compare(tmp_path, a, b)).items()
+        if not field.equal
+    }
+    assert {
+        name: (field.largest, field.largest_at.a) for name, field in found.items()
+    } == {
         "finger position": (84.0, 46),
         "position[2]": (4.0, 50),
     }
@@ -222,19 +334,36 @@ def test_long_arrays_are_one_field(tmp_path: Path) -> None:
     numbers = np.arange(100.0)
     other = numbers.copy()
     other[[60, 70]] += [1, -2]
-    topic = compare(tmp_path, [array(*numbers), array(1)], [array(*other), array(1, 2)], kind=ARRAY)
+    topic = compare(
+        tmp_path, [array(*numbers), array(1)], [array(*other), array(1, 2)], kind=ARRAY
+    )
     found = fields(topic)
-    assert (found["data"].largest, found["data"].largest_at.element, found["data"].beyond) == (2.0, 70, 2)
+    assert (
+        found["data"].largest,
+        found["data"].largest_at.element,
+        found["data"].beyond,
+    ) == (2.0, 70, 2)
     assert found["data[1]"].only_b == 1
 
 
 def test_images_differ_in_elements(tmp_path: Path) -> None:
     """The table has the numbers of the first byte that differs."""
     kind, data = "sensor_msgs/msg/Image", np.arange(64, dtype=np.uint8)
-    images = [serialized(kind, header(START), 8, 8, "mono8", 0, 8, np.where(data < k, data, 7)) for k in (64, 60)]
+    images = [
+        serialized(
+            kind, header(START), 8, 8, "mono8", 0, 8, np.where(data < k, data, 7)
+        )
+        for k in (64, 60)
+    ]
     topic = compare(tmp_path, images[:1], images[1:], kind=kind)
     (image,) = [field for field in topic.fields if not field.matches]
-    assert (image.count, image.beyond, image.largest_at.element, image.a, image.b) == (64, 4, 60, 60, 7)
+    assert (image.count, image.beyond, image.largest_at.element, image.a, image.b) == (
+        64,
+        4,
+        60,
+        60,
+        7,
+    )
     assert topic_table(topic).endswith("A 60, B 7")
 
 
@@ -243,8 +372,16 @@ def test_trajectories_are_compared_joint_by_joint(tmp_path: Path) -> None:
     b = [trajectory(("b", "a"), [[0, 0], [10, 1], [19, 2]])]
     found = fields(compare(tmp_path, a, b, kind=TRAJECTORY))
     assert found["a positions"].equal and found["time_from_start"].equal
-    assert (found["b positions"].largest, found["b positions"].largest_at.element) == (1.0, 2)
-    longer = compare(tmp_path / "more", a, [trajectory(("a", "b"), [[0, 0], [1, 10], [2, 20], [3, 30]])], TRAJECTORY)
+    assert (found["b positions"].largest, found["b positions"].largest_at.element) == (
+        1.0,
+        2,
+    )
+    longer = compare(
+        tmp_path / "more",
+        a,
+        [trajectory(("a", "b"), [[0, 0], [1, 10], [2, 20], [3, 30]])],
+        TRAJECTORY,
+    )
     assert not longer.matches and "length of a positions" in fields(longer)
 
 
@@ -253,7 +390,9 @@ def test_nested_messages(tmp_path: Path) -> None:
 
     def report(level: int, value: str) -> bytes:
         pair = make("diagnostic_msgs/msg/KeyValue", "rate", value)
-        status = make("diagnostic_msgs/msg/DiagnosticStatus", level, "n", "m", "h", [pair])
+        status = make(
+            "diagnostic_msgs/msg/DiagnosticStatus", level, "n", "m", "h", [pair]
+        )
         return serialized(kind, header(START), [status])
 
     topic = compare(tmp_path, [report(0, "1")], [report(2, "1.0")], kind=kind)
@@ -273,7 +412,9 @@ def test_invalid_messages_are_compared_as_bytes(tmp_path: Path) -> None:
 def one_of_each(path: Path, topics: dict[str, str]) -> Path:
     with BagWriter(path, topics) as writer:
         for topic, kind in topics.items():
-            writer.write(topic, START, state(START, [1, 2]) if kind == JOINT_STATE else array(1))
+            writer.write(
+                topic, START, state(START, [1, 2]) if kind == JOINT_STATE else array(1)
+            )
     return path
 
 
@@ -281,26 +422,43 @@ def test_common_topics_are_compared(tmp_path: Path) -> None:
     a = one_of_each(tmp_path / "a", {"/x": JOINT_STATE, "/y": JOINT_STATE, "/z": ARRAY})
     b = one_of_each(tmp_path / "b", {"/y": JOINT_STATE, "/z": ARRAY, "/w": JOINT_STATE})
     found = compare_bags(a, b)
-    assert [topic.topic for topic in found.topics] == ["/y", "/z"] and found.alone == ("/x", "/w")
+    assert [topic.topic for topic in found.topics] == ["/y", "/z"] and found.alone == (
+        "/x",
+        "/w",
+    )
     with pytest.raises(AssertionError, match="/x, /w"):
         assert_bags_match(a, b)
     for chosen in ({"common": True}, {"topics": ["/y", "/z"]}):
         assert_bags_match(a, b, **chosen)
-    assert [topic.topic for topic in compare_bags(a, b, ["z", "/y", "/z"]).topics] == ["/z", "/y"]
+    assert [topic.topic for topic in compare_bags(a, b, ["z", "/y", "/z"]).topics] == [
+        "/z",
+        "/y",
+    ]
 
 
 @pytest.mark.parametrize("common", [False, True])
-def test_a_changed_type_is_a_difference_and_other_topics_are_compared(common: bool, tmp_path: Path) -> None:
-    a, b = (one_of_each(tmp_path / kind[-5:], {"/x": kind, "/y": JOINT_STATE}) for kind in (JOINT_STATE, ARRAY))
+def test_a_changed_type_is_a_difference_and_other_topics_are_compared(
+    common: bool, tmp_path: Path
+) -> None:
+    a, b = (
+        one_of_each(tmp_path / kind[-5:], {"/x": kind, "/y": JOINT_STATE})
+        for kind in (JOINT_STATE, ARRAY)
+    )
     found = compare_bags(a, b, common=common)
     assert [topic.topic for topic in found.topics] == ["/y"] and found.topics[0].matches
-    assert found.alone == ("/x",) and not found.matches and f"its type is {JOINT_STATE}" in str(found)
+    assert (
+        found.alone == ("/x",)
+        and not found.matches
+        and f"its type is {JOINT_STATE}" in str(found)
+    )
 
 
 def test_diagnostics_of_a_live_recording_are_not_compared(tmp_path: Path) -> None:
     kind = "diagnostic_msgs/msg/DiagnosticArray"
     for k, name in enumerate("ab"):
-        with BagWriter(tmp_path / name, {"/diagnostics": kind, "/y": JOINT_STATE}) as writer:
+        with BagWriter(
+            tmp_path / name, {"/diagnostics": kind, "/y": JOINT_STATE}
+        ) as writer:
             writer.write("/diagnostics", START, serialized(kind, header(START + k), []))
             writer.write("/y", START, state(START, [1, 2]))
     assert_bags_match(tmp_path / "a", tmp_path / "b", common=True)
@@ -312,7 +470,11 @@ def test_diagnostics_of_a_live_recording_are_not_compared(tmp_path: Path) -> Non
 def test_errors_name_bags_and_topics(tmp_path: Path) -> None:
     x, y, other = (
         one_of_each(tmp_path / name, kinds)
-        for name, kinds in (("x", {"/x": JOINT_STATE}), ("y", {"/y": JOINT_STATE}), ("other", {"/x": ARRAY}))
+        for name, kinds in (
+            ("x", {"/x": JOINT_STATE}),
+            ("y", {"/y": JOINT_STATE}),
+            ("other", {"/x": ARRAY}),
+        )
     )
     empty = record(tmp_path / "empty", [])
     for a, b, topics, culprit in (
@@ -331,7 +493,10 @@ def test_errors_name_bags_and_topics(tmp_path: Path) -> None:
 
 def test_tolerances_are_absolute_and_relative_to_b(tmp_path: Path) -> None:
     """|10 - 10.5| <= atol + rtol 10.5."""
-    a, b = (record(tmp_path / name, [state(START, [x, 0])]) for name, x in (("a", 10), ("b", 10.5)))
+    a, b = (
+        record(tmp_path / name, [state(START, [x, 0])])
+        for name, x in (("a", 10), ("b", 10.5))
+    )
     assert_bags_match(a, a)
     for atol, rtol in ((0.5, 0.0), (0.0, 0.048)):
         assert_bags_match(a, b, atol=atol, rtol=rtol)
@@ -343,7 +508,10 @@ def test_tolerances_are_absolute_and_relative_to_b(tmp_path: Path) -> None:
 
 def test_table_has_topics_places_and_values(tmp_path: Path) -> None:
     a = [state(START + k * PERIOD, [k, k], [0, 0]) for k in range(5)]
-    b = [state(START + k * PERIOD, [k, k], names=("a", "c"), frame="b") for k in (3, 1, 0, 9, 8)]
+    b = [
+        state(START + k * PERIOD, [k, k], names=("a", "c"), frame="b")
+        for k in (3, 1, 0, 9, 8)
+    ]
     rows = {"a": [(1, 2), (3, 4), (5, NAN), (7, 8)], "b": [(1, 2.5), (3, 4.25), (5, 6)]}
     for name, states in (("a", a), ("b", b)):
         with BagWriter(tmp_path / name, {"/x": JOINT_STATE, "/z": ARRAY}) as writer:
@@ -363,13 +531,18 @@ def test_table_has_topics_places_and_values(tmp_path: Path) -> None:
         assert part in text
     x, z = found.topics
     assert not x.matches and x.stamped and (x.count, x.only_a, x.only_b) == (3, 2, 2)
-    assert not z.matches and not z.stamped and (z.count, z.only_a, z.only_b) == (3, 1, 0)
+    assert (
+        not z.matches and not z.stamped and (z.count, z.only_a, z.only_b) == (3, 1, 0)
+    )
     assert fields(x)["b position"].only_a == fields(x)["c position"].only_b == 3
 
 
 def test_tables_have_a_maximum_length(tmp_path: Path) -> None:
     names = [f"j{k}" for k in range(100)]
-    a, b = (record(tmp_path / name, [state(START, np.full(100, x), names=names)]) for name, x in (("a", 0), ("b", 1)))
+    a, b = (
+        record(tmp_path / name, [state(START, np.full(100, x), names=names)])
+        for name, x in (("a", 0), ("b", 1))
+    )
     text = str(compare_bags(a, b))
     assert "60 more" in text and len(text.splitlines()) < 60
 
@@ -377,10 +550,17 @@ def test_tables_have_a_maximum_length(tmp_path: Path) -> None:
 def test_common_messages_are_compared(tmp_path: Path) -> None:
     """Messages that a live recording lacks are counted; all others must agree."""
     states = [state(START + k * PERIOD, [0.1 * k, 0.2]) for k in range(20)]
-    whole, part = record(tmp_path / "whole", states), record(tmp_path / "part", [states[3], *states[7:18]])
+    whole, part = (
+        record(tmp_path / "whole", states),
+        record(tmp_path / "part", [states[3], *states[7:18]]),
+    )
     assert_bags_match(whole, part, common=True)
     found = compare_bags(part, whole, common=True)
-    assert (found.topics[0].count, found.topics[0].only_a, found.topics[0].only_b) == (12, 0, 8)
+    assert (found.topics[0].count, found.topics[0].only_a, found.topics[0].only_b) == (
+        12,
+        0,
+        8,
+    )
     with pytest.raises(AssertionError, match="/x"):
         assert_bags_match(whole, part)
     altered = record(tmp_path / "altered", [state(START + 9 * PERIOD, [0.9, 0.3])])
@@ -397,9 +577,27 @@ def test_common_messages_are_compared(tmp_path: Path) -> None:
 def outcome(*topics: tuple[str, float]) -> Comparison:
     found = []
     for topic, largest in topics:
-        field = FieldDifference("data", 7, int(largest > 0), 0, 0, largest, largest / 7, None, None, 0.0, largest)
-        found.append(TopicDifference(topic, "std_msgs/msg/Float64", False, 7, 0, 0, None, None, (field,)))
-    return Comparison(Path("first"), Path("second"), 0.0, 0.0, tuple(found), ("a note",), ("/alone",))
+        field = FieldDifference(
+            "data",
+            7,
+            int(largest > 0),
+            0,
+            0,
+            largest,
+            largest / 7,
+            None,
+            None,
+            0.0,
+            largest,
+        )
+        found.append(
+            TopicDifference(
+                topic, "std_msgs/msg/Float64", False, 7, 0, 0, None, None, (field,)
+            )
+        )
+    return Comparison(
+        Path("first"), Path("second"), 0.0, 0.0, tuple(found), ("a note",), ("/alone",)
+    )
 
 
 def read_junit(path: Path) -> ElementTree.Element:
@@ -408,10 +606,25 @@ def read_junit(path: Path) -> ElementTree.Element:
     (suite,) = suites
     assert suite.tag == "testsuite"
     # Attributes and order of elements in the stricter schema.
-    required = {"package", "id", "name", "timestamp", "hostname", "tests", "failures", "errors", "time"}
+    required = {
+        "package",
+        "id",
+        "name",
+        "timestamp",
+        "hostname",
+        "tests",
+        "failures",
+        "errors",
+        "time",
+    }
     assert set(suite.attrib) == required
     tags = [child.tag for child in suite]
-    assert tags == ["properties", *["testcase"] * int(suite.attrib["tests"]), "system-out", "system-err"]
+    assert tags == [
+        "properties",
+        *["testcase"] * int(suite.attrib["tests"]),
+        "system-out",
+        "system-err",
+    ]
     for case in suite.iter("testcase"):
         assert {"classname", "name", "time"} == set(case.attrib)
         assert all({"message", "type"} == set(problem.attrib) for problem in case)
@@ -422,11 +635,21 @@ def read_junit(path: Path) -> ElementTree.Element:
 
 def test_junit_has_a_case_for_each_topic(tmp_path: Path) -> None:
     """Characters that are invalid in XML are replaced."""
-    write_junit(outcome(("/x", 0.0), ('/a<b>&"\x01\ud800', 0.5)), tmp_path / "out.xml", 1.25)
+    write_junit(
+        outcome(("/x", 0.0), ('/a<b>&"\x01\ud800', 0.5)), tmp_path / "out.xml", 1.25
+    )
     suite = read_junit(tmp_path / "out.xml")
-    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["time"]) == ("3", "2", "1.250")
+    assert (suite.attrib["tests"], suite.attrib["failures"], suite.attrib["time"]) == (
+        "3",
+        "2",
+        "1.250",
+    )
     x, y, alone = suite.iter("testcase")
-    assert (x.attrib["name"], y.attrib["name"], alone.attrib["name"]) == ("/x", '/a<b>&"??', "/alone")
+    assert (x.attrib["name"], y.attrib["name"], alone.attrib["name"]) == (
+        "/x",
+        '/a<b>&"??',
+        "/alone",
+    )
     assert len(x) == 0 and len(alone) == 1
     (failure,) = y
     assert failure.attrib["message"].startswith('/a<b>&"??: ')

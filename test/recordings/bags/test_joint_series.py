@@ -16,7 +16,15 @@ from robot_dynamics_ros.recordings.bags import (
     read_joint_names,
     read_joint_states,
 )
-from support.bag_recordings import FLOAT, JOINT_STATE, START, TEXT, joint_state, record, text
+from support.bag_recordings import (
+    FLOAT,
+    JOINT_STATE,
+    START,
+    TEXT,
+    joint_state,
+    record,
+    text,
+)
 
 TOPIC = "/joint_states"
 
@@ -25,7 +33,10 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 def bag(folder: Path, *data: bytes) -> Path:
     """Record joint states that arrive a nanosecond apart."""
-    return record(folder / "bag", [Message(TOPIC, JOINT_STATE, START + k, raw) for k, raw in enumerate(data)])
+    return record(
+        folder / "bag",
+        [Message(TOPIC, JOINT_STATE, START + k, raw) for k, raw in enumerate(data)],
+    )
 
 
 def read(path: Path, **options: Any) -> JointSeries:
@@ -57,26 +68,51 @@ def test_series_are_read_as_written(plugin: StoragePlugin, tmp_path: Path) -> No
 def test_empty_fields_are_nan(tmp_path: Path) -> None:
     """All combinations of empty fields; some of the messages have the same length."""
     shapes = [[k & 1, k & 2, k & 4] for k in range(8)]
-    fields = [[[10.0 * k + j, np.nan] if shape[j] else [] for j in range(3)] for k, shape in enumerate(shapes)]
-    series = read(bag(tmp_path, *(joint_state(START, ("a", "b"), *three) for three in fields)))
+    fields = [
+        [[10.0 * k + j, np.nan] if shape[j] else [] for j in range(3)]
+        for k, shape in enumerate(shapes)
+    ]
+    series = read(
+        bag(tmp_path, *(joint_state(START, ("a", "b"), *three) for three in fields))
+    )
     for j, table in enumerate((series.position, series.velocity, series.effort)):
-        expected = [[10.0 * k + j if shape[j] else np.nan, np.nan] for k, shape in enumerate(shapes)]
+        expected = [
+            [10.0 * k + j if shape[j] else np.nan, np.nan]
+            for k, shape in enumerate(shapes)
+        ]
         np.testing.assert_array_equal(table, expected)
 
 
 def test_times_are_stamps_in_order_of_arrival(tmp_path: Path) -> None:
-    series = read(bag(tmp_path, *(joint_state(START + t, position=[t, t]) for t in (500, 0, 0, -(10**9)))))
+    series = read(
+        bag(
+            tmp_path,
+            *(joint_state(START + t, position=[t, t]) for t in (500, 0, 0, -(10**9))),
+        )
+    )
     np.testing.assert_array_equal(series.stamps - START, [500, 0, 0, -(10**9)])
     np.testing.assert_array_equal(series.received - START, [0, 1, 2, 3])
     np.testing.assert_array_equal(series.position[:, 0], [500, 0, 0, -(10**9)])
 
 
 def test_messages_may_differ_in_joint_order(tmp_path: Path) -> None:
-    rows = (("a", "b"), [1, 2]), (("b", "a"), [3, 4]), (("b", "x", "a"), [5, 0, 6]), (("a", "b"), [7, 8])
-    messages = [joint_state(START, names, *(np.array(row) * f for f in (1, 10, 100))) for names, row in rows]
+    rows = (
+        (("a", "b"), [1, 2]),
+        (("b", "a"), [3, 4]),
+        (("b", "x", "a"), [5, 0, 6]),
+        (("a", "b"), [7, 8]),
+    )
+    messages = [
+        joint_state(START, names, *(np.array(row) * f for f in (1, 10, 100)))
+        for names, row in rows
+    ]
     series = read(bag(tmp_path, *messages))
     expected = np.array([[1, 2], [4, 3], [6, 5], [7, 8]])
-    for factor, table in ((1, series.position), (10, series.velocity), (100, series.effort)):
+    for factor, table in (
+        (1, series.position),
+        (10, series.velocity),
+        (100, series.effort),
+    ):
         np.testing.assert_array_equal(table, factor * expected)
 
 
@@ -84,10 +120,16 @@ def test_joints_are_chosen_by_name(tmp_path: Path) -> None:
     arm = {k: joint_state(START + k, ("a", "b"), [k, -k]) for k in range(0, 2000, 2)}
     gripper = {k: joint_state(START + k, ("f",), [k]) for k in range(1, 2000, 2)}
     path = bag(tmp_path, *((arm | gripper)[k] for k in range(2000)))
-    for names, first, factors in ((["a", "b"], 0, [1, -1]), (["b", "a"], 0, [-1, 1]), (["f"], 1, [1])):
+    for names, first, factors in (
+        (["a", "b"], 0, [1, -1]),
+        (["b", "a"], 0, [-1, 1]),
+        (["f"], 1, [1]),
+    ):
         series = read(path, joint_names=names)
         np.testing.assert_array_equal(series.stamps - START, np.arange(first, 2000, 2))
-        np.testing.assert_array_equal(series.position, np.outer(np.arange(first, 2000, 2), factors))
+        np.testing.assert_array_equal(
+            series.position, np.outer(np.arange(first, 2000, 2), factors)
+        )
     with pytest.raises(BagError, match=r"/joint_states: .*\bx, y\b.*\ba, b, f\b"):
         read(path, joint_names=["x", "y"])
 
@@ -100,16 +142,30 @@ TRUNCATED = [WHOLE[:k] for k in range(1, len(WHOLE))]
     ("bad", "reason"),
     [
         ([joint_state(START, ("a",), [3])] * 2, r"2 .*\bb\b"),
-        ([*TRUNCATED, b"\xff" * 100, b"\0\1\0\0" + b"\xff" * 100], f"{len(TRUNCATED) + 2} .*JointState"),
+        (
+            [*TRUNCATED, b"\xff" * 100, b"\0\1\0\0" + b"\xff" * 100],
+            f"{len(TRUNCATED) + 2} .*JointState",
+        ),
         ([joint_state(START, position=[1, 2, 3])], "1 .*position"),
         ([joint_state(START, ("a", "a"))], "1 "),
         ([joint_state(START, ("c", "d"))] * 799, r"799 .*\bc, d\b.*\ba, b\b"),
     ],
-    ids=["missing joint", "truncated", "excess values", "duplicate joint", "other joints"],
+    ids=[
+        "missing joint",
+        "truncated",
+        "excess values",
+        "duplicate joint",
+        "other joints",
+    ],
 )
-def test_unusable_messages_are_counted(bad: list[bytes], reason: str, tmp_path: Path) -> None:
-    with pytest.warns(BagWarning, match=rf"/joint_states: {reason}.*\b2 .*Cure: ") as reported:
-        series = read(bag(tmp_path, WHOLE, *bad, WHOLE + bytes(4)))  # with trailing padding
+def test_unusable_messages_are_counted(
+    bad: list[bytes], reason: str, tmp_path: Path
+) -> None:
+    with pytest.warns(
+        BagWarning, match=rf"/joint_states: {reason}.*\b2 .*Cure: "
+    ) as reported:
+        # with trailing padding
+        series = read(bag(tmp_path, WHOLE, *bad, WHOLE + bytes(4)))
     assert len(reported) == 1
     np.testing.assert_array_equal(series.effort, [[5, 6], [5, 6]])
     (tmp_path / "alone").mkdir()
@@ -126,7 +182,15 @@ def test_either_byte_order(tmp_path: Path) -> None:
 
 
 def test_messages_may_differ_in_frame_id(tmp_path: Path) -> None:
-    series = read(bag(tmp_path, *(joint_state(START + k, position=[k, -k], frame="f" * k) for k in range(300))))
+    series = read(
+        bag(
+            tmp_path,
+            *(
+                joint_state(START + k, position=[k, -k], frame="f" * k)
+                for k in range(300)
+            ),
+        )
+    )
     np.testing.assert_array_equal(series.position, np.outer(np.arange(300), [1, -1]))
     np.testing.assert_array_equal(series.stamps - START, np.arange(300))
 
@@ -140,27 +204,46 @@ def test_messages_may_differ_in_frame_id(tmp_path: Path) -> None:
         ({"joint": "j"}, ("fer_joint1", "fer_joint2")),
     ],
 )
-def test_joints_are_renamed_by_name_or_prefix(rename: dict[str, str], names: tuple[str, ...], tmp_path: Path) -> None:
-    path = bag(tmp_path, b"\0\1\0\0", joint_state(START, ("fer_joint1", "fer_joint2"), [1, 2]))
+def test_joints_are_renamed_by_name_or_prefix(
+    rename: dict[str, str], names: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = bag(
+        tmp_path, b"\0\1\0\0", joint_state(START, ("fer_joint1", "fer_joint2"), [1, 2])
+    )
     assert read_joint_names(path, TOPIC, rename) == names
     for chosen, order in ((None, 1), (names[::-1], -1)):
         with pytest.warns(BagWarning):
             series = read(path, rename=rename, joint_names=chosen)
-        assert (series.joint_names, series.position.tolist()) == (names[::order], [[1, 2][::order]])
+        assert (series.joint_names, series.position.tolist()) == (
+            names[::order],
+            [[1, 2][::order]],
+        )
 
 
 def test_series_in_another_joint_order(tmp_path: Path) -> None:
-    series = read(bag(tmp_path, joint_state(START, ("a", "b", "c"), [1, 2, 3], [4, 5, 6], [7, 8, 9])))
+    series = read(
+        bag(
+            tmp_path,
+            joint_state(START, ("a", "b", "c"), [1, 2, 3], [4, 5, 6], [7, 8, 9]),
+        )
+    )
     other = series.in_order(["c", "a"])
     assert other.joint_names == ("c", "a")
-    for got, expected in ((other.position, [3, 1]), (other.velocity, [6, 4]), (other.effort, [9, 7])):
+    for got, expected in (
+        (other.position, [3, 1]),
+        (other.velocity, [6, 4]),
+        (other.effort, [9, 7]),
+    ):
         np.testing.assert_array_equal(got, [expected])
     with pytest.raises(BagError, match=r"\bx\b.*\ba, b, c\b"):
         series.in_order(["a", "x"])
 
 
 def test_errors_name_bag_and_topic(tmp_path: Path) -> None:
-    written = [Message(TOPIC, JOINT_STATE, START, joint_state(START)), Message("/f", FLOAT, START, bytes(12))]
+    written = [
+        Message(TOPIC, JOINT_STATE, START, joint_state(START)),
+        Message("/f", FLOAT, START, bytes(12)),
+    ]
     path = record(tmp_path / "bag", written)
     with pytest.raises(BagError, match=rf"{path}: .* /x\b.*{TOPIC}"):
         read_joint_states(path, [TOPIC, "/x"])
@@ -170,7 +253,10 @@ def test_errors_name_bag_and_topic(tmp_path: Path) -> None:
         read_joint_states(record(tmp_path / "other", written[1:]), ["/x"])
     with BagWriter(tmp_path / "silent", {TOPIC: JOINT_STATE}):
         pass
-    nameless = record(tmp_path / "nameless", [Message(TOPIC, JOINT_STATE, START, joint_state(START, ()))])
+    nameless = record(
+        tmp_path / "nameless",
+        [Message(TOPIC, JOINT_STATE, START, joint_state(START, ()))],
+    )
     for empty in (tmp_path / "silent", nameless):
         with pytest.raises(BagError, match=f"{empty}: {TOPIC}: "):
             read(empty)
@@ -182,7 +268,9 @@ def test_description(tmp_path: Path) -> None:
     urdf = "<robot name='Gelenkärm'/>"
     written = [Message(TOPIC, JOINT_STATE, START, joint_state(START))]
     assert read_description(record(tmp_path / "without", written)) is None
-    for k, data in enumerate((b"\x00\x01\x00\x00\xff", text(""), text(urdf), text("later"))):
+    for k, data in enumerate(
+        (b"\x00\x01\x00\x00\xff", text(""), text(urdf), text("later"))
+    ):
         written.append(Message("/arm/robot_description", TEXT, START + k, data))
     written.insert(0, Message("/my_robot_description", TEXT, START, text("<other/>")))
     assert read_description(record(tmp_path / "bag", written)) == urdf

@@ -45,13 +45,25 @@ def read(path: Path, topics: Any = None) -> list[Message]:
 
 @pytest.mark.parametrize(
     ("plugin", "mode"),
-    [(MCAP, NONE), (MCAP, STORAGE), (MCAP, MESSAGE), (MCAP, FILE), (SQLITE, NONE), (SQLITE, MESSAGE), (SQLITE, FILE)],
+    [
+        (MCAP, NONE),
+        (MCAP, STORAGE),
+        (MCAP, MESSAGE),
+        (MCAP, FILE),
+        (SQLITE, NONE),
+        (SQLITE, MESSAGE),
+        (SQLITE, FILE),
+    ],
 )
-def test_folders_and_files_are_read_as_written(plugin: StoragePlugin, mode: CompressionMode, tmp_path: Path) -> None:
+def test_folders_and_files_are_read_as_written(
+    plugin: StoragePlugin, mode: CompressionMode, tmp_path: Path
+) -> None:
     written = some_messages(500)
     folder = record(tmp_path / "bag", written, plugin, mode, latched=["/force"])
     assert read(folder) == written
-    assert read(folder, ["/force"]) == [message for message in written if message.topic == "/force"]
+    assert read(folder, ["/force"]) == [
+        message for message in written if message.topic == "/force"
+    ]
     assert read(folder, ["/nothing"]) == []
     (file,) = (file for file in folder.iterdir() if file.suffix != ".yaml")
     assert (file.suffix == ".zstd") == (mode == FILE) and read(file) == written
@@ -62,12 +74,18 @@ def test_folders_and_files_are_read_as_written(plugin: StoragePlugin, mode: Comp
 
 
 @pytest.mark.parametrize("plugin", [MCAP, SQLITE])
-def test_messages_are_in_order_of_arrival(plugin: StoragePlugin, tmp_path: Path) -> None:
+def test_messages_are_in_order_of_arrival(
+    plugin: StoragePlugin, tmp_path: Path
+) -> None:
     """Within and across chunks; messages of equal time are in the order of writing, as in Python's stable sort."""
     written = some_messages(400, size=10_000, step=0)
     noise = random.Random(1)
-    written = [message._replace(received=START + noise.randrange(100)) for message in written]
-    assert read(record(tmp_path / "bag", written, plugin)) == sorted(written, key=lambda message: message.received)
+    written = [
+        message._replace(received=START + noise.randrange(100)) for message in written
+    ]
+    assert read(record(tmp_path / "bag", written, plugin)) == sorted(
+        written, key=lambda message: message.received
+    )
 
 
 @pytest.mark.parametrize("plugin", [MCAP, SQLITE])
@@ -81,28 +99,42 @@ def test_split_bags(plugin: StoragePlugin, tmp_path: Path) -> None:
         (file,) = record(tmp_path / f"part{k}", part, plugin).glob("*.[md][cb]*")
         names.append(f"bag_{k}{file.suffix}")
         shutil.move(file, folder / names[-1])
-    expected = sorted((message for part in written for message in part), key=lambda message: message.received)
+    expected = sorted(
+        (message for part in written for message in part),
+        key=lambda message: message.received,
+    )
     with pytest.warns(BagWarning, match=r"metadata\.yaml"):
         assert read(folder) == expected
     counts = [
-        {"topic_metadata": {"name": topic}, "message_count": sum(message.topic == topic for message in expected)}
+        {
+            "topic_metadata": {"name": topic},
+            "message_count": sum(message.topic == topic for message in expected),
+        }
         for topic in KINDS
     ]
     information = {"relative_file_paths": names, "topics_with_message_count": counts}
-    (folder / "metadata.yaml").write_text(yaml.safe_dump({"rosbag2_bagfile_information": information}))
+    (folder / "metadata.yaml").write_text(
+        yaml.safe_dump({"rosbag2_bagfile_information": information})
+    )
     assert read(folder) == expected
     (folder / names[3]).unlink()
     with pytest.warns(BagWarning, match=rf"{names[3]}\b.*\b200 of 220\b"):
-        assert read(folder) == [message for message in expected if message not in written[3]]
+        assert read(folder) == [
+            message for message in expected if message not in written[3]
+        ]
 
 
-@pytest.mark.parametrize("text", [None, "", "rosbag2_bagfile_information: {version: 9", "[1]"])
+@pytest.mark.parametrize(
+    "text", [None, "", "rosbag2_bagfile_information: {version: 9", "[1]"]
+)
 def test_missing_or_incomplete_metadata(text: str | None, tmp_path: Path) -> None:
     """A recorder that is killed during compression leaves the file and an incomplete compressed copy."""
     written = some_messages(30)
     folder = record(tmp_path / "bag", written)
     (folder / "metadata.yaml").unlink()
-    (folder / "bag.mcap.zstd").write_bytes(zstd.compress((folder / "bag.mcap").read_bytes())[:100])
+    (folder / "bag.mcap.zstd").write_bytes(
+        zstd.compress((folder / "bag.mcap").read_bytes())[:100]
+    )
     if text is not None:
         (folder / "metadata.yaml").write_text(text)
     with pytest.warns(BagWarning, match=r"metadata\.yaml") as reported:
@@ -119,7 +151,8 @@ def test_journal_of_a_killed_recorder(journal: str, tmp_path: Path) -> None:
     killed.mkdir()
     database = open_database(recording / "bag_0.db3", KINDS, journal)
     database.execute("PRAGMA cache_spill = 1")
-    database.execute("PRAGMA cache_size = 2")  # writes uncommitted messages to the file, too
+    # writes uncommitted messages to the file, too
+    database.execute("PRAGMA cache_size = 2")
     insert(database, written[:100])
     if journal == "WAL":
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -133,7 +166,9 @@ def test_journal_of_a_killed_recorder(journal: str, tmp_path: Path) -> None:
         if not file.name.endswith("-shm"):
             shutil.copy(file, killed)
     database.close()
-    assert (killed / ("bag_0.db3-wal" if journal == "WAL" else "bag_0.db3-journal")).stat().st_size > 0
+    assert (
+        killed / ("bag_0.db3-wal" if journal == "WAL" else "bag_0.db3-journal")
+    ).stat().st_size > 0
     assert read(killed / "bag_0.db3") == written[: 200 if journal == "WAL" else 100]
 
 
@@ -144,7 +179,9 @@ def test_other_databases_of_recorders(tmp_path: Path) -> None:
         database = open_database(tmp_path / name, KINDS, journal)
         if journal == "DELETE":
             database.execute("ALTER TABLE topics DROP COLUMN offered_qos_profiles")
-            database.executescript("DROP INDEX timestamp_idx; DROP TABLE schema; DROP TABLE metadata")
+            database.executescript(
+                "DROP INDEX timestamp_idx; DROP TABLE schema; DROP TABLE metadata"
+            )
         insert(database, written)
         database.close()
         assert read(tmp_path / name) == written
@@ -167,7 +204,9 @@ JSON = f"{SCHEMA} INSERT INTO topics VALUES (1, '/force', '{KINDS['/force']}', '
         ("json.db3", JSON, "/force .*json"),
     ],
 )
-def test_other_files_are_refused(name: str, content: bytes | str | None, culprit: str, tmp_path: Path) -> None:
+def test_other_files_are_refused(
+    name: str, content: bytes | str | None, culprit: str, tmp_path: Path
+) -> None:
     (tmp_path / "empty").mkdir()
     if isinstance(content, bytes):
         (tmp_path / name).write_bytes(content)
@@ -180,7 +219,9 @@ def test_other_files_are_refused(name: str, content: bytes | str | None, culprit
     assert snapshot(tmp_path) == before
 
 
-def test_a_file_without_permission_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_without_permission_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (file,) = record(tmp_path / "bag", some_messages(3)).glob("*.mcap")
 
     def refuse(path: Path, *_: Any) -> Any:
@@ -191,7 +232,9 @@ def test_a_file_without_permission_is_named(tmp_path: Path, monkeypatch: pytest.
         BagReader(file)
 
 
-def test_temporary_folders_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_temporary_folders_are_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(scratch))
@@ -211,7 +254,12 @@ def test_temporary_folders_are_removed(tmp_path: Path, monkeypatch: pytest.Monke
         {"compression": "LZ4"},
         {"use_chunking": False},
         {"index_types": "NONE"},
-        {"repeat_channels": False, "repeat_schemas": False, "use_statistics": False, "index_types": "NONE"},
+        {
+            "repeat_channels": False,
+            "repeat_schemas": False,
+            "use_statistics": False,
+            "index_types": "NONE",
+        },
     ],
     ids=str,
 )

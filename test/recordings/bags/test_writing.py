@@ -58,11 +58,15 @@ def test_metadata_that_every_distribution_reads(tmp_path: Path) -> None:
     """rosbag2 of Humble to Rolling reads version 8, in which QoS profiles are a text with numbers."""
     with BagWriter(tmp_path / "bag", KINDS | {"/y": KINDS[TOPIC]}, {"/y": [LATCHED]}):
         pass
-    content = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    content = yaml.safe_load((tmp_path / "bag" / "metadata.yaml").read_text())[
+        "rosbag2_bagfile_information"
+    ]
     assert content["version"] == 8
     topics = [entry["topic_metadata"] for entry in content["topics_with_message_count"]]
     offered = [yaml.safe_load(topic["offered_qos_profiles"]) for topic in topics]
-    assert [(qos["reliability"], qos["durability"], qos["depth"]) for (qos,) in offered] == [(1, 2, 10), (1, 1, 1)]
+    assert [
+        (qos["reliability"], qos["durability"], qos["depth"]) for (qos,) in offered
+    ] == [(1, 2, 10), (1, 1, 1)]
     with BagReader(tmp_path / "bag") as reader:
         assert reader.latched == {"/y"}
 
@@ -105,7 +109,10 @@ def test_a_full_disk_closes_the_bag_and_reports_the_loss(tmp_path: Path) -> None
 
 
 def test_a_full_disk_on_closing_or_after_a_chunk(tmp_path: Path) -> None:
-    with pytest.raises(BagError, match=f"{tmp_path / 'end'}"), BagWriter(tmp_path / "end", KINDS) as writer:
+    with (
+        pytest.raises(BagError, match=f"{tmp_path / 'end'}"),
+        BagWriter(tmp_path / "end", KINDS) as writer,
+    ):
         _write(writer, 0, 300)
         with _full_at(1000):
             writer.close()

@@ -18,12 +18,19 @@ from robot_dynamics_ros.recordings.messages.inputs import INPUTS, InputReader
 
 XYZ, MOMENTS = ("x", "y", "z"), ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 FIELDS: dict[str, Any] = {
-    "target_pose": (PoseStamped, "pose", (("position", XYZ), ("orientation", (*XYZ, "w")))),
+    "target_pose": (
+        PoseStamped,
+        "pose",
+        (("position", XYZ), ("orientation", (*XYZ, "w"))),
+    ),
     "target_twist": (TwistStamped, "twist", (("linear", XYZ), ("angular", XYZ))),
     "target_acceleration": (AccelStamped, "accel", (("linear", XYZ), ("angular", XYZ))),
     "payload": (InertiaStamped, "inertia", (("", ("m",)), ("com", XYZ), ("", MOMENTS))),
 }
-COUNTS = {topic: sum(len(names) for _, names in vectors) for topic, (_, _, vectors) in FIELDS.items()}
+COUNTS = {
+    topic: sum(len(names) for _, names in vectors)
+    for topic, (_, _, vectors) in FIELDS.items()
+}
 NUMBERS = st.lists(st.floats(width=64), min_size=10, max_size=10)
 STAMPS = st.tuples(st.integers(-(2**31), 2**31 - 1), st.integers(0, 2**32 - 1))
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=9)
@@ -34,12 +41,18 @@ class Inputs:
     """Input reader whose session records its calls."""
 
     def __init__(self) -> None:
-        self.session = Mock(spec=ControllerSession, safety=Mock(), arm=Mock(robot=Mock(joint_names=("a", "b"))))
+        self.session = Mock(
+            spec=ControllerSession,
+            safety=Mock(),
+            arm=Mock(robot=Mock(joint_names=("a", "b"))),
+        )
         self.reader = InputReader(self.session)
 
     def refused(self, topic: str, data: bytes) -> bool:
         output: Output = self.reader.receive(topic, data, NOW)
-        return isinstance(output, Output) and [note.level for note in output.notes] == [ERROR]
+        return isinstance(output, Output) and [note.level for note in output.notes] == [
+            ERROR
+        ]
 
 
 def message(topic: str, numbers: Any, stamp: tuple[int, int], frame: str) -> Any:
@@ -58,11 +71,20 @@ def big_endian(stamp: tuple[int, int], frame: str, numbers: Any) -> bytes:
     """Return big-endian CDR, written number by number."""
     text = frame.encode() + b"\0"
     body = struct.pack(">iII", *stamp, len(text)) + text
-    return b"\0\0\0\0" + body + bytes(-len(body) % 8) + struct.pack(f">{len(numbers)}d", *numbers)
+    return (
+        b"\0\0\0\0"
+        + body
+        + bytes(-len(body) % 8)
+        + struct.pack(f">{len(numbers)}d", *numbers)
+    )
 
 
-@given(topic=st.sampled_from(sorted(FIELDS)), numbers=NUMBERS, stamp=STAMPS, frame=TEXTS)
-def test_messages_of_rclpy_are_read(topic: str, numbers: list[float], stamp: tuple[int, int], frame: str) -> None:
+@given(
+    topic=st.sampled_from(sorted(FIELDS)), numbers=NUMBERS, stamp=STAMPS, frame=TEXTS
+)
+def test_messages_of_rclpy_are_read(
+    topic: str, numbers: list[float], stamp: tuple[int, int], frame: str
+) -> None:
     inputs, expected = Inputs(), numbers[: COUNTS[topic]]
     written = bytes(serialize_message(message(topic, numbers, stamp, frame)))
     for data in (written, big_endian(stamp, frame, expected)):
@@ -73,7 +95,11 @@ def test_messages_of_rclpy_are_read(topic: str, numbers: list[float], stamp: tup
             found = np.hstack(given_numbers)
         else:
             target, now = inputs.session.on_target.call_args.args
-            assert (target.quantity, target.frame, now) == (topic.removeprefix("target_"), frame, NOW)
+            assert (target.quantity, target.frame, now) == (
+                topic.removeprefix("target_"),
+                frame,
+                NOW,
+            )
             assert target.stamp == stamp[0] * 1_000_000_000 + stamp[1]
             found = target.numbers
         np.testing.assert_array_equal(found, expected)
@@ -82,19 +108,29 @@ def test_messages_of_rclpy_are_read(topic: str, numbers: list[float], stamp: tup
 def test_speed_scaling_factor_brakes_and_emergency_stop() -> None:
     inputs = Inputs()
     for engaged in (True, False):
-        inputs.reader.receive("brakes_engaged", bytes(serialize_message(Bool(data=engaged))), NOW)
+        inputs.reader.receive(
+            "brakes_engaged", bytes(serialize_message(Bool(data=engaged))), NOW
+        )
         inputs.session.on_brakes.assert_called_with(engaged)
-    inputs.reader.receive("speed_scaling_factor", bytes(serialize_message(Float64(data=0.25))), NOW)
+    inputs.reader.receive(
+        "speed_scaling_factor", bytes(serialize_message(Float64(data=0.25))), NOW
+    )
     inputs.session.on_speed.assert_called_once_with(0.25)
-    for topic, source in (("emergency_stop", "~/emergency_stop"), ("/cell/panel", "/cell/panel")):
+    for topic, source in (
+        ("emergency_stop", "~/emergency_stop"),
+        ("/cell/panel", "/cell/panel"),
+    ):
         for data in (True, False):
             inputs.reader.receive(topic, bytes(serialize_message(Bool(data=data))), NOW)
             inputs.session.safety.emergency_stop.assert_called_with(source, data)
         inputs.reader.receive(topic, b"", NOW)
-        inputs.session.safety.emergency_stop.assert_called_with(source, True)  # an invalid message never releases it
+        # an invalid message never releases it
+        inputs.session.safety.emergency_stop.assert_called_with(source, True)
 
 
-@pytest.mark.parametrize("topic", sorted(INPUTS.keys() - {"joint_states", "emergency_stop"}))
+@pytest.mark.parametrize(
+    "topic", sorted(INPUTS.keys() - {"joint_states", "emergency_stop"})
+)
 def test_truncated_messages_are_refused(topic: str) -> None:
     inputs = Inputs()
     whole = big_endian((1, 2), "base", [0.0] * COUNTS.get(topic, 0))

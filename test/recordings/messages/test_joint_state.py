@@ -10,7 +10,11 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader, JointStateWriter, stamp_of
+from robot_dynamics_ros.recordings.messages.joint_state import (
+    JointStateReader,
+    JointStateWriter,
+    stamp_of,
+)
 from robot_dynamics_ros.ros.conversions import stamp
 from support.bag_recordings import joint_state
 
@@ -22,7 +26,9 @@ def read(reader: JointStateReader, message: JointState) -> Any:
 def test_other_joints_are_ignored() -> None:
     reader = JointStateReader(["a", "b"])
     for _ in range(2):
-        assert read(reader, JointState(name=["b", "x", "a"], position=[2.0, np.nan, 1.0])).q.tolist() == [1.0, 2.0]
+        assert read(
+            reader, JointState(name=["b", "x", "a"], position=[2.0, np.nan, 1.0])
+        ).q.tolist() == [1.0, 2.0]
         for other in (JointState(name=["finger"], position=[np.nan]), JointState()):
             assert read(reader, other) is None
 
@@ -42,13 +48,23 @@ def test_unusable_states_are_refused(
 ) -> None:
     reader = JointStateReader(["a", "b"])
     for _ in range(2):  # without and with a cached layout
-        with pytest.raises(RobotDynamicsError, match=rf"^joint_states: .*\b{culprit}\b.*Cure: "):
+        with pytest.raises(
+            RobotDynamicsError, match=rf"^joint_states: .*\b{culprit}\b.*Cure: "
+        ):
             read(reader, JointState(name=names, position=position, velocity=velocity))
-        assert read(reader, JointState(name=["a", "b"], position=[1.0, 2.0], velocity=[1.0, 2.0])) is not None
+        assert (
+            read(
+                reader,
+                JointState(name=["a", "b"], position=[1.0, 2.0], velocity=[1.0, 2.0]),
+            )
+            is not None
+        )
 
 
 numbers = st.floats(width=64)
-labels = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=9)
+labels = st.text(
+    st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=9
+)
 
 
 @st.composite
@@ -71,35 +87,61 @@ def nanoseconds(message: JointState) -> int:
 def assert_same(found: Any, message: JointState, names: list[str]) -> None:
     assert found.stamp == nanoseconds(message)
     places = [list(message.name).index(name) for name in names]
-    for values, field in ((found.q, "position"), (found.qd, "velocity"), (found.effort, "effort")):
+    for values, field in (
+        (found.q, "position"),
+        (found.qd, "velocity"),
+        (found.effort, "effort"),
+    ):
         expected = getattr(message, field)
         if len(expected) == 0:
             assert values is None
         else:
             np.testing.assert_array_equal(values, np.array(expected)[places])
-            assert values.dtype == np.float64 and values.flags.aligned and values.flags.c_contiguous
+            assert (
+                values.dtype == np.float64
+                and values.flags.aligned
+                and values.flags.c_contiguous
+            )
 
 
 @given(st.lists(messages(), min_size=1, max_size=3), st.data())
 def test_messages_of_rclpy_are_read(history: list[JointState], data: Any) -> None:
-    names = data.draw(st.lists(st.sampled_from(list(history[0].name)), min_size=1, unique=True))
+    names = data.draw(
+        st.lists(st.sampled_from(list(history[0].name)), min_size=1, unique=True)
+    )
     reader = JointStateReader(names)
     for message in (history[0], *history, history[0]):
-        fields = (message.name, message.position, message.velocity, message.effort, message.header.frame_id)
+        fields = (
+            message.name,
+            message.position,
+            message.velocity,
+            message.effort,
+            message.header.frame_id,
+        )
         big_endian = joint_state(nanoseconds(message), *fields, little_endian=False)
         if set(names) <= set(message.name):
             assert_same(read(reader, message), message, names)
             found = reader.read(big_endian)
-            assert found.stamp == nanoseconds(message) == stamp_of(serialize_message(message)) == stamp_of(big_endian)
+            assert (
+                found.stamp
+                == nanoseconds(message)
+                == stamp_of(serialize_message(message))
+                == stamp_of(big_endian)
+            )
             for field in ("q", "qd", "effort"):
-                np.testing.assert_array_equal(getattr(found, field), getattr(read(reader, message), field))
+                np.testing.assert_array_equal(
+                    getattr(found, field), getattr(read(reader, message), field)
+                )
 
 
 @given(messages(), st.data())
 def test_truncated_messages_are_refused(message: JointState, data: Any) -> None:
     """Reading raises the typed error or returns the numbers of the message."""
     whole = JointStateWriter(message.name).write(
-        0, np.array(message.position), np.array(message.velocity), np.array(message.effort)
+        0,
+        np.array(message.position),
+        np.array(message.velocity),
+        np.array(message.effort),
     )
     reader = JointStateReader(list(message.name))
     if data.draw(st.booleans()):
@@ -112,8 +154,13 @@ def test_truncated_messages_are_refused(message: JointState, data: Any) -> None:
 
 @given(messages())
 def test_rclpy_reads_written_messages(message: JointState) -> None:
-    fields = [np.array(values) for values in (message.position, message.velocity, message.effort)]
-    back = deserialize_message(JointStateWriter(message.name).write(nanoseconds(message), *fields), JointState)
+    fields = [
+        np.array(values)
+        for values in (message.position, message.velocity, message.effort)
+    ]
+    back = deserialize_message(
+        JointStateWriter(message.name).write(nanoseconds(message), *fields), JointState
+    )
     message.header.frame_id = ""
     assert back.header == message.header and back.name == message.name
     for field in ("position", "velocity", "effort"):

@@ -13,11 +13,17 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics_ros.base.errors import TrajectoryError
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory, write_trajectory
+from robot_dynamics_ros.recordings.messages.joint_trajectory import (
+    read_trajectory,
+    write_trajectory,
+)
 from robot_dynamics_ros.ros.conversions import nanoseconds, trajectory_message
 from support.bag_recordings import make, serialized
 
-TRAJECTORY, POINT = (f"trajectory_msgs/msg/{name}" for name in ("JointTrajectory", "JointTrajectoryPoint"))
+TRAJECTORY, POINT = (
+    f"trajectory_msgs/msg/{name}"
+    for name in ("JointTrajectory", "JointTrajectoryPoint")
+)
 DURATION = "builtin_interfaces/msg/Duration"
 FIELDS = ("positions", "velocities", "accelerations", "effort")
 NAMES = ["a", "bc", "ellbogenöl"]
@@ -31,8 +37,16 @@ def encode(message: JointTrajectory, little_endian: bool = True) -> bytes:
     points = []
     for each in message.points:
         tables = (np.array(getattr(each, field), dtype=float) for field in FIELDS)
-        points.append(make(POINT, *tables, make(DURATION, each.time_from_start.sec, each.time_from_start.nanosec)))
-    return serialized(TRAJECTORY, head, list(message.joint_names), points, little_endian=little_endian)
+        points.append(
+            make(
+                POINT,
+                *tables,
+                make(DURATION, each.time_from_start.sec, each.time_from_start.nanosec),
+            )
+        )
+    return serialized(
+        TRAJECTORY, head, list(message.joint_names), points, little_endian=little_endian
+    )
 
 
 def message(m: int, *present: str) -> JointTrajectory:
@@ -61,12 +75,18 @@ def regular_messages(draw: st.DrawFn) -> JointTrajectory:
     made = JointTrajectory(joint_names=names)
     made.header.frame_id = draw(TEXTS)
     made.header.stamp.sec, made.header.stamp.nanosec = draw(STAMPS)
-    present = draw(st.sets(st.sampled_from(FIELDS)) | st.just({"positions", "velocities"}))
+    present = draw(
+        st.sets(st.sampled_from(FIELDS)) | st.just({"positions", "velocities"})
+    )
     for _ in range(draw(st.integers(0, 4))):
         point = JointTrajectoryPoint()
         point.time_from_start.sec, point.time_from_start.nanosec = draw(STAMPS)
         for field in present:
-            setattr(point, field, draw(st.lists(ALL_NUMBERS, min_size=len(names), max_size=len(names))))
+            setattr(
+                point,
+                field,
+                draw(st.lists(ALL_NUMBERS, min_size=len(names), max_size=len(names))),
+            )
         made.points.append(point)
     return made
 
@@ -83,7 +103,11 @@ def messages(draw: st.DrawFn) -> JointTrajectory:
 
 def encodings(made: JointTrajectory) -> list[bytes]:
     """Return the message in rclpy's CDR without trailing bytes, and in the other byte order."""
-    written = [bytes(serialize_message(made)), encode(made), encode(made, little_endian=False)]
+    written = [
+        bytes(serialize_message(made)),
+        encode(made),
+        encode(made, little_endian=False),
+    ]
     for data in written:
         assert deserialize_message(data, JointTrajectory) == made
     return written
@@ -97,7 +121,11 @@ def assert_same(read: TrajectoryPoints, expected: TrajectoryPoints) -> None:
             assert values is None, field.name
         else:
             np.testing.assert_array_equal(values, other, err_msg=field.name)
-            assert values.shape == other.shape and values.dtype == np.float64 and values.flags.carray
+            assert (
+                values.shape == other.shape
+                and values.dtype == np.float64
+                and values.flags.carray
+            )
 
 
 def trajectory_points(made: JointTrajectory) -> TrajectoryPoints:
@@ -115,7 +143,11 @@ def assert_read_as_rclpy_does(data: bytes) -> None:
         expected = trajectory_points(made)
     except TrajectoryError:
         expected = None
-    if expected is None or expected.positions.size == 0 or nanoseconds(made.header.stamp) >= 2**31 * 10**9:
+    if (
+        expected is None
+        or expected.positions.size == 0
+        or nanoseconds(made.header.stamp) >= 2**31 * 10**9
+    ):
         with pytest.raises(TrajectoryError):
             read_trajectory(data)
         return
@@ -133,13 +165,26 @@ def test_messages_of_rclpy_are_read(made: JointTrajectory) -> None:
 def points_of(names: Any, m: int, present: Any, seed: int = 0) -> TrajectoryPoints:
     """Generate points with any numbers for positions and these fields."""
     rng = np.random.default_rng(seed)
-    times, tables = np.cumsum(rng.uniform(0.1, 1e6, m)), rng.normal(size=(4, m, len(names)))
-    rest = [table if field in present else None for field, table in zip(FIELDS[1:], tables[1:], strict=True)]
+    times, tables = (
+        np.cumsum(rng.uniform(0.1, 1e6, m)),
+        rng.normal(size=(4, m, len(names))),
+    )
+    rest = [
+        table if field in present else None
+        for field, table in zip(FIELDS[1:], tables[1:], strict=True)
+    ]
     return TrajectoryPoints(tuple(names), times, tables[0], *rest)
 
 
-@given(regular_messages(), st.integers(1, 5), st.sets(st.sampled_from(FIELDS)), st.integers(0, 2**32 - 1))
-def test_rclpy_reads_written_messages(made: JointTrajectory, m: int, present: Any, seed: int) -> None:
+@given(
+    regular_messages(),
+    st.integers(1, 5),
+    st.sets(st.sampled_from(FIELDS)),
+    st.integers(0, 2**32 - 1),
+)
+def test_rclpy_reads_written_messages(
+    made: JointTrajectory, m: int, present: Any, seed: int
+) -> None:
     assume(made.joint_names)
     made.header.stamp.nanosec %= 10**9
     points = points_of(made.joint_names, m, present, seed)
@@ -165,7 +210,9 @@ def test_rclpy_reads_written_messages(made: JointTrajectory, m: int, present: An
         (-1, "effort", [1.0, 2.0], 49),
     ],
 )
-def test_errors_name_the_irregular_point(little: bool, point: int, field: str, values: list[float], named: int) -> None:
+def test_errors_name_the_irregular_point(
+    little: bool, point: int, field: str, values: list[float], named: int
+) -> None:
     made = message(50, "positions", "velocities")
     setattr(made.points[point], field, values)
     with pytest.raises(TrajectoryError, match=rf"^point {named} .*\b{field}\b"):
@@ -177,12 +224,16 @@ def test_every_truncation_is_refused(little_endian: bool) -> None:
     """rclpy accepts some truncated messages, with zeros for missing values."""
     data = encode(message(3, "positions", "velocities"), little_endian)
     for end in range(len(data)):
-        with pytest.raises(TrajectoryError, match=rf"\b{end} bytes" if end > 1 else "CDR"):
+        with pytest.raises(
+            TrajectoryError, match=rf"\b{end} bytes" if end > 1 else "CDR"
+        ):
             read_trajectory(data[:end])
 
 
 @given(messages(), st.data())
-def test_corrupt_messages_are_refused_or_read_as_by_rclpy(made: JointTrajectory, data: st.DataObject) -> None:
+def test_corrupt_messages_are_refused_or_read_as_by_rclpy(
+    made: JointTrajectory, data: st.DataObject
+) -> None:
     """Corrupt bytes may be another valid message, which rclpy reads equally."""
     corrupt = bytearray(data.draw(st.sampled_from(encodings(made))))
     for _ in range(data.draw(st.integers(1, 3))):
@@ -203,10 +254,17 @@ def test_corrupt_messages_are_refused_or_read_as_by_rclpy(made: JointTrajectory,
 @pytest.mark.parametrize("count", [100, 2**31, 2**32 - 1])
 def test_lengths_beyond_the_end_are_refused(count: int) -> None:
     """Lengths of frame_id, names, the first name, points, and the first positions."""
-    data = encode(JointTrajectory(joint_names=["a"], points=[JointTrajectoryPoint(positions=[1.0])]))
+    data = encode(
+        JointTrajectory(
+            joint_names=["a"], points=[JointTrajectoryPoint(positions=[1.0])]
+        )
+    )
     for at in (12, 20, 24, 32, 36):
         assert 1 <= struct.unpack_from("<I", data, at)[0] <= 2, "no length is here"
-        with pytest.raises(TrajectoryError, match=f"{len(data)} bytes" if at < 36 else r"^point 0 .*\bpositions\b"):
+        with pytest.raises(
+            TrajectoryError,
+            match=f"{len(data)} bytes" if at < 36 else r"^point 0 .*\bpositions\b",
+        ):
             read_trajectory(data[:at] + struct.pack("<I", count) + data[at + 4 :])
 
 

@@ -22,7 +22,10 @@ from trajectory_msgs.msg import JointTrajectoryPoint, MultiDOFJointTrajectory
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.configuration.parameters import ALL
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings, SafetySettings
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    SafetySettings,
+)
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.goals import Code, read_tolerances
 from robot_dynamics_ros.control.interface import Now, Sample
@@ -42,7 +45,9 @@ class State(SimpleNamespace):
     """Stand-in for control_msgs/msg/JointTrajectoryControllerState of Jazzy."""
 
     def __init__(self) -> None:
-        super().__init__(header=Header(), feedback=None, error=None, output=JointTrajectoryPoint())
+        super().__init__(
+            header=Header(), feedback=None, error=None, output=JointTrajectoryPoint()
+        )
         self.speed_scaling_factor = 0.0
 
 
@@ -51,8 +56,17 @@ class Action:
 
     class Goal(SimpleNamespace):
         def __init__(self, trajectory: Any, **fields: Any) -> None:
-            lists = ("path_tolerance", "component_path_tolerance", "goal_tolerance", "component_goal_tolerance")
-            super().__init__(trajectory=trajectory, goal_time_tolerance=Duration(), **dict.fromkeys(lists, ()))
+            lists = (
+                "path_tolerance",
+                "component_path_tolerance",
+                "goal_tolerance",
+                "component_goal_tolerance",
+            )
+            super().__init__(
+                trajectory=trajectory,
+                goal_time_tolerance=Duration(),
+                **dict.fromkeys(lists, ()),
+            )
             self.multi_dof_trajectory = MultiDOFJointTrajectory()
             vars(self).update(fields)
 
@@ -66,8 +80,15 @@ class Action:
 class Server:
     """Stand-in for rclpy's ActionServer: accepts, cancels and executes goals on request of the test."""
 
-    def __init__(self, node: Any, kind: Any, name: str, execute: Any, **callbacks: Any) -> None:
-        self.name, self.execute, self.callbacks, self.alive = name, execute, callbacks, True
+    def __init__(
+        self, node: Any, kind: Any, name: str, execute: Any, **callbacks: Any
+    ) -> None:
+        self.name, self.execute, self.callbacks, self.alive = (
+            name,
+            execute,
+            callbacks,
+            True,
+        )
         self.tasks: list[Any] = []
 
     def destroy(self) -> None:
@@ -76,7 +97,11 @@ class Server:
     def send(self, goal: Any) -> Any:
         if self.callbacks["goal_callback"](goal) is not GoalResponse.ACCEPT:
             return None
-        handle = Mock(request=goal, result=None, goal_id=SimpleNamespace(uuid=np.random.default_rng().bytes(16)))
+        handle = Mock(
+            request=goal,
+            result=None,
+            goal_id=SimpleNamespace(uuid=np.random.default_rng().bytes(16)),
+        )
         handle.execute.side_effect = lambda: self.tasks.append(handle)
         self.callbacks["handle_accepted_callback"](handle)
         return handle
@@ -90,7 +115,9 @@ class Server:
 @pytest.fixture
 def control_msgs(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Install stand-ins for the modules; modules that import them are imported again, also afterwards."""
-    package, action, msg = (ModuleType(f"control_msgs{part}") for part in ("", ".action", ".msg"))
+    package, action, msg = (
+        ModuleType(f"control_msgs{part}") for part in ("", ".action", ".msg")
+    )
     vars(action)["FollowJointTrajectory"] = Action
     vars(msg)["JointTrajectoryControllerState"] = State
     for module in (package, action, msg):
@@ -107,7 +134,9 @@ class World:
     """Active controller, its interfaces and their messages; the arm is at its desired position plus ``off`` (rad)."""
 
     def __init__(self, subscribers: int = 1, values: dict[str, Any] = DEFAULTS) -> None:
-        robot = RobotModel.from_urdf(arms.tsai_planar_2r(TSAI).urdf, gravity=[0.0, -TSAI.g, 0.0])
+        robot = RobotModel.from_urdf(
+            arms.tsai_planar_2r(TSAI).urdf, gravity=[0.0, -TSAI.g, 0.0]
+        )
         self.now = 1_700_000_000_000_000_000
         safety = SafetySettings(position_step_limit=(np.inf,))
         self.session = ControllerSession(robot, ControllerSettings(safety=safety))
@@ -119,13 +148,17 @@ class World:
             values=values.get,
             nanoseconds=lambda: self.now,
             create_publisher=lambda kind, name, qos: SimpleNamespace(
-                publish=lambda message: self.published.append(SimpleNamespace(**vars(message))),
+                publish=lambda message: self.published.append(
+                    SimpleNamespace(**vars(message))
+                ),
                 get_subscription_count=lambda: self.subscribers,
             ),
             destroy_publisher=lambda publisher: setattr(self, "topics", 0),
         )
         tolerances = read_tolerances(values.get, NAMES)
-        self.interfaces = control_interfaces.ControlInterfaces(node, self.session, Mock(), tolerances)
+        self.interfaces = control_interfaces.ControlInterfaces(
+            node, self.session, Mock(), tolerances
+        )
         self.interfaces.check()  # inactive: nothing to look at
         self.server: Any = self.interfaces._server
         self.session.activate(compare_effort=False)
@@ -142,9 +175,14 @@ class World:
         for _ in range(times):
             self.now += round(seconds * 1e9)
             command = self.controller.command
-            q, qd = (Q, np.zeros(2)) if command is None else (command.desired.q, command.desired.qd)
+            q, qd = (
+                (Q, np.zeros(2))
+                if command is None
+                else (command.desired.q, command.desired.qd)
+            )
             self.session.on_state(
-                Sample(self.now, q - self.off, qd.copy(), None), Now(self.now * 1e-9, lambda: self.now)
+                Sample(self.now, q - self.off, qd.copy(), None),
+                Now(self.now * 1e-9, lambda: self.now),
             )
             self.interfaces.check()
 
@@ -153,7 +191,9 @@ class World:
         self.server.spin()
         assert not self.interfaces.results_pending
         assert calls(handle) == ["execute", status]
-        assert handle.result.error_code == code and type(handle.result.error_code) is int
+        assert (
+            handle.result.error_code == code and type(handle.result.error_code) is int
+        )
         assert culprit in handle.result.error_string
 
 
@@ -169,7 +209,13 @@ def world(control_msgs: None) -> World:
 
 def goal(joints: tuple[str, ...] = NAMES, start: int = 0, **fields: Any) -> Any:
     """Return a goal from the arm's position to THERE in one second."""
-    points = TrajectoryPoints(joints, np.array([0.0, 1.0]), np.array([Q, THERE]), np.zeros((2, 2)), np.zeros((2, 2)))
+    points = TrajectoryPoints(
+        joints,
+        np.array([0.0, 1.0]),
+        np.array([Q, THERE]),
+        np.zeros((2, 2)),
+        np.zeros((2, 2)),
+    )
     message = trajectory_message(points)
     message.header.stamp.sec = start
     return Action.Goal(message, **fields)
@@ -185,24 +231,43 @@ def test_a_goal_succeeds_with_feedback(world: World) -> None:
     assert len(feedback) in (20, 21, 22)
     one = feedback[4]
     assert one.joint_names == list(NAMES) and one.index == 1
-    assert one.header.stamp.sec == 1_700_000_000 and one.desired.time_from_start.nanosec == pytest.approx(21e7, abs=1e6)
-    np.testing.assert_allclose(one.desired.positions, np.add(one.actual.positions, one.error.positions), atol=1e-12)
+    assert (
+        one.header.stamp.sec == 1_700_000_000
+        and one.desired.time_from_start.nanosec == pytest.approx(21e7, abs=1e6)
+    )
+    np.testing.assert_allclose(
+        one.desired.positions,
+        np.add(one.actual.positions, one.error.positions),
+        atol=1e-12,
+    )
     assert len(one.desired.accelerations) == 2 and len(one.actual.accelerations) == 0
 
 
 def test_tolerances_of_a_goal_and_of_the_parameters_hold(world: World) -> None:
-    tolerance = SimpleNamespace(name="joint2", position=0.02, velocity=0.0, acceleration=0.0)
+    tolerance = SimpleNamespace(
+        name="joint2", position=0.02, velocity=0.0, acceleration=0.0
+    )
     handle = world.server.send(goal(path_tolerance=[tolerance]))
     world.off[1] = 0.04
     world.cycle()
-    world.ends(handle, "abort", Code.PATH_TOLERANCE_VIOLATED, '"joint2": position error 0.04')
+    world.ends(
+        handle, "abort", Code.PATH_TOLERANCE_VIOLATED, '"joint2": position error 0.04'
+    )
     world.off[1] = 0.0
-    late = SimpleNamespace(name="joint1", position=0.02, velocity=-1.0, acceleration=0.0)
-    handle = world.server.send(goal(goal_tolerance=[late], goal_time_tolerance=Duration(nanosec=300_000_000)))
+    late = SimpleNamespace(
+        name="joint1", position=0.02, velocity=-1.0, acceleration=0.0
+    )
+    handle = world.server.send(
+        goal(goal_tolerance=[late], goal_time_tolerance=Duration(nanosec=300_000_000))
+    )
     world.off[0] = 0.04
     world.cycle(times=132)
-    world.ends(handle, "abort", Code.GOAL_TOLERANCE_VIOLATED, '"joint1": position error')
-    world.interfaces.tolerances = read_tolerances({**DEFAULTS, "constraints.path_tolerance": [0.02]}.get, NAMES)
+    world.ends(
+        handle, "abort", Code.GOAL_TOLERANCE_VIOLATED, '"joint1": position error'
+    )
+    world.interfaces.tolerances = read_tolerances(
+        {**DEFAULTS, "constraints.path_tolerance": [0.02]}.get, NAMES
+    )
     handle = world.server.send(goal())
     world.cycle()
     world.ends(handle, "abort", Code.PATH_TOLERANCE_VIOLATED)
@@ -212,7 +277,10 @@ def test_tolerances_of_a_goal_and_of_the_parameters_hold(world: World) -> None:
     ("fields", "code"),
     [
         ({"joints": ("joint1", "wrist")}, Code.INVALID_JOINTS),
-        ({"multi_dof_trajectory": MultiDOFJointTrajectory(joint_names=["base"])}, Code.INVALID_JOINTS),
+        (
+            {"multi_dof_trajectory": MultiDOFJointTrajectory(joint_names=["base"])},
+            Code.INVALID_JOINTS,
+        ),
         ({"component_goal_tolerance": [object()]}, Code.INVALID_JOINTS),
         ({"goal_time_tolerance": Duration(sec=-3)}, Code.INVALID_GOAL),
         ({"start": 1_600_000_000}, Code.OLD_HEADER_TIMESTAMP),
@@ -255,22 +323,41 @@ def test_the_state_of_a_cycle_is_desired_measured_and_commanded(world: World) ->
     world.cycle(0.05)
     published, command = world.published[-1], world.controller.command
     assert command is not None
-    assert published.header.stamp.nanosec == 60_000_000 and published.joint_names == list(NAMES)
+    assert (
+        published.header.stamp.nanosec == 60_000_000
+        and published.joint_names == list(NAMES)
+    )
     assert published.speed_scaling_factor == world.controller.plan.speed < 1.0
     np.testing.assert_array_equal(published.reference.positions, command.desired.q)
-    np.testing.assert_array_equal(published.reference.accelerations, command.desired.qdd)
+    np.testing.assert_array_equal(
+        published.reference.accelerations, command.desired.qdd
+    )
     np.testing.assert_allclose(published.feedback.positions, Q - world.off, atol=1e-12)
     np.testing.assert_allclose(published.error.positions, world.off, atol=1e-12)
     np.testing.assert_array_equal(published.output.effort, command.effort)
 
 
 @pytest.mark.usefixtures("control_msgs")
-def test_without_a_measured_state_none_is_published(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_measured_state_none_is_published(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The law feedforward needs no state. The message of Humble has no speed scaling."""
-    humble = {"header": Header(), "feedback": None, "error": None, "output": JointTrajectoryPoint()}
-    monkeypatch.setattr(control_interfaces, "JointTrajectoryControllerState", lambda: SimpleNamespace(**humble))
+    humble = {
+        "header": Header(),
+        "feedback": None,
+        "error": None,
+        "output": JointTrajectoryPoint(),
+    }
+    monkeypatch.setattr(
+        control_interfaces,
+        "JointTrajectoryControllerState",
+        lambda: SimpleNamespace(**humble),
+    )
     world = World(subscribers=0)
-    running, unknown = world.controller, SimpleNamespace(estimate=SimpleNamespace(known=False))
+    running, unknown = (
+        world.controller,
+        SimpleNamespace(estimate=SimpleNamespace(known=False)),
+    )
     blind: Any = SimpleNamespace(
         command=running.command,
         estimator=unknown,
@@ -280,11 +367,17 @@ def test_without_a_measured_state_none_is_published(monkeypatch: pytest.MonkeyPa
     world.subscribers = 1
     world.interfaces._publish_state(blind)
     (published,) = world.published
-    assert not hasattr(published, "speed_scaling_factor") and published.feedback is None and published.error is None
+    assert (
+        not hasattr(published, "speed_scaling_factor")
+        and published.feedback is None
+        and published.error is None
+    )
     np.testing.assert_array_equal(published.reference.positions, Q)
 
 
-def test_each_cycle_is_published_once_for_subscribers_and_not_too_often(world: World) -> None:
+def test_each_cycle_is_published_once_for_subscribers_and_not_too_often(
+    world: World,
+) -> None:
     world.published.clear()
     world.cycle(1.0)
     world.interfaces.check()  # where cycles fail to come
@@ -297,19 +390,30 @@ def test_each_cycle_is_published_once_for_subscribers_and_not_too_often(world: W
     assert not world.published
 
 
-@pytest.mark.parametrize(("name", "value"), [("constraints.path_tolerance", [0.1] * 3), ("state_publish_rate", 0.0)])
-def test_without_control_msgs_parameters_are_checked(name: str, value: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("constraints.path_tolerance", [0.1] * 3), ("state_publish_rate", 0.0)],
+)
+def test_without_control_msgs_parameters_are_checked(
+    name: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(control_interfaces, "INSTALLED", False)
     with pytest.raises(RobotDynamicsError, match=name):
         World(values={**DEFAULTS, name: value})
 
 
 @pytest.mark.parametrize(
-    ("accepted", "status", "error"), [(True, 4, "None"), (True, 6, "path tolerance"), (False, 0, "rejected")]
+    ("accepted", "status", "error"),
+    [(True, 4, "None"), (True, 6, "path tolerance"), (False, 0, "rejected")],
 )
 @pytest.mark.usefixtures("control_msgs")
 def test_the_trajectory_node_sends_a_goal_and_takes_its_result(
-    accepted: bool, status: int, error: str, context: rclpy.Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    accepted: bool,
+    status: int,
+    error: str,
+    context: rclpy.Context,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sent: list[Any] = []
 
@@ -327,22 +431,38 @@ def test_the_trajectory_node_sends_a_goal_and_takes_its_result(
 
         def send_goal_async(self, goal: Any) -> Any:
             sent.append((self.name, list(goal.trajectory.joint_names)))
-            result = SimpleNamespace(status=status, result=SimpleNamespace(error_string="path tolerance"))
-            return done(SimpleNamespace(accepted=accepted, get_result_async=lambda: done(result)))
+            result = SimpleNamespace(
+                status=status, result=SimpleNamespace(error_string="path tolerance")
+            )
+            return done(
+                SimpleNamespace(
+                    accepted=accepted, get_result_async=lambda: done(result)
+                )
+            )
 
     monkeypatch.setattr(trajectory_node, "ActionClient", Client)
     file = tmp_path / "trajectory.yaml"
-    file.write_text("joint_names: [a]\npoints: [{positions: [0.5], time_from_start: {sec: 1, nanosec: 0}}]")
-    values = {"trajectory.kind": "file", "trajectory.file": str(file), "listeners": [""]}
+    file.write_text(
+        "joint_names: [a]\npoints: [{positions: [0.5], time_from_start: {sec: 1, nanosec: 0}}]"
+    )
+    values = {
+        "trajectory.kind": "file",
+        "trajectory.file": str(file),
+        "listeners": [""],
+    }
     node = trajectory_node.TrajectoryNode(
         context=context,
         cli_args=["--ros-args", "-r", "joint_trajectory:=arm/joint_trajectory"],
-        parameter_overrides=[Parameter(name, value=value) for name, value in values.items()],
+        parameter_overrides=[
+            Parameter(name, value=value) for name, value in values.items()
+        ],
     )
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
     while not node.done:
         executor.spin_once(timeout_sec=1.0)
-    assert sent == [("/arm/follow_joint_trajectory", ["a"])] and error in str(node.error)
+    assert sent == [("/arm/follow_joint_trajectory", ["a"])] and error in str(
+        node.error
+    )
     executor.shutdown()
     node.destroy_node()

@@ -10,12 +10,19 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics_ros.control.configuration.parameters import BLACK_BOX_DIRECTORY, BLACK_BOX_SECONDS
+from robot_dynamics_ros.control.configuration.parameters import (
+    BLACK_BOX_DIRECTORY,
+    BLACK_BOX_SECONDS,
+)
 from robot_dynamics_ros.control.interface import Output
 from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory
 from robot_dynamics_ros.ros.nodes import controller_outputs
-from robot_dynamics_ros.ros.nodes.controller_outputs import ControllerOutputs, ControllerReport, black_box
+from robot_dynamics_ros.ros.nodes.controller_outputs import (
+    ControllerOutputs,
+    ControllerReport,
+    black_box,
+)
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.runs.generators import point_to_point
 from support.comparing import assert_close
@@ -25,12 +32,18 @@ NAMES = ("joint1", "joint2")
 
 
 @pytest.mark.parametrize(("count", "cycles"), [(20, 2), (1000, 17)])
-def test_effort_of_a_long_trajectory_takes_several_cycles(count: int, cycles: int, context: rclpy.Context) -> None:
-    node = NodeProgram("outputs", [BLACK_BOX_SECONDS, BLACK_BOX_DIRECTORY], context=context)
+def test_effort_of_a_long_trajectory_takes_several_cycles(
+    count: int, cycles: int, context: rclpy.Context
+) -> None:
+    node = NodeProgram(
+        "outputs", [BLACK_BOX_SECONDS, BLACK_BOX_DIRECTORY], context=context
+    )
     session = Session("planar_2r")
     outputs = ControllerOutputs(node, session.session, math.inf, black_box(node))
     received: list[bytes] = []
-    node.create_subscription(JointTrajectory, "~/joint_trajectory_with_effort", received.append, 10, raw=True)
+    node.create_subscription(
+        JointTrajectory, "~/joint_trajectory_with_effort", received.append, 10, raw=True
+    )
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
     session.cycle()
@@ -48,7 +61,9 @@ def test_effort_of_a_long_trajectory_takes_several_cycles(count: int, cycles: in
         executor.spin_once(timeout_sec=0.1)
     *_, whole = trajectory_effort(session.model, followed.trajectory, NAMES, 0.02, 0.01)
     stamp, filled = read_trajectory(received[0])
-    assert stamp == 0 and deserialize_message(received[0], JointTrajectory).joint_names == list(NAMES)
+    assert stamp == 0 and deserialize_message(
+        received[0], JointTrajectory
+    ).joint_names == list(NAMES)
     assert filled.effort is not None and whole.effort is not None
     assert_close(filled.effort, whole.effort, 0.0)
     assert_close(filled.times, whole.times, 1e-9)

@@ -20,12 +20,19 @@ from robot_dynamics_ros.base.parameters import ROBOT
 from robot_dynamics_ros.control.configuration.parameters import ALL, AUTOSTART
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note
 from robot_dynamics_ros.ros.nodes import node_program
-from robot_dynamics_ros.ros.nodes.node_program import BoundedLog, NodeProgram, Spinner, spin_once
+from robot_dynamics_ros.ros.nodes.node_program import (
+    BoundedLog,
+    NodeProgram,
+    Spinner,
+    spin_once,
+)
 from robot_dynamics_ros.ros.nodes.robot import ManagedRobotNode
 
 
 @pytest.fixture(params=["events", "single_threaded"])
-def executor(request: pytest.FixtureRequest, context: rclpy.Context) -> Iterator[Executor]:
+def executor(
+    request: pytest.FixtureRequest, context: rclpy.Context
+) -> Iterator[Executor]:
     if request.param == "events":
         experimental = pytest.importorskip("rclpy.experimental")
         made = experimental.EventsExecutor(context=context)
@@ -60,9 +67,14 @@ class Stopper(ManagedRobotNode):
         self.left = self.got - got
 
 
-def test_callbacks_run_while_a_transition_waits(executor: Executor, context: rclpy.Context) -> None:
+def test_callbacks_run_while_a_transition_waits(
+    executor: Executor, context: rclpy.Context
+) -> None:
     """The transition is requested by a client; afterwards the node works as before."""
-    node = Stopper(context=context, parameter_overrides=[Parameter("robot_description", value="<robot/>")])
+    node = Stopper(
+        context=context,
+        parameter_overrides=[Parameter("robot_description", value="<robot/>")],
+    )
     client_node = rclpy.create_node("client", context=context)
     publisher, client = (
         client_node.create_publisher(Float64, "x", 10),
@@ -145,8 +157,14 @@ def test_too_many_messages_are_left_to_the_middleware_for_a_while(
     node.destroy_node()
 
 
-def test_a_negative_time_on_clock_ends_no_node(executor: Executor, context: rclpy.Context) -> None:
-    node = NodeProgram("listener", context=context, parameter_overrides=[Parameter("use_sim_time", value=True)])
+def test_a_negative_time_on_clock_ends_no_node(
+    executor: Executor, context: rclpy.Context
+) -> None:
+    node = NodeProgram(
+        "listener",
+        context=context,
+        parameter_overrides=[Parameter("use_sim_time", value=True)],
+    )
     publisher = node.create_publisher(Clock, "/clock", 10)
     executor.add_node(node)
     for sec in (-1, -(2**31), 5):
@@ -191,7 +209,10 @@ def test_a_flood_of_lines_is_cut_and_counted(monkeypatch: pytest.MonkeyPatch) ->
         recorder.now += 1.0
         for _ in range(15):
             recorder.log.note(Note(OK, "again"))
-    assert recorder.lines == ["again"] * 10 + ["again (5 similar messages omitted)"] + ["again"] * 9
+    assert (
+        recorder.lines
+        == ["again"] * 10 + ["again (5 similar messages omitted)"] + ["again"] * 9
+    )
 
 
 def test_a_line_may_have_a_longer_period(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,8 +226,16 @@ def test_a_line_may_have_a_longer_period(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("words", [["--help"], ["-h", "--ros-args", "-p", "law:=pd"]])
 def test_help_prints_the_usage_instead_of_starting_the_node(words: list[str]) -> None:
-    command = [sys.executable, "-m", "robot_dynamics_ros.cli.executables", "computed_torque_node", *words]
+    command = [
+        sys.executable,
+        "-m",
+        "robot_dynamics_ros.cli.executables",
+        "computed_torque_node",
+        *words,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and not done.stderr
-    assert done.stdout.startswith("usage: ros2 run robot_dynamics_ros computed_torque_node ")
+    assert done.stdout.startswith(
+        "usage: ros2 run robot_dynamics_ros computed_torque_node "
+    )
     assert all(f"\n  {parameter.name} (" in done.stdout for parameter in ALL)

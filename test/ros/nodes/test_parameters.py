@@ -38,7 +38,9 @@ def make_node(context: rclpy.Context, tmp_path: Path) -> Iterator[Callable[..., 
 
     def make(**values: Any) -> Node:
         file = tmp_path / "parameters.yaml"
-        file.write_text(yaml.safe_dump({"/**": {"ros__parameters": values}}), encoding="utf-8")
+        file.write_text(
+            yaml.safe_dump({"/**": {"ros__parameters": values}}), encoding="utf-8"
+        )
         arguments = ["--ros-args", "--params-file", str(file)] if values else None
         nodes.append(rclpy.create_node("settings", context=context, cli_args=arguments))
         return nodes[-1]
@@ -59,7 +61,10 @@ NUMBER = kinds.Number("x", 1.0, "")
 SHARE = kinds.Number("x", 0.5, "", kinds.Bounds(0.0, 1.0))
 MAYBE_RATE = kinds.Number("x", 0.0, "", kinds.RATE_OR_ZERO)
 WHOLE = kinds.WholeNumber("x", 0, "", 0, 99)
-TEXT, MODE = kinds.Text("x", "", ""), kinds.Text("x", "hold", "", choices=("hold", "zero"))
+TEXT, MODE = (
+    kinds.Text("x", "", ""),
+    kinds.Text("x", "hold", "", choices=("hold", "zero")),
+)
 FLAG = kinds.Flag("x", True, "")
 NAMES = kinds.Names("x", [], "")
 
@@ -124,9 +129,13 @@ def test_a_bad_value_is_refused_and_the_old_one_stays(
     """Values of a file are refused when read; changes by rclpy or by the node's callback."""
     node, other = make_node(x=value), make_node()
     declare(node, parameter)
-    with pytest.raises(RobotDynamicsError, match=f"parameter x: .*{re.escape(culprit)}"):
+    with pytest.raises(
+        RobotDynamicsError, match=f"parameter x: .*{re.escape(culprit)}"
+    ):
         parameter.read(present_values(node))
-    assert node.set_parameters([RosParameter("x", value=parameter.default)])[0].successful
+    assert node.set_parameters([RosParameter("x", value=parameter.default)])[
+        0
+    ].successful
     declare(other, parameter)
 
     def check(changes: list[RosParameter[Any]]) -> SetParametersResult:
@@ -147,15 +156,21 @@ TABLES: list[Any] = [controller, simulation, trajectory, recorder_node]
 
 
 @pytest.mark.parametrize("module", TABLES)
-def test_tables_are_complete_with_defaults_that_a_node_reads_back(module: Any, make_node: Callable[..., Node]) -> None:
+def test_tables_are_complete_with_defaults_that_a_node_reads_back(
+    module: Any, make_node: Callable[..., Node]
+) -> None:
     node = make_node()
     own = [value for value in vars(module).values() if isinstance(value, Parameter)]
-    assert own and {id(parameter) for parameter in own} <= {id(parameter) for parameter in module.ALL}
+    assert own and {id(parameter) for parameter in own} <= {
+        id(parameter) for parameter in module.ALL
+    }
     assert len({parameter.name for parameter in module.ALL}) == len(module.ALL)
     declare(node, *module.ALL)
     values = present_values(node)
     for parameter in module.ALL:
-        assert parameter.read(values) == parameter.check(parameter.default), parameter.name
+        assert parameter.read(values) == parameter.check(parameter.default), (
+            parameter.name
+        )
 
 
 def test_nodes_share_a_file_without_names_taken_for_misspelt_ones() -> None:
@@ -168,7 +183,9 @@ def test_nodes_share_a_file_without_names_taken_for_misspelt_ones() -> None:
 
 def _typed(text: str) -> RosParameter[Any]:
     """Return the value that `ros2 param set <node> x` sends for this text."""
-    return RosParameter.from_parameter_msg(ParameterMessage(name="x", value=get_parameter_value(text)))
+    return RosParameter.from_parameter_msg(
+        ParameterMessage(name="x", value=get_parameter_value(text))
+    )
 
 
 def test_values_as_typed_in_a_shell(make_node: Callable[..., Node]) -> None:
@@ -178,7 +195,11 @@ def test_values_as_typed_in_a_shell(make_node: Callable[..., Node]) -> None:
         (NUMBERS, "[]", ()),
         (NUMBERS, "[1, 2]", (1.0, 2.0)),
         (NAMES, "[a, b]", ("a", "b")),
-        (kinds.Text("x", "clamp", "x", choices=("clamp", "off"), when="run"), "off", "off"),
+        (
+            kinds.Text("x", "clamp", "x", choices=("clamp", "off"), when="run"),
+            "off",
+            "off",
+        ),
     ):
         node = make_node()
         declare(node, parameter)
@@ -191,7 +212,9 @@ def test_a_list_that_mixes_integers_and_doubles_is_explained() -> None:
         NUMBERS.check(_typed("[1, 2.5]").value)
 
 
-def test_descriptors_show_ranges_choices_and_what_is_read_only(make_node: Callable[..., Node]) -> None:
+def test_descriptors_show_ranges_choices_and_what_is_read_only(
+    make_node: Callable[..., Node],
+) -> None:
     node = make_node()
     table: list[Parameter[Any]] = [
         kinds.WholeNumber("priority", 0, "Priority", 0, 99, when="start"),
@@ -201,16 +224,32 @@ def test_descriptors_show_ranges_choices_and_what_is_read_only(make_node: Callab
         kinds.Names("joints", [], "Joints"),
     ]
     declare(node, *table)
-    priority, rate, law, kp, joints = (node.describe_parameter(parameter.name) for parameter in table)
+    priority, rate, law, kp, joints = (
+        node.describe_parameter(parameter.name) for parameter in table
+    )
     assert [shown.read_only for shown in (priority, rate, law)] == [True, False, False]
-    assert (priority.integer_range[0].from_value, priority.integer_range[0].to_value) == (0, 99)
-    assert (rate.floating_point_range[0].from_value, rate.floating_point_range[0].to_value) == (0.0, 1e5)
-    assert "pd, computed_torque" in law.additional_constraints and "above 0" in kp.additional_constraints
+    assert (
+        priority.integer_range[0].from_value,
+        priority.integer_range[0].to_value,
+    ) == (0, 99)
+    assert (
+        rate.floating_point_range[0].from_value,
+        rate.floating_point_range[0].to_value,
+    ) == (0.0, 1e5)
+    assert (
+        "pd, computed_torque" in law.additional_constraints
+        and "above 0" in kp.additional_constraints
+    )
     assert law.description.startswith("Law. ")
-    assert (kp.type, joints.type) == (ParameterType.PARAMETER_DOUBLE_ARRAY, ParameterType.PARAMETER_STRING_ARRAY)
+    assert (kp.type, joints.type) == (
+        ParameterType.PARAMETER_DOUBLE_ARRAY,
+        ParameterType.PARAMETER_STRING_ARRAY,
+    )
 
 
-def test_an_empty_list_of_a_parameter_file_has_a_type_and_is_no_number(make_node: Callable[..., Node]) -> None:
+def test_an_empty_list_of_a_parameter_file_has_a_type_and_is_no_number(
+    make_node: Callable[..., Node],
+) -> None:
     """rclpy reads an empty list as an unset parameter."""
     node, other = make_node(x=[]), make_node(x=[])
     declare(node, NUMBERS)
@@ -222,10 +261,14 @@ def test_an_empty_list_of_a_parameter_file_has_a_type_and_is_no_number(make_node
 
 def test_changes_come_before_present_values() -> None:
     present = {"a": 1.0, "b": 2.0}.__getitem__
-    candidates = check_changes([], present, [RosParameter("b", value=3.0), RosParameter("c", value=False)], "")
+    candidates = check_changes(
+        [], present, [RosParameter("b", value=3.0), RosParameter("c", value=False)], ""
+    )
     assert [candidates(name) for name in "abc"] == [1.0, 3.0, False]
 
 
 def test_a_parameter_that_is_deleted_is_refused() -> None:
     with pytest.raises(RobotDynamicsError, match="parameter x: .*deleted"):
-        check_changes([], {}.__getitem__, [RosParameter("x", RosParameter.Type.NOT_SET, None)], "")
+        check_changes(
+            [], {}.__getitem__, [RosParameter("x", RosParameter.Type.NOT_SET, None)], ""
+        )

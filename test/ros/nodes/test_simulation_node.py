@@ -10,7 +10,9 @@ from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.ros.nodes.simulated_time import Lockstep, Pace
 
 
-def _periods(pace: Pace, begin: float, seconds: float, work: float = 0.0) -> tuple[int, float]:
+def _periods(
+    pace: Pace, begin: float, seconds: float, work: float = 0.0
+) -> tuple[int, float]:
     """Run each tick as the node does, with ``work`` (s) per period; return the periods and the skipped time."""
     done, skipped = 0, 0.0
     ticks = round(seconds / pace.tick)
@@ -48,7 +50,9 @@ def test_a_period_is_a_whole_number_of_ticks_or_shorter(interval: float) -> None
 
 def test_factor_zero_is_always_due() -> None:
     pace = Pace(0.002, 0.0, 0.0)
-    assert [(pace.due(now), pace.advance(now)) for now in (0.0, 0.0, 1.0)] == [(True, 0.0)] * 3
+    assert [(pace.due(now), pace.advance(now)) for now in (0.0, 0.0, 1.0)] == [
+        (True, 0.0)
+    ] * 3
 
 
 def test_a_short_delay_is_made_up_for() -> None:
@@ -73,8 +77,12 @@ def test_a_long_delay_is_not() -> None:
     assert not pace.due(5.0009) and pace.due(5.0011), "the next one is due in time"
 
 
-@pytest.mark.parametrize(("rate", "stall"), [(500.0, 0.0117), (1000.0 / 3.0, 0.0519), (700.0, 3.3333)])
-def test_after_a_delay_each_tick_has_one_period_again(rate: float, stall: float) -> None:
+@pytest.mark.parametrize(
+    ("rate", "stall"), [(500.0, 0.0117), (1000.0 / 3.0, 0.0519), (700.0, 3.3333)]
+)
+def test_after_a_delay_each_tick_has_one_period_again(
+    rate: float, stall: float
+) -> None:
     """Ticks are late by a little, and once by a lot; states must not stay paired."""
     pace = Pace(1.0 / rate, 1.0, 100.0)
     tick = int((pace.tick + 0.5e-9) * 1e9) * 1e-9
@@ -104,7 +112,9 @@ JOINTS = ("shoulder", "elbow")
 EFFORT = np.array([3.0, -4.0])
 
 
-def _answer(stamp: int, effort: np.ndarray = EFFORT, joints: tuple[str, ...] = JOINTS) -> bytes:
+def _answer(
+    stamp: int, effort: np.ndarray = EFFORT, joints: tuple[str, ...] = JOINTS
+) -> bytes:
     zeros = np.zeros(len(joints))
     return JointStateWriter(joints).write(stamp, zeros, zeros, effort)
 
@@ -117,14 +127,18 @@ def lockstep() -> Lockstep:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_the_answer_is_read_in_the_order_of_the_joints(order: int, lockstep: Lockstep) -> None:
+def test_the_answer_is_read_in_the_order_of_the_joints(
+    order: int, lockstep: Lockstep
+) -> None:
     assert lockstep.waiting
     effort = lockstep.receive(_answer(5_000_000_002, joints=JOINTS[::order]))
     assert effort is not None and np.array_equal(effort, EFFORT[::order])
 
 
 @pytest.mark.parametrize("stamp", [0, 5_000_000_001, 5_000_000_003, 2])
-def test_answers_to_other_states_and_second_ones_are_passed_over(stamp: int, lockstep: Lockstep) -> None:
+def test_answers_to_other_states_and_second_ones_are_passed_over(
+    stamp: int, lockstep: Lockstep
+) -> None:
     """A repeated state can cause a second command, which is ignored."""
     assert lockstep.receive(_answer(stamp)) is None and lockstep.waiting
     lockstep.receive(_answer(5_000_000_002))
@@ -144,7 +158,9 @@ def test_answers_to_other_states_and_second_ones_are_passed_over(stamp: int, loc
         (_answer(5_000_000_002)[:20], "JointState"),
     ],
 )
-def test_what_answers_nothing_is_an_error(data: bytes, culprit: str, lockstep: Lockstep) -> None:
+def test_what_answers_nothing_is_an_error(
+    data: bytes, culprit: str, lockstep: Lockstep
+) -> None:
     with pytest.raises(RobotDynamicsError, match=f"/arm/command_states: .*{culprit}"):
         lockstep.receive(data)
     assert lockstep.waiting

@@ -18,7 +18,16 @@ from support.documents.shell_checks import check, needed_files
 from support.documents.shell_lines import commands
 from support.launch_files import flat
 
-_DYNAMICS = {"gravity", "joints", "links", "rotors", "coordinates", "couplings", "loops", "payload"}
+_DYNAMICS = {
+    "gravity",
+    "joints",
+    "links",
+    "rotors",
+    "coordinates",
+    "couplings",
+    "loops",
+    "payload",
+}
 
 
 def check_block(block: Block, folder: Path) -> None:
@@ -34,14 +43,20 @@ def check_block(block: Block, folder: Path) -> None:
     elif block.language == "json":
         json.loads(block.text)
     else:
-        assert block.language == "text", f"{block.where}: no test knows blocks of {block.language or 'no language'}"
+        assert block.language == "text", (
+            f"{block.where}: no test knows blocks of {block.language or 'no language'}"
+        )
 
 
 def _check_shell(block: Block) -> None:
     """Check the lines after $ of a console, or all lines of a script."""
     text = block.text
     if block.language == "console":
-        prompts = [line[2:].removesuffix("\\") for line in text.splitlines() if line.startswith("$ ")]
+        prompts = [
+            line[2:].removesuffix("\\")
+            for line in text.splitlines()
+            if line.startswith("$ ")
+        ]
         assert prompts, f"{block.where}: no line begins with $"
         text = "\n".join(prompts)
     for command in commands(text):
@@ -69,7 +84,9 @@ def _check_yaml(block: Block, folder: Path) -> None:
     elif {"joint_names", "points"} <= content.keys():
         read_trajectory_file(path)
     else:
-        assert content.keys() <= _DYNAMICS, f"{block.where}: not a dynamics file: {', '.join(content)}"
+        assert content.keys() <= _DYNAMICS, (
+            f"{block.where}: not a dynamics file: {', '.join(content)}"
+        )
         read_dynamics_file(path)
 
 
@@ -85,5 +102,9 @@ def _check_parameters(path: Path, content: dict[str, Any], block: Block) -> None
         values = read_parameter_file(path, f"/arm/{node}", declared.values())
         for parameter in declared.values():
             parameter.read(values)
-    for name in (name for table in content.values() for name, _ in flat(table["ros__parameters"])):
-        assert name in known | ros_names.OF_EVERY_NODE or name.startswith("qos_overrides."), f"{block.where}: {name}"
+    for name in (
+        name for table in content.values() for name, _ in flat(table["ros__parameters"])
+    ):
+        assert name in known | ros_names.OF_EVERY_NODE or name.startswith(
+            "qos_overrides."
+        ), f"{block.where}: {name}"

@@ -18,7 +18,8 @@ def prepare(page: str) -> dict[str, Any]:
     elif page == "docs/report.md":
         _run("simulate", "panda", "--duration", "8", "-o", "BAG")
     elif page == "docs/identify.md":
-        slow = ("--margin", "0.3", "-o", "controller.yaml")  # within the limits with the hand too
+        # within the limits with the hand too
+        slow = ("--margin", "0.3", "-o", "controller.yaml")
         _run("excite", "--robot", "panda", "--duration", "8", "--restarts", "1", *slow)
         motion = ("simulate", "panda", "--config", "controller.yaml", "-o")
         _run(*motion, "BAG")

@@ -29,7 +29,9 @@ class Block(NamedTuple):
 
 def pages() -> list[Path]:
     """Return README and all pages of docs."""
-    docs = [path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts]
+    docs = [
+        path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts
+    ]
     return [ROOT / "README.md", *sorted(docs)]
 
 
@@ -42,14 +44,27 @@ def blocks(page: Path) -> list[Block]:
         match = _FENCE.match(line)
         if fence:
             if match and match["fence"].startswith(fence) and not match["language"]:
-                text = "".join(f"{body[indent:]}\n" for body in lines[start : number - 1])
-                if found and language == "text" and not "".join(lines[end : start - 1]).strip():
+                text = "".join(
+                    f"{body[indent:]}\n" for body in lines[start : number - 1]
+                )
+                if (
+                    found
+                    and language == "text"
+                    and not "".join(lines[end : start - 1]).strip()
+                ):
                     found[-1] = found[-1]._replace(output=text)
                 elif not language.startswith("{"):
-                    found.append(Block(page, start, language, text, _file_before(lines, start)))
+                    found.append(
+                        Block(page, start, language, text, _file_before(lines, start))
+                    )
                 fence, end = "", number
         elif match:
-            start, fence, indent, language = number, match["fence"], len(match["indent"]), match["language"]
+            start, fence, indent, language = (
+                number,
+                match["fence"],
+                len(match["indent"]),
+                match["language"],
+            )
     assert not fence, f"{page}:{start}: this block has no end"
     return found
 

@@ -23,7 +23,12 @@ PARAMETERS: dict[str, dict[str, Parameter[Any]]] = {
         ("trajectory_node", trajectory.ALL),
     )
 }
-_KINDS = {"publisher": "out", "lifecycle_publisher": "out", "subscription": "in", "service": "service"}
+_KINDS = {
+    "publisher": "out",
+    "lifecycle_publisher": "out",
+    "subscription": "in",
+    "service": "service",
+}
 
 
 class Interface(NamedTuple):
@@ -39,14 +44,23 @@ class Interface(NamedTuple):
 def interfaces() -> frozenset[Interface]:
     """Those of the three nodes, from their sources."""
     own = "computed_torque_node"
-    found = {Interface(own, "action", f"{own}/follow_joint_trajectory", "FollowJointTrajectory")}
+    found = {
+        Interface(
+            own, "action", f"{own}/follow_joint_trajectory", "FollowJointTrajectory"
+        )
+    }
     for node in PARAMETERS:
         for kind, direction in _KINDS.items():
             found |= {
-                Interface(node, direction, name, of.rpartition(".")[2]) for name, of in topics(node, kind).items()
+                Interface(node, direction, name, of.rpartition(".")[2])
+                for name, of in topics(node, kind).items()
             }
     return frozenset(found)
 
 
 def executables() -> set[str]:
-    return set(re.findall(r'f"(\w+) = \{PACKAGE\}', (ROOT / "setup.py").read_text(encoding="utf-8")))
+    return set(
+        re.findall(
+            r'f"(\w+) = \{PACKAGE\}', (ROOT / "setup.py").read_text(encoding="utf-8")
+        )
+    )

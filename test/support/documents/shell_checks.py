@@ -54,7 +54,9 @@ def _check_arguments(arguments: list[str], where: str) -> None:
     """Parse the arguments with the command's own parser, without running it."""
     parse = argparse.ArgumentParser.parse_args
 
-    def parse_only(self: argparse.ArgumentParser, *given: object, **named: object) -> None:
+    def parse_only(
+        self: argparse.ArgumentParser, *given: object, **named: object
+    ) -> None:
         parse(self, *given, **named)  # type: ignore[call-overload]
         raise _ParsedError
 
@@ -71,7 +73,11 @@ def _check_arguments(arguments: list[str], where: str) -> None:
 def _check_targets(words: list[str], where: str) -> None:
     """Check that each word is a target, or sets a variable of the Makefile."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
-    known = {name for line in re.findall(r"^\.PHONY: (.+)$", text, flags=re.MULTILINE) for name in line.split()}
+    known = {
+        name
+        for line in re.findall(r"^\.PHONY: (.+)$", text, flags=re.MULTILINE)
+        for name in line.split()
+    }
     known |= set(re.findall(r"^(\w+) \?= ?", text, flags=re.MULTILINE)) | {"PYTHON"}
     for word in words:
         assert word.partition("=")[0] in known, f"{where}: make {word}"
@@ -83,7 +89,9 @@ def _check_launch(words: list[str], where: str) -> None:
     known = arguments_of(ROOT / "launch" / file)
     for argument in arguments:
         name, assigned, _ = argument.partition(":=")
-        assert argument == "--show-args" or (assigned and name in known), f"{where}: {file} has no argument {name}"
+        assert argument == "--show-args" or (assigned and name in known), (
+            f"{where}: {file} has no argument {name}"
+        )
 
 
 def _check_run(words: list[str], where: str) -> None:
@@ -95,7 +103,9 @@ def _check_run(words: list[str], where: str) -> None:
             _check_parameter(program, name, text, where)
         elif flag == "-r" and not word.startswith("__"):
             old = word.partition(":=")[0].replace("~", program)
-            assert old in {found.name for found in ros_names.interfaces() if found.node == program}, f"{where}: {old}"
+            assert old in {
+                found.name for found in ros_names.interfaces() if found.node == program
+            }, f"{where}: {old}"
 
 
 def _check_parameters(words: list[str], where: str) -> None:
@@ -106,20 +116,28 @@ def _check_parameters(words: list[str], where: str) -> None:
     if verb == "set":
         _check_parameter(node.rpartition("/")[2], names[0], names[1], where)
     else:
-        assert set(names) <= ros_names.PARAMETERS[node.rpartition("/")[2]].keys(), f"{where}: {names}"
+        assert set(names) <= ros_names.PARAMETERS[node.rpartition("/")[2]].keys(), (
+            f"{where}: {names}"
+        )
 
 
 def _check_parameter(node: str, name: str, text: str, where: str) -> None:
     declared = ros_names.PARAMETERS[node]
-    assert name in declared or name in ros_names.OF_EVERY_NODE, f"{where}: {node} has no parameter {name}"
+    assert name in declared or name in ros_names.OF_EVERY_NODE, (
+        f"{where}: {node} has no parameter {name}"
+    )
     if name in declared:
         declared[name].check(yaml.safe_load(text))
 
 
 def _check_name(name: str, words: list[str], where: str) -> None:
     """Raise if no node has a topic or service of this name, in any namespace, and of the type among words."""
-    known = [(f"/{found.name.lstrip('/')}", found.type) for found in ros_names.interfaces()]
+    known = [
+        (f"/{found.name.lstrip('/')}", found.type) for found in ros_names.interfaces()
+    ]
     fitting = {of for full, of in known if full.endswith(name) or name.endswith(full)}
     assert fitting, f"{where}: nothing here is called {name}"
-    for kind in (word for word in words if re.fullmatch(r"\w+/(msg|srv|action)/\w+", word)):
+    for kind in (
+        word for word in words if re.fullmatch(r"\w+/(msg|srv|action)/\w+", word)
+    ):
         assert kind.rpartition("/")[2] in fitting, f"{where}: {name} is no {kind}"

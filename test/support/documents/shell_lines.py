@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 _HERE = re.compile(r"<<\s*(['\"]?)(\w+)\1")
 _ASSIGNED = re.compile(r"^\w+=")
-_SHARE = "$(ros2 pkg prefix --share robot_dynamics_ros)/"  # what is installed there lies in the source folder, too
+# what is installed there lies in the source folder, too
+_SHARE = "$(ros2 pkg prefix --share robot_dynamics_ros)/"
 _JOINED = ("&&", ";", "|", "&")
 
 
@@ -24,7 +25,9 @@ def commands(text: str) -> Iterator[Command]:
     lines = iter(text.replace(_SHARE, "").splitlines())
     for line in lines:
         while not _is_whole(line):
-            line = (line[:-1] + " " if line.endswith("\\") else line + "\n") + next(lines)
+            line = (line[:-1] + " " if line.endswith("\\") else line + "\n") + next(
+                lines
+            )
         given = ""
         if here := _HERE.search(line):
             line = line[: here.start()] + line[here.end() :]

@@ -31,7 +31,10 @@ class Workspace:
         self.folder = folder
         for name in _LINKED:
             (folder / name).symlink_to(ROOT / name)
-        self.names: dict[str, Any] = {"__name__": "__main__", **prepare(str(page.relative_to(ROOT)))}
+        self.names: dict[str, Any] = {
+            "__name__": "__main__",
+            **prepare(str(page.relative_to(ROOT))),
+        }
 
     def go_through(self, block: Block) -> None:
         """Save, run or skip a block, depending on its language; AssertionError names page and line."""
@@ -43,15 +46,22 @@ class Workspace:
             self._python(block)
         elif block.language in ("sh", "console"):
             for text, expected in _prompts(block):
-                output = "".join(self._run(command, block.where) for command in commands(text))
+                output = "".join(
+                    self._run(command, block.where) for command in commands(text)
+                )
                 _compare(expected, output, block.where)
 
     def _python(self, block: Block) -> None:
-        code = compile("\n" * block.line + block.text, block.where, "exec")  # a traceback shows the page's line
+        # a traceback shows the page's line
+        code = compile("\n" * block.line + block.text, block.where, "exec")
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
             exec(code, self.names)
-            for test in [self.names.pop(name) for name in list(self.names) if name.startswith("test_")]:
+            for test in [
+                self.names.pop(name)
+                for name in list(self.names)
+                if name.startswith("test_")
+            ]:
                 test(self.folder)  # its tmp_path
         assert "nan" not in output.getvalue(), block.where
         _compare(block.output, output.getvalue(), block.where)
@@ -61,13 +71,18 @@ class Workspace:
         program, *rest = command.words
         if program == "cat" and command.output:
             appends = command.output.startswith(">>")
-            with (self.folder / command.output.removeprefix(">>")).open("a" if appends else "w") as file:
+            with (self.folder / command.output.removeprefix(">>")).open(
+                "a" if appends else "w"
+            ) as file:
                 file.write(command.given)
         elif program in ("cp", "mkdir"):
             return _process(where, program, *rest)
         elif program.rpartition("/")[2] == "robot_dynamics" and rest[0] not in FOR_EVER:
-            return _robot_dynamics([word for word in rest if word != "--view"], where)  # serves until Ctrl-C
-        elif program.rpartition("/")[2] in ("python", "python3") and not self._waits(rest):
+            # serves until Ctrl-C
+            return _robot_dynamics([word for word in rest if word != "--view"], where)
+        elif program.rpartition("/")[2] in ("python", "python3") and not self._waits(
+            rest
+        ):
             return _process(where, sys.executable, *rest)
         return ""
 
@@ -91,7 +106,9 @@ def _robot_dynamics(arguments: list[str], where: str) -> str:
 
 def _process(where: str, *words: str) -> str:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        words, env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
     assert done.returncode == 0, f"{where}: {words}\n{done.stdout}\n{done.stderr}"
     return done.stdout + done.stderr
 
@@ -130,5 +147,9 @@ def _is_like(expected: str, printed: str) -> bool:
 def _agree(expected: str, printed: str) -> bool:
     """Return True if two numbers differ by at most a unit of the last digit of the first, and integers by nothing."""
     digits, _, exponent = expected.partition("e")
-    unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2])) if digits != expected or "." in digits else 0.0
+    unit = (
+        10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
+        if digits != expected or "." in digits
+        else 0.0
+    )
     return abs(float(printed) - float(expected)) <= 1.001 * unit

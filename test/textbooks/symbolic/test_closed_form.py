@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from oracles import craig_planar_2r, craig_rp, spong_cartesian, tsai_planar_2r, tsai_scara, tsai_spatial_3r
+from oracles import (
+    craig_planar_2r,
+    craig_rp,
+    spong_cartesian,
+    tsai_planar_2r,
+    tsai_scara,
+    tsai_spatial_3r,
+)
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.base.errors import RobotModelWarning
 from robot_dynamics_ros.textbooks.symbolic.closed_form import ClosedForm, closed_form
@@ -27,12 +34,17 @@ DOWN = (0.0, 0.0, -10.0)
 def values(form: ClosedForm, q: Array, qd: Array) -> tuple[Array, Array, Array]:
     """Return M, V and G as numbers."""
     arm, terms = form.arm, [form.mass_matrix, form.velocity_terms, form.gravity]
-    m, v, g = sympy.lambdify([arm.q, arm.qd, list(arm.values)], terms)(q, qd, list(arm.values.values()))
+    m, v, g = sympy.lambdify([arm.q, arm.qd, list(arm.values)], terms)(
+        q, qd, list(arm.values.values())
+    )
     return m, v[:, 0], g[:, 0]
 
 
 def assert_the_kernels_agree(
-    model: RobotModel, seed: int, tolerance: float = 1e-10, parameters: Mapping[str, str] | None = None
+    model: RobotModel,
+    seed: int,
+    tolerance: float = 1e-10,
+    parameters: Mapping[str, str] | None = None,
 ) -> None:
     form = closed_form(model, parameters)
     for q, qd, _ in zip(*arms.states(seed, model.n, 3), strict=True):
@@ -102,7 +114,9 @@ CASES: dict[str, tuple[arms.Arm, Sequence[float], str]] = {
 def test_the_text_is_the_books(name: str) -> None:
     arm, gravity, text = CASES[name]
     model = load(arm, gravity)
-    assert list(closed_form(model).lines()) == [line.strip() for line in text.replace(";", "\n").splitlines()]
+    assert list(closed_form(model).lines()) == [
+        line.strip() for line in text.replace(";", "\n").splitlines()
+    ]
     assert_the_kernels_agree(model, 1, 1e-12)
 
 
@@ -113,8 +127,12 @@ def test_couplings_rotors_and_payload(robot: Robot) -> None:
     assert_the_kernels_agree(robot.model(), robot.seed, parameters={})
 
 
-def test_many_joints_and_no_sympy(load_robot: Callable[..., RobotModel], monkeypatch: pytest.MonkeyPatch) -> None:
-    slides = chain(*[(sliding(axis), arms.Link("", 1.0)) for axis in np.eye(3)[[0, 1, 2, 0, 1]]])
+def test_many_joints_and_no_sympy(
+    load_robot: Callable[..., RobotModel], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slides = chain(
+        *[(sliding(axis), arms.Link("", 1.0)) for axis in np.eye(3)[[0, 1, 2, 0, 1]]]
+    )
     with pytest.warns(RobotModelWarning, match="5 joints"):
         assert_the_kernels_agree(load(slides, DOWN), 1)
     monkeypatch.setitem(sys.modules, "sympy", None)
@@ -125,15 +143,27 @@ def test_many_joints_and_no_sympy(load_robot: Callable[..., RobotModel], monkeyp
 def test_text_omits_terms_below_its_digits() -> None:
     """A centre of mass that is off by a nanometre is in the formula, but not in its text."""
     p = craig_planar_2r.Parameters(1.0, 0.5, 2.0, 3.0)
-    form = closed_form(load(arms.craig_planar_2r(p).with_link("link2", com=(0.5, 1e-9, 0.0)), IN_PLANE))
+    form = closed_form(
+        load(arms.craig_planar_2r(p).with_link("link2", com=(0.5, 1e-9, 0.0)), IN_PLANE)
+    )
     lines = list(form.lines())
     assert "M11 = 5.75 + 3 c2" in lines and "G2 = 15 c12" in lines
-    assert "s2" in next(line for line in form.lines(digits=10) if line.startswith("M11"))
+    assert "s2" in next(
+        line for line in form.lines(digits=10) if line.startswith("M11")
+    )
     assert values(form, np.array([0.0, np.pi / 2]), np.zeros(2))[0][0, 0] != 5.75
 
 
 def test_angles_that_follow_by_a_part_of_a_coordinate() -> None:
     """A pendulum of 2 kg at 1 m that rotates by half the coordinate has half the torque."""
     arm = chain((turning(), arms.Link("", 2.0, (1.0, 0.0, 0.0))))
-    model = load_with(arm, {"coordinates": ["p"], "couplings": {"joint1": {"p": 0.5}}}, gravity=IN_PLANE)
-    assert list(closed_form(model).lines()) == ["M1 = 0.5", "V1 = 0", "G1 = 10 cos(0.5 q1)"]
+    model = load_with(
+        arm,
+        {"coordinates": ["p"], "couplings": {"joint1": {"p": 0.5}}},
+        gravity=IN_PLANE,
+    )
+    assert list(closed_form(model).lines()) == [
+        "M1 = 0.5",
+        "V1 = 0",
+        "G1 = 10 cos(0.5 q1)",
+    ]

@@ -55,13 +55,16 @@ from support.worked_arms import (
 
 sympy = pytest.importorskip("sympy")
 
-NUMBERS = (0.7, 0.45, 1.9, 1.3, 2.3, 0.31, 0.17, 0.23, 0.11, 0.13, 4.0, 3.0, 5.0, 0.6)  # parameters in the books' order
+# parameters in the books' order
+NUMBERS = (0.7, 0.45, 1.9, 1.3, 2.3, 0.31, 0.17, 0.23, 0.11, 0.13, 4.0, 3.0, 5.0, 0.6)
 G = 9.81
 IN_PLANE_G, DOWN_G = np.array(IN_PLANE) * G, np.array(DOWN) * G
 
 
 def numbers(book: Any) -> Any:
-    return book.Parameters(*NUMBERS[: sum(name != "g" for name in book.Parameters.__dataclass_fields__)])
+    return book.Parameters(
+        *NUMBERS[: sum(name != "g" for name in book.Parameters.__dataclass_fields__)]
+    )
 
 
 def with_gears() -> RobotModel:
@@ -69,17 +72,32 @@ def with_gears() -> RobotModel:
     p = numbers(tsai_geared_2r)
     rotors = [
         {"carrier": "none", "inertia": p.i3z, "ratio": {"joint1": -p.n13}},
-        {"carrier": "link1", "axis": [1, 0, 0], "inertia": p.i4z, "ratio": {"joint2": p.n54 * p.n25}},
-        {"carrier": "link1", "axis": [1, 0, 0], "inertia": p.i5z, "ratio": {"joint2": -p.n25}},
+        {
+            "carrier": "link1",
+            "axis": [1, 0, 0],
+            "inertia": p.i4z,
+            "ratio": {"joint2": p.n54 * p.n25},
+        },
+        {
+            "carrier": "link1",
+            "axis": [1, 0, 0],
+            "inertia": p.i5z,
+            "ratio": {"joint2": -p.n25},
+        },
     ]
-    return robots_with_drives.load(arms.tsai_geared_2r(p), {"rotors": rotors}, gravity=DOWN_G)
+    return robots_with_drives.load(
+        arms.tsai_geared_2r(p), {"rotors": rotors}, gravity=DOWN_G
+    )
 
 
 def coupled(arm: arms.Arm, content: dict[str, Any]) -> RobotModel:
     return robots_with_drives.load(arm, content, gravity=IN_PLANE_G)
 
 
-REMOTE = {"coordinates": ["p1", "p2"], "couplings": {"joint1": {"p1": 1.0}, "joint2": {"p1": -1.0, "p2": 1.0}}}
+REMOTE = {
+    "coordinates": ["p1", "p2"],
+    "couplings": {"joint1": {"p1": 1.0}, "joint2": {"p1": -1.0, "p2": 1.0}},
+}
 RODS = {"lc1": "l1/2", "lc2": "l2/2", "Izz1": "m1*l1^2/12", "Izz2": "m2*l2^2/12"}
 ROD = "m{0}*(2*lc{0})^2/12"
 ELBOW = {
@@ -90,7 +108,9 @@ ELBOW = {
 H = "m2*l1*lc2*s2"
 
 # Model, replaced symbols, end effector, and the printed elements: the upper triangle of M, and V and G.
-CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, str]]] = {
+CASES: dict[
+    str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, str]]
+] = {
     # Craig (6.58), (6.60)-(6.62); (6.67), (6.68)
     "craig_6.7": (
         load(arms.craig_planar_2r(numbers(craig_planar_2r)), IN_PLANE_G),
@@ -221,7 +241,12 @@ CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, s
         load(elbow(numbers(spong_elbow)), IN_PLANE_G),
         {},
         None,
-        {**ELBOW, "h1": f"0; -{H}; -{H}", "h2": f"{H}; 0; 0", "P": "m1*g*lc1*s1 + m2*g*(l1*s1 + lc2*s12)"},
+        {
+            **ELBOW,
+            "h1": f"0; -{H}; -{H}",
+            "h2": f"{H}; 0; 0",
+            "P": "m1*g*lc1*s1 + m2*g*(l1*s1 + lc2*s12)",
+        },
     ),
     # Spong (9.92)-(9.95)
     "spong_remote_elbow": (
@@ -259,13 +284,20 @@ CASES: dict[str, tuple[RobotModel, Mapping[str, str], str | None, Mapping[str, s
         },
     ),
     # LaValle (13.156)-(13.161), corrected; d1 is l1 and l1 is lc1 here
-    "lavalle_13.13": (load(lavalle(numbers(lavalle_two_link)), IN_PLANE_G), {}, None, ELBOW),
+    "lavalle_13.13": (
+        load(lavalle(numbers(lavalle_two_link)), IN_PLANE_G),
+        {},
+        None,
+        ELBOW,
+    ),
 }
 
 
 def printed(arm: SymbolicArm, text: str) -> list[Any]:
     """Return printed elements as SymPy formulas: s12 is sin(q1 + q2), q1' a rate."""
-    names = {str(x).replace("'", "_"): x for x in (*arm.q, *arm.qd, *arm.qdd, *arm.values)}
+    names = {
+        str(x).replace("'", "_"): x for x in (*arm.q, *arm.qd, *arm.qdd, *arm.values)
+    }
     text = text.replace("^", "**").replace("'", "_")
     for name, function, digits in re.findall(r"\b(([cs])([1-9]+))\b", text):
         angle = sum(arm.q[int(k) - 1] for k in digits)
@@ -279,7 +311,9 @@ def elements(term: Any) -> Sequence[Any]:
         return [term]
     rows, columns = term.shape
     symmetric = 1 < rows == columns and term.is_symmetric()
-    return [term[i, j] for i in range(rows) for j in range(i if symmetric else 0, columns)]
+    return [
+        term[i, j] for i in range(rows) for j in range(i if symmetric else 0, columns)
+    ]
 
 
 def assert_printed(arm: SymbolicArm, term: Any, text: str) -> None:
@@ -299,9 +333,16 @@ def test_the_printed_equations(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "culprit"), [({"m1": "m", "m2": "m"}, "m2"), ({"l1": "q2"}, "q2"), ({"l1": "a^x"}, "polynomial")]
+    ("parameters", "culprit"),
+    [
+        ({"m1": "m", "m2": "m"}, "m2"),
+        ({"l1": "q2"}, "q2"),
+        ({"l1": "a^x"}, "polynomial"),
+    ],
 )
-def test_wrong_replacements_are_refused(parameters: dict[str, str], culprit: str) -> None:
+def test_wrong_replacements_are_refused(
+    parameters: dict[str, str], culprit: str
+) -> None:
     with pytest.raises(RobotDynamicsError, match=culprit):
         symbolic_arm(CASES["craig_6.7"][0], parameters)
 
@@ -311,9 +352,7 @@ def test_the_trace_of_craigs_arm() -> None:
     model, parameters, link, _ = CASES["craig_6.7"]
     arm = symbolic_arm(model, parameters, link)
     trace = newton_euler_trace(arm.tree, *arm.motion)
-    dv_c2 = (
-        "l1*q1''*s2 - l1*q1'^2*c2 + g*s12 - l2*(q1' + q2')^2; l1*q1''*c2 + l1*q1'^2*s2 + g*c12 + l2*(q1'' + q2''); 0"
-    )
+    dv_c2 = "l1*q1''*s2 - l1*q1'^2*c2 + g*s12 - l2*(q1' + q2')^2; l1*q1''*c2 + l1*q1'^2*s2 + g*c12 + l2*(q1'' + q2''); 0"
     x2, y2, _ = dv_c2.split(";")
     n2 = "m2*l1*l2*c2*q1'' + m2*l1*l2*s2*q1'^2 + m2*l2*g*c12 + m2*l2^2*(q1'' + q2'')"
     for step, i, text in (
@@ -323,7 +362,11 @@ def test_the_trace_of_craigs_arm() -> None:
         ("dv_c", 0, "-l1*q1'^2 + g*s1; l1*q1'' + g*c1; 0"),
         ("F", 0, "-m1*l1*q1'^2 + m1*g*s1; m1*l1*q1'' + m1*g*c1; 0"),
         ("N", 0, "0; 0; 0"),
-        ("dv", 1, "l1*q1''*s2 - l1*q1'^2*c2 + g*s12; l1*q1''*c2 + l1*q1'^2*s2 + g*c12; 0"),
+        (
+            "dv",
+            1,
+            "l1*q1''*s2 - l1*q1'^2*c2 + g*s12; l1*q1''*c2 + l1*q1'^2*s2 + g*c12; 0",
+        ),
         ("dv_c", 1, dv_c2),
         ("f", 1, f"m2*({x2}); m2*({y2}); 0"),
         ("n", 1, f"0; 0; {n2}"),
@@ -332,7 +375,11 @@ def test_the_trace_of_craigs_arm() -> None:
             0,
             f"m2*(c2*({x2}) - s2*({y2})) - m1*l1*q1'^2 + m1*g*s1;m2*(s2*({x2}) + c2*({y2})) + m1*l1*q1'' + m1*g*c1;0",
         ),
-        ("n", 0, f"0; 0; {n2} + m1*l1^2*q1'' + m1*l1*g*c1 + l1*m2*(s2*({x2}) + c2*({y2}))"),
+        (
+            "n",
+            0,
+            f"0; 0; {n2} + m1*l1^2*q1'' + m1*l1*g*c1 + l1*m2*(s2*({x2}) + c2*({y2}))",
+        ),
     ):
         assert_printed(arm, arm.formulas(getattr(trace, step)[i]), text)
 
@@ -340,11 +387,17 @@ def test_the_trace_of_craigs_arm() -> None:
 def test_jacobians_of_exercises() -> None:
     """Craig, exercises 5.18 and 5.19: det = -d2."""
     joints = (turning(), turning((0.7, 0, 0), UP_TURN), turning((0.4, 0, 0)))
-    arm = symbolic_arm(load(chain(*((joint, arms.Link("")) for joint in joints)), DOWN_G), {}, "link3")
+    arm = symbolic_arm(
+        load(chain(*((joint, arms.Link("")) for joint in joints)), DOWN_G), {}, "link3"
+    )
     rows = "-(l1 + l2*c2)*s1; -l2*c1*s2; 0; (l1 + l2*c2)*c1; -l2*s1*s2; 0; 0; l2*c2; 0"
     assert_printed(arm, jacobian(arm, own_axes=False)[:3, :], rows)
     slide = arms.Joint("", "prismatic", "", "", xyz=(0.7, 0, 0), axis=(0, 1, 0))
-    rp = symbolic_arm(load(chain((turning(), arms.Link("")), (slide, arms.Link(""))), DOWN_G), {}, "link2")
+    rp = symbolic_arm(
+        load(chain((turning(), arms.Link("")), (slide, arms.Link(""))), DOWN_G),
+        {},
+        "link2",
+    )
     j = jacobian(rp, own_axes=False)
     assert_printed(rp, j[:2, :], "-l1*s1 - d2*c1; -s1; l1*c1 - d2*s1; c1")
     assert regular_rows(j)[:2] == [0, 1]
@@ -357,7 +410,9 @@ def test_inverse_jacobian_in_base_axes() -> None:
     arm = symbolic_arm(model, parameters, link)
     rows = "l2*c12; l2*s12; -l1*c1 - l2*c12; -l1*s1 - l2*s12"
     expected = ";".join(f"({row})/(l1*l2*s2)" for row in rows.split(";"))
-    assert_printed(arm, inverse_jacobian(jacobian(arm, own_axes=False)[:2, :]), expected)
+    assert_printed(
+        arm, inverse_jacobian(jacobian(arm, own_axes=False)[:2, :]), expected
+    )
 
 
 def test_cartesian_terms_as_python() -> None:
@@ -382,4 +437,6 @@ def test_cartesian_terms_as_python() -> None:
         }.items():
             function = space[name]
             found = function(*(given[x] for x in function.__code__.co_varnames))
-            np.testing.assert_allclose(np.reshape(found, matrix.shape), matrix, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(
+                np.reshape(found, matrix.shape), matrix, rtol=1e-9, atol=1e-9
+            )
