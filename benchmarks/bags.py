@@ -32,17 +32,18 @@ from robot_dynamics_ros.runs.replay import replay
 
 COMMAND = "python -m benchmarks.bags"
 PART = "make bench-bags"
-ROBOT, DYNAMICS = "panda", "panda_coulomb"
+ROBOT = "panda"
+DYNAMICS = "panda_coulomb"
 
-STATES, MANY, ROUNDS = 100_000, 1_000_000, 5
+STATES = 100_000
+MANY = 1_000_000
+ROUNDS = 5
 TOPIC = "/joint_states"
 READY = np.array(shipped_parameters(ROBOT)["initial_positions"])
 PERIOD = 2_000_000  # ns
-ALONE, REPLAY, COMPARE = (
-    "rosbags reads and writes",
-    "replay, computed_torque",
-    "compare",
-)
+ALONE = "rosbags reads and writes"
+REPLAY = "replay, computed_torque"
+COMPARE = "compare"
 
 # Each command prints its peak memory at the end; ru_maxrss is in kilobytes.
 _CHILD = """\
@@ -64,11 +65,9 @@ def record(bag: Path, count: int, altered: int = -1) -> Path:
         for k in range(count):
             at = begin + k * PERIOD
             angle = 0.5e-9 * k * PERIOD + phases
-            q, qd, effort = (
-                READY + 0.2 * np.sin(angle),
-                0.1 * np.cos(angle),
-                np.sin(3.0 * angle),
-            )
+            q = READY + 0.2 * np.sin(angle)
+            qd = 0.1 * np.cos(angle)
+            effort = np.sin(3.0 * angle)
             effort[3] += 1e-12 * (k == altered)
             out.write(TOPIC, at + 200_000, writer.write(at, q, qd, effort))
     return bag
@@ -103,10 +102,8 @@ def run_replay(bag: Path, folder: Path, robot: RobotModel) -> bytes:
 def run(folder: Path) -> dict[str, Floats]:
     """Check the results, then time all operations in turn on one core; return seconds for all messages (rounds,)."""
     robot = shipped(ROBOT, DYNAMICS)
-    bag, other = (
-        record(folder / "bag", STATES),
-        record(folder / "other", STATES, altered=STATES // 3),
-    )
+    bag = record(folder / "bag", STATES)
+    other = record(folder / "other", STATES, altered=STATES // 3)
     if run_replay(bag, folder, robot) != run_replay(bag, folder, robot):
         raise SystemExit("Two replays differ; nothing is timed. Cure: find the cause")
     found = compare_bags(bag, other)
@@ -159,7 +156,8 @@ def memory(folder: Path) -> dict[str, float]:
 def report() -> str:
     """Return the results as Markdown."""
     with tempfile.TemporaryDirectory() as folder:
-        times, peaks = run(Path(folder)), memory(Path(folder))
+        times = run(Path(folder))
+        peaks = memory(Path(folder))
     floor = float(np.median(times[ALONE]))
     rows = [["", "messages a second", "time for 100,000", f"ratio to {ALONE}"]]
     for name, seconds in times.items():

@@ -53,8 +53,10 @@ COLUMNS = (
 )
 EXACT, OFF, FRICTION, SATURATING = COLUMNS
 
-RATE, STEPS = 500, 2  # cycles a second, steps of the plant in a cycle
-MOVE_TIME, DURATION = 2.0, 8.0
+RATE = 500  # cycles a second
+STEPS = 2  # of the plant in a cycle
+MOVE_TIME = 2.0
+DURATION = 8.0
 DRAWS = 5  # number of inexact models
 PART_OFF = 0.1
 # effort limit of the most loaded joint relative to the torque of the motion, for the saturating case
@@ -91,7 +93,8 @@ class Arm(NamedTuple):
 def load(title: str, duration: float = DURATION) -> Arm:
     """Return one of ROBOTS, with the initial position, gains and trajectory of its file in config/."""
     robot, dynamics = ROBOTS[title]
-    model, given = shipped(robot, dynamics), shipped_parameters(robot)
+    model = shipped(robot, dynamics)
+    given = shipped_parameters(robot)
     start = given["initial_positions"]
     points = quintic_then_sine(
         model.joint_names,
@@ -134,11 +137,9 @@ def off_by(
 
 def load_of(arm: Arm) -> Floats:
     """Return the largest torque of the motion for each joint (n,), friction included, relative to its effort limit."""
-    positions, velocities, accelerations = (
-        arm.points.positions,
-        arm.points.velocities,
-        arm.points.accelerations,
-    )
+    positions = arm.points.positions
+    velocities = arm.points.velocities
+    accelerations = arm.points.accelerations
     # the reference motion has them
     assert velocities is not None and accelerations is not None
     torque = arm.model.inverse_dynamics(positions, velocities, accelerations)
@@ -171,9 +172,12 @@ def track(
     )
     controller = make_controller(model, settings)
     count = round(arm.points.times[-1] * RATE) + 1
-    errors, fastest = np.empty((count, model.n)), np.zeros(model.n)
+    errors = np.empty((count, model.n))
+    fastest = np.zeros(model.n)
     for cycle in range(count):
-        now, q, qd = cycle / RATE, plant.position, plant.velocity
+        now = cycle / RATE
+        q = plant.position
+        qd = plant.velocity
         controller.measure(now, now, q, qd)
         if cycle == 0:
             controller.update(now, now)

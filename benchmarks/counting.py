@@ -46,7 +46,8 @@ class Counted(float):
     def __rtruediv__(self, other: float) -> Counted:
         return self._done("/", float(other) / float(self))
 
-    __radd__, __rmul__ = __add__, __mul__
+    __radd__ = __add__
+    __rmul__ = __mul__
 
     def sin(self) -> Counted:
         """Sine."""

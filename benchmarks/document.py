@@ -64,7 +64,8 @@ def around_part(path: Path, part: str) -> tuple[str, str]:
     The part is between ``<!-- begin: part -->`` and ``<!-- end: part -->``. Raises SystemExit if the file or the
     comments do not exist.
     """
-    begin, end = f"<!-- begin: {part} -->", f"<!-- end: {part} -->"
+    begin = f"<!-- begin: {part} -->"
+    end = f"<!-- end: {part} -->"
     try:
         before, rest = path.read_text(encoding="utf-8").split(begin)
         _, after = rest.split(end)

@@ -48,7 +48,9 @@ COMMAND = "python -m benchmarks.dynamics"
 PART = "make bench"
 TOLERANCE = 1e-8
 CHECKED = 20  # states on which the libraries are compared before they are timed
-SINGLE_STATES, ROUNDS, BLOCK = 2000, 50, 200
+SINGLE_STATES = 2000
+ROUNDS = 50
+BLOCK = 200
 BATCH_ROUNDS = 7
 QUIET = 0.5  # load average before the run
 QUIET_CORES = 0.75 * THREADS  # kept busy by the batches
@@ -150,7 +152,8 @@ def run(names: list[str]) -> tuple[Times, float]:
             [*product(names, ALGORITHMS)], desc="timing", leave=False
         ):
             batched = algorithm in BATCHED
-            wall, processors = time.perf_counter(), time.process_time()
+            wall = time.perf_counter()
+            processors = time.process_time()
             times[name][algorithm] = measure(
                 robots[name], algorithm, states[name][batched], cores[-1:]
             )

@@ -27,8 +27,11 @@ from robot_dynamics_ros import RobotModel
 COMMAND = "make bench-export"
 NAMES = ("panda", "ur10", "g1")
 FUNCTIONS = ("inverse_dynamics", "gravity_torque", "mass_matrix", "forward_dynamics")
-ROUNDS, SINGLE_CALLS = 200, 10_000_000  # a round has 1000 calls
-PYTHON_ROUNDS, BLOCK, STATES = 50, 200, 2000
+ROUNDS = 200  # of 1000 calls
+SINGLE_CALLS = 10_000_000
+PYTHON_ROUNDS = 50
+BLOCK = 200
+STATES = 2000
 FLAGS = ("-O3", "-DNDEBUG")
 # as Pinocchio's CMake files define them for programs that link the wheel's library
 DEFINED = (
@@ -73,11 +76,9 @@ def prefix(package: str) -> Path:
 def compiled_times(robot: Robot, folder: Path, calls: int) -> Times:
     """Return the times in one C++ program of the exported functions in ``folder`` and of Pinocchio's."""
     own = next(folder.glob("*_dynamics.h")).stem
-    peer, eigen, headers = (
-        prefix("pin"),
-        prefix("cmeel-eigen"),
-        prefix("cmeel-urdfdom-headers"),
-    )
+    peer = prefix("pin")
+    eigen = prefix("cmeel-eigen")
+    headers = prefix("cmeel-urdfdom-headers")
     included = (
         folder,
         peer / "include",
@@ -96,7 +97,8 @@ def compiled_times(robot: Robot, folder: Path, calls: int) -> Times:
             f'HEADER="{own}.h"',
         )
     ]
-    source, program = Path(__file__).with_name("export_peer.cpp"), folder / "program"
+    source = Path(__file__).with_name("export_peer.cpp")
+    program = folder / "program"
     linked = [
         f"-L{peer / 'lib'}",
         f"-Wl,-rpath,{peer / 'lib'}",
@@ -196,12 +198,14 @@ def report(names: list[str], calls: int) -> str:
     python_rows = {name: [name] for name in FUNCTIONS}
     with bound_to(available_cores(1)):
         for name in tqdm(names, desc="exporting, compiling, timing", leave=False):
-            robot, model = ROBOTS[name], model_of(ROBOTS[name])
+            robot = ROBOTS[name]
+            model = model_of(ROBOTS[name])
             with tempfile.TemporaryDirectory() as temporary:
                 folder = Path(temporary)
                 model.export_c(folder)
                 for function, both in compiled_times(robot, folder, calls).items():
-                    own, peer = both["ours"], both["Pinocchio"]
+                    own = both["ours"]
+                    peer = both["Pinocchio"]
                     worst = 1e6 * own["worst"][0], 1e6 * peer["worst"][0]
                     rows[function] += [
                         f"**{np.median(own['round'] / peer['round']):.2f}**",

@@ -90,7 +90,8 @@ class CountedTree(LinkTree):
 
     def base_placements(self, q: Any) -> tuple[Any, Any]:
         """Return the placements as LinkTree does, in arrays of objects."""
-        rotations, origins = [], []
+        rotations = []
+        origins = []
         for i, (link, position) in enumerate(
             zip(self.links, self.joint_positions(q), strict=True)
         ):

@@ -52,9 +52,11 @@ def all_times(passes: int = 12) -> dict[str, list[float]]:
 
 def seconds(form: Form, n: int) -> float:
     """Return the mean time (s) of one call, measured for 10 ms."""
-    tree, motion = random_chain(n), state(n)
+    tree = random_chain(n)
+    motion = state(n)
     form(tree, *motion)
-    calls, begin = 0, time.perf_counter()
+    calls = 0
+    begin = time.perf_counter()
     while calls == 0 or time.perf_counter() - begin < 0.01:
         form(tree, *motion)
         calls += 1
@@ -188,7 +190,8 @@ def draw(
 def main() -> None:
     """Run the benchmark from the command line."""
     options = report_parser(COMMAND, __doc__).parse_args()
-    counts, times = all_counts(), all_times()
+    counts = all_counts()
+    times = all_times()
     print_report(
         options,
         lambda: f"{count_report(counts)}\n{time_report(counts, times)}",

@@ -80,7 +80,9 @@ def mujoco_many(case: Case, robots: Spread, integrator: str) -> Many:
         model.dof_frictionloss *= friction
         mujoco.mj_setConst(model, datas[0])
         models.append(model)
-    count, steps, n = len(models), HOLD * len(case.torque), case.model.n
+    count = len(models)
+    steps = HOLD * len(case.torque)
+    n = case.model.n
     size = mujoco.mj_stateSize(base, mujoco.mjtState.mjSTATE_FULLPHYSICS.value)
     first = np.zeros((count, size))  # time, positions, velocities
     first[:, 1 : 1 + n] = own(robots.start)

@@ -148,7 +148,8 @@ def _random_arm(n: int, tally: Counter[str]) -> ModelArrays:
     chain = random_chain(n)
     bodies = np.empty((n, BODY_SIZE))
     for body, link in zip(bodies, chain.links, strict=True):
-        mass, com = link.mass, link.com
+        mass = link.mass
+        com = link.com
         inertia = link.inertia + mass * (com @ com * np.eye(3) - np.outer(com, com))
         body[:] = (
             *link.rotation.flat,

@@ -75,7 +75,8 @@ def pinocchio(urdf: Path, joint_names: Sequence[str]) -> dict[str, Calls]:
         if name not in joint_names
     ]
     model = pin.buildReducedModel(model, others, pin.neutral(model))
-    data, pool = model.createData(), pin.ModelPool(model, THREADS)
+    data = model.createData()
+    pool = pin.ModelPool(model, THREADS)
     joints = [model.joints[model.getJointId(name)] for name in joint_names]
     order = np.array([joint.idx_v for joint in joints])
 
@@ -146,13 +147,18 @@ def mujoco_calls(urdf: Path, joint_names: Sequence[str]) -> Calls:
         mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_CONTACT
     )
     data = mujoco.MjData(model)
-    position, velocity, applied = data.qpos, data.qvel, data.qfrc_applied
+    position = data.qpos
+    velocity = data.qvel
+    applied = data.qfrc_applied
     acceleration: Floats = data.qacc
-    torque, matrix = np.zeros(model.nv), np.zeros((model.nv, model.nv))
+    torque = np.zeros(model.nv)
+    matrix = np.zeros((model.nv, model.nv))
     order = np.array([model.joint(name).dofadr[0] for name in joint_names])
 
     def inverse(q: Floats, qd: Floats, qdd: Floats) -> Floats:
-        position[:], velocity[:], acceleration[:] = q, qd, qdd
+        position[:] = q
+        velocity[:] = qd
+        acceleration[:] = qdd
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
         mujoco.mj_comVel(model, data)
@@ -168,7 +174,9 @@ def mujoco_calls(urdf: Path, joint_names: Sequence[str]) -> Calls:
         return matrix
 
     def forward(q: Floats, qd: Floats, tau: Floats) -> Floats:
-        position[:], velocity[:], applied[:] = q, qd, tau
+        position[:] = q
+        velocity[:] = qd
+        applied[:] = tau
         mujoco.mj_forward(model, data)
         return acceleration
 

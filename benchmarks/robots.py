@@ -105,7 +105,8 @@ def random_chain(n: int) -> LinkTree:
         rotation, _ = np.linalg.qr(generator.normal(size=(3, 3)))
         axes, _ = np.linalg.qr(generator.normal(size=(3, 3)))
         inertia = axes @ np.diag(generator.uniform(0.02, 0.03, 3)) @ axes.T
-        position, com = generator.normal(0.0, 0.5, 3), generator.normal(0.0, 0.1, 3)
+        position = generator.normal(0.0, 0.5, 3)
+        com = generator.normal(0.0, 0.1, 3)
         rotation *= np.sign(np.linalg.det(rotation))
         links.append(
             Link(
@@ -132,10 +133,8 @@ def swing(
     times: Floats,
 ) -> TrajectoryPoints:
     """Return a motion from ``start`` (n,) by 2 ``amplitude`` and back in each period, at rest at its end."""
-    w, along = (
-        2.0 * math.pi / period,
-        np.broadcast_to(np.asarray(amplitude), start.shape),
-    )
+    w = 2.0 * math.pi / period
+    along = np.broadcast_to(np.asarray(amplitude), start.shape)
     velocity = w * np.outer(np.sin(w * times), along)
     velocity[-1] = 0.0  # exactly, without rounding errors
     position = start + np.outer(1.0 - np.cos(w * times), along)

@@ -40,7 +40,8 @@ from robot_dynamics_ros.ros.nodes.node_program import make_executor
 
 COMMAND = "python -m benchmarks.ros_loop"
 PART = "make bench-ros"
-SECONDS, TURN = 20, 1.0  # s, measured for each node: in total, and in one turn
+SECONDS = 20  # s, measured for each node in total
+TURN = 1.0  # s, in one turn
 SETTLING_TIME = 0.1  # s, unmeasured beginning of each turn
 START_UP = 180.0  # s; the first run compiles kernels
 QUIET = 0.5  # load average before the run
@@ -50,7 +51,8 @@ NOT_QUIET = (
 )
 
 READY = np.array(shipped_parameters("panda")["initial_positions"])
-AMPLITUDE, SWING = 0.05, 10.0  # rad, s
+AMPLITUDE = 0.05  # rad
+SWING = 10.0  # s
 FOLLOWS = 1e-3  # rad
 
 
@@ -162,11 +164,9 @@ class Loop:
         self._plant.begin(kind)
         self._plant.spin(SETTLING_TIME)
         self._plant.start_counting()
-        begin, own, node = (
-            time.monotonic(),
-            time.process_time(),
-            self._nodes[kind].busy_seconds(),
-        )
+        begin = time.monotonic()
+        own = time.process_time()
+        node = self._nodes[kind].busy_seconds()
         self._plant.spin(TURN)
         seconds = time.monotonic() - begin
         shares = (
@@ -230,7 +230,9 @@ def run(seconds: int) -> tuple[dict[str, list[Measured]], float]:
         tqdm(total=rounds, leave=False) as bar,
     ):
         measured: dict[str, list[Measured]] = {kind: [] for kind in loop.kinds}
-        begin, total, own = time.monotonic(), busy_seconds(), loop.busy_seconds()
+        begin = time.monotonic()
+        total = busy_seconds()
+        own = loop.busy_seconds()
         for k in range(rounds):
             for kind in loop.kinds[:: -1 if k % 2 else 1]:
                 measured[kind].append(loop.turn(kind))

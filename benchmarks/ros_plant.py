@@ -159,7 +159,8 @@ class PlantEcho:
 
     def begin(self, kind: str) -> None:
         """Begin to measure this kind of node."""
-        self._kind, self._sending = kind, True
+        self._kind = kind
+        self._sending = True
 
     def start_counting(self) -> None:
         """Discard the results so far."""

@@ -11,14 +11,19 @@ from benchmarks.document import markdown_table
 from benchmarks.robots import Floats
 from benchmarks.ros_plant import Turn
 
-CONTROLLER, ECHO, LEAN = "controller", "echo", "lean_echo"
+CONTROLLER = "controller"
+ECHO = "echo"
+LEAN = "lean_echo"
 TITLES = {
     CONTROLLER: "controller",
     ECHO: "bare echo",
     LEAN: "bare echo of effort_commands only",
 }
 
-MEDIAN, MEDIAN_AIM, P99, UNANSWERED = 1.25, 1.1, 1.5, 0.005
+MEDIAN = 1.25
+MEDIAN_AIM = 1.1
+P99 = 1.5
+UNANSWERED = 0.005
 """Targets of the controller: ratios to the bare echo, and a share of the cycles."""
 
 

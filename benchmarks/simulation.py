@@ -49,7 +49,8 @@ from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 COMMAND = "python -m benchmarks.simulation"
 PART = "simulation"
 DURATION = 10.0  # s
-ROUNDS, BLOCK = 50, 100  # turns, and calls of HOLD steps in each: five runs
+ROUNDS = 50  # turns
+BLOCK = 100  # calls of HOLD steps in each: five runs
 MANY_ROUNDS = 5
 QUIET = 0.5  # load average before the run
 QUIET_CORES = 0.75 * THREADS  # busy cores while simulating many robots
@@ -100,7 +101,8 @@ def measure_many(folder: Path) -> tuple[dict[str, Floats], float]:
     }
     for name in (MUJOCO_FAST, MUJOCO_DEFAULT):
         simulations[name] = mujoco_many(case, robots, name.removeprefix(MUJOCO))
-    wall, processors = time.perf_counter(), time.process_time()
+    wall = time.perf_counter()
+    processors = time.process_time()
     times = interleaved(
         {name: Timed(many, [()]) for name, many in simulations.items()}, MANY_ROUNDS, 1
     )
@@ -113,7 +115,10 @@ def measure_many(folder: Path) -> tuple[dict[str, Floats], float]:
 def run(names: list[str]) -> Measured:
     """Compare the libraries on these robots, then time them; shows progress bars."""
     cores = available_cores(THREADS)
-    facts, friction, viscous, cases = {}, {}, {}, {}
+    facts = {}
+    friction = {}
+    viscous = {}
+    cases = {}
     many: dict[str, Floats] = {}
     busy = float(THREADS)
     with tempfile.TemporaryDirectory() as temporary, bound_to(cores):

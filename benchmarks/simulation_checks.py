@@ -35,8 +35,10 @@ from benchmarks.simulation_tables import (
     Facts,
 )
 
-CHECKED, MANY_DURATION = 20, 1.0  # compared robots of the many; s
-CREEP, LOAD_SHARE = 60.0, 0.999  # s, share of the Coulomb torque
+CHECKED = 20  # compared robots of the many
+MANY_DURATION = 1.0  # s
+CREEP = 60.0  # s
+LOAD_SHARE = 0.999  # of the Coulomb torque
 TOLERANCE = 1e-9  # rad, between RK4 steps of different libraries
 FRICTION_TOLERANCE = 2e-3  # rad, between our own integrators
 # rad to a joint limit; limits differ in the libraries, and Pinocchio has none

@@ -105,8 +105,10 @@ class Simulator(NamedTuple):
 
 def load(name: str, folder: Path, duration: float, *, coulomb: bool = True) -> Case:
     """Return one of SETTINGS, with a dynamics file in ``folder``; without Coulomb friction if ``coulomb`` is False."""
-    setting, robot = SETTINGS[name], ROBOTS[name]
-    urdf, dynamics = urdf_file(robot), folder / f"{name}.dynamics.yaml"
+    setting = SETTINGS[name]
+    robot = ROBOTS[name]
+    urdf = urdf_file(robot)
+    dynamics = folder / f"{name}.dynamics.yaml"
     level = setting.coulomb if coulomb else 0.0
     locked = dict.fromkeys(robot.locked, 0.0)
     with warnings.catch_warnings():
@@ -188,7 +190,8 @@ def with_mujoco(case: Case, integrator: str) -> Simulator:
     """Return the simulation of MuJoCo, with one mj_step call for many steps."""
     model = mujoco_model(case, integrator)
     data = mujoco.MjData(model)
-    applied, own = data.qfrc_applied, mujoco_order(model, case)
+    applied = data.qfrc_applied
+    own = mujoco_order(model, case)
     order = np.array([model.joint(name).qposadr[0] for name in case.model.joint_names])
     start = own(case.start)
 
@@ -212,12 +215,15 @@ def with_pinocchio(case: Case) -> Simulator:
     aba = pinocchio(case.urdf, case.model.joint_names)["Pinocchio"]["forward_dynamics"]
     model, data, start, _, _ = aba.arguments(case.start, still, still)
     model.gravity.linear = case.model.gravity
-    viscous, h = case.viscous, STEP
-    q, v = start, still
+    viscous = case.viscous
+    h = STEP
+    q = start
+    v = still
 
     def reset() -> None:
         nonlocal q, v
-        q, v = start, still
+        q = start
+        v = still
 
     def acceleration(q: Floats, v: Floats, tau: Floats) -> Floats:
         return np.array(pin.aba(model, data, q, v, tau - viscous * v))

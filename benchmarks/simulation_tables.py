@@ -11,11 +11,10 @@ from benchmarks.document import markdown_table
 from benchmarks.robots import ROBOTS, Floats
 from benchmarks.tables import Target, cell, short
 
-SEMI_IMPLICIT, SEMI_IMPLICIT_GENERAL = (
-    "semi_implicit, customised",
-    "semi_implicit, general",
-)
-RK4, RK4_GENERAL = "rk4, customised", "rk4, general"
+SEMI_IMPLICIT = "semi_implicit, customised"
+SEMI_IMPLICIT_GENERAL = "semi_implicit, general"
+RK4 = "rk4, customised"
+RK4_GENERAL = "rk4, general"
 OURS = {
     SEMI_IMPLICIT: ("semi_implicit", True),
     SEMI_IMPLICIT_GENERAL: ("semi_implicit", False),
@@ -24,12 +23,11 @@ OURS = {
 }
 """Integrator, and True if the model is customised, by the name of the simulation."""
 OUR_MANY = (SEMI_IMPLICIT, SEMI_IMPLICIT_GENERAL, RK4)
-MUJOCO, PINOCCHIO = "MuJoCo ", "Pinocchio's ABA in a loop, RK4"
-MUJOCO_RK4, MUJOCO_DEFAULT, MUJOCO_FAST = (
-    MUJOCO + "RK4",
-    MUJOCO + "Euler",
-    MUJOCO + "implicitfast",
-)
+MUJOCO = "MuJoCo "
+PINOCCHIO = "Pinocchio's ABA in a loop, RK4"
+MUJOCO_RK4 = MUJOCO + "RK4"
+MUJOCO_DEFAULT = MUJOCO + "Euler"
+MUJOCO_FAST = MUJOCO + "implicitfast"
 
 TARGET_ROBOT = "panda"  # robot of the targets
 SPEED_TARGETS = {SEMI_IMPLICIT: Target(300.0, 1000.0), RK4: Target(100.0, 200.0)}

@@ -11,13 +11,11 @@ from benchmarks.document import markdown_table
 from benchmarks.peers import BATCH, BATCHED, SINGLE, STATES
 from benchmarks.robots import ROBOTS, Floats
 
-CUSTOMISED, GENERAL, PINOCCHIO, WORLD, MUJOCO = (
-    "customised",
-    "general",
-    "Pinocchio",
-    "Pinocchio (WORLD)",
-    "MuJoCo",
-)
+CUSTOMISED = "customised"
+GENERAL = "general"
+PINOCCHIO = "Pinocchio"
+WORLD = "Pinocchio (WORLD)"
+MUJOCO = "MuJoCo"
 LIBRARIES = (CUSTOMISED, GENERAL, PINOCCHIO, WORLD, MUJOCO)
 
 Times = Mapping[str, Mapping[str, Mapping[str, Floats]]]

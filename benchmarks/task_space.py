@@ -22,9 +22,13 @@ from robot_dynamics_ros.simulation import Plant
 COMMAND = "python -m benchmarks.task_space"
 END_EFFECTOR = "panda_link8"
 START = (0.3, -0.5, 0.2, -2.0, 0.3, 1.8, 0.6)
-RADIUS, TURN = 0.08, 2.0  # m, and seconds for a turn
-CYCLE, STEPS = 0.001, 1  # s, and steps of the plant in a cycle
-BEGIN, END = 2.0, 4.0  # s: the second turn counts
+RADIUS = 0.08  # m
+TURN = 2.0  # s for a turn
+CYCLE = 0.001  # s
+STEPS = 1  # of the plant in a cycle
+# The second turn counts (s).
+BEGIN = 2.0
+END = 4.0
 SENT = ("pose", "pose and twist", "pose, twist and acceleration")
 
 
@@ -48,7 +52,8 @@ CASES = (
 def circle(centre: Floats, t: float) -> TaskMotion:
     """Return the desired motion of the end effector at ``t`` (s): a horizontal circle with constant orientation."""
     rate = 2.0 * np.pi / TURN
-    c, s = np.cos(rate * t), np.sin(rate * t)
+    c = np.cos(rate * t)
+    s = np.sin(rate * t)
     motion = TaskMotion(centre.copy(), np.zeros(6), np.zeros(6))
     motion.pose[:2, 3] += RADIUS * (c - 1.0), RADIUS * s
     motion.twist[:2] = -RADIUS * rate * s, RADIUS * rate * c
@@ -63,11 +68,9 @@ def track(model: RobotModel, sent: str, case: Case, end: float = END) -> float:
     )
     controller = make_controller(model, settings)
     plant = Plant(model, step_size=CYCLE / STEPS, initial_positions=START)
-    centre, every, squares = (
-        model.link_pose(START, END_EFFECTOR),
-        round(1.0 / (case.rate * CYCLE)),
-        [],
-    )
+    centre = model.link_pose(START, END_EFFECTOR)
+    every = round(1.0 / (case.rate * CYCLE))
+    squares = []
     for k in range(round(end / CYCLE)):
         t = k * CYCLE
         desired = circle(centre, t)

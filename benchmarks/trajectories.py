@@ -34,21 +34,20 @@ PART = "make bench-trajectories"
 POINTS = (1, 50, 200, 1000, 2000)
 GIVEN = ("positions", "velocities", "accelerations")
 ROUNDS = 15
-# calls in a turn; maximum number of points of these calls
-BLOCK, BLOCK_POINTS = 20, 1000
+BLOCK = 20  # calls in a turn
+BLOCK_POINTS = 1000  # maximum number of points of these calls
 CYCLE = 2e-3  # seconds, at 500 Hz
 CYCLE_POINTS = 200
 SMOOTHING = 0.01
 # s, default of trajectory_effort_period, longer than the time between points
 PERIOD = 0.02
 
-RCLPY_READ, RCLPY_WRITE = "rclpy: read", "rclpy: write"
-READ, FROM_POINTS, EFFORT, WRITE = (
-    "read_trajectory",
-    "Trajectory.from_points",
-    "trajectory_effort",
-    "write_trajectory",
-)
+RCLPY_READ = "rclpy: read"
+RCLPY_WRITE = "rclpy: write"
+READ = "read_trajectory"
+FROM_POINTS = "Trajectory.from_points"
+EFFORT = "trajectory_effort"
+WRITE = "write_trajectory"
 TOGETHER = "these four together"
 STEPS = (RCLPY_READ, RCLPY_WRITE, READ, FROM_POINTS, EFFORT, WRITE, TOGETHER)
 

@@ -92,7 +92,8 @@ def _report(browser: Any, html: Path, width: int) -> Image.Image:
 
 def _recordings(demo: Path) -> Viewer:
     """Return a page with the Panda of the demo under two laws."""
-    model, urdf = RobotModel.shipped("panda"), robot_urdf("panda")
+    model = RobotModel.shipped("panda")
+    urdf = robot_urdf("panda")
     recordings = [
         (law, read_motion(demo / law / "bag", "/joint_states", model)) for law in LAWS
     ]

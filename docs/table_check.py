@@ -19,7 +19,8 @@ def table_errors(text: str) -> Iterator[tuple[int, str]]:
         first, end = token.map or (0, 0)
         for number in range(first, end):
             if token.type == "table_open":
-                cells, columns = _cells(lines[number]), _cells(lines[first])
+                cells = _cells(lines[number])
+                columns = _cells(lines[first])
                 if cells != columns:
                     yield (
                         number + 1,

@@ -29,7 +29,9 @@ COLOURS = {"pd": "#d1495b", "computed_torque": "#00798c"}
 DESIRED = "#8fb8de"
 LINKS = [f"panda_link{number}" for number in range(9)]
 STEP = 0.125  # s of motion in a frame, shown in real time
-CENTRE, HALF = np.array([0.25, 0.05, 0.5]), 0.45  # m, what is shown
+# The box that is shown (m).
+CENTRE = np.array([0.25, 0.05, 0.5])
+HALF = 0.45
 
 
 def main() -> None:

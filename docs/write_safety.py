@@ -13,7 +13,8 @@ from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import make_controller  # noqa: E402
 
 PAGE = HERE / "safety.md"
-_HEAD, _AFTER = "| cause | fails if | default | ends by itself |", '\n\n"Yes" means'
+_HEAD = "| cause | fails if | default | ends by itself |"
+_AFTER = '\n\n"Yes" means'
 
 
 def page() -> str:

@@ -37,8 +37,10 @@ TURN = np.linspace(0.0, 2.0 * np.pi, 361)
 
 def four_bar() -> RobotModel:
     """Return the mechanism in the vertical plane; all joint axes are parallel to y."""
-    links, joints = ['<link name="base"/>'], []
-    parent, at = "base", 0.0
+    links = ['<link name="base"/>']
+    joints = []
+    parent = "base"
+    at = 0.0
     for name, a in LENGTHS.items():
         i = 2.0 * a**3 / 12.0
         links.append(
@@ -49,7 +51,8 @@ def four_bar() -> RobotModel:
             f'<joint name="{name}_joint" type="continuous"><parent link="{parent}"/><child link="{name}"/>'
             f'<origin xyz="{at} 0 0"/><axis xyz="0 -1 0"/><limit effort="100" velocity="100"/></joint>'
         )
-        parent, at = name, a
+        parent = name
+        at = a
     with TemporaryDirectory() as folder:
         dynamics = Path(folder) / "four_bar.dynamics.yaml"
         dynamics.write_text(LOOP)
@@ -61,9 +64,11 @@ def four_bar() -> RobotModel:
 
 def turn() -> tuple[Array, Array]:
     """Return the motor torque (361,), Nm, and the force of the ground on the rocker (361, 3), N, over one turn."""
-    model, crank = four_bar(), ["crank_joint"]
+    model = four_bar()
+    crank = ["crank_joint"]
     q = np.array([0.0, 1.0, -2.0])
-    torques, forces = [], []
+    torques = []
+    forces = []
     for angle in TURN:
         # from where the others were
         q = close_loops(model, [angle, *q[1:]], held=crank)

@@ -30,7 +30,8 @@ FRICTION = {
     "joint3": {"viscous": 10.0, "coulomb": 5.0},
 }
 MODEL = RobotModel.from_urdf_file(robot_urdf("scara"))
-MIDDLE, REACH = np.array([0.0, 0.3, 0.125]), np.array([0.8, 0.8, 0.09])
+MIDDLE = np.array([0.0, 0.3, 0.125])
+REACH = np.array([0.8, 0.8, 0.09])
 
 
 def robot() -> RobotModel:
@@ -64,7 +65,8 @@ def recording(actual: RobotModel, seconds: float = 20.0) -> JointSeries:
         * effort.std(axis=0)
         * np.random.default_rng(1).standard_normal(effort.shape)
     )
-    q, qd = run.measured_position[1:-1], run.measured_velocity[1:-1]
+    q = run.measured_position[1:-1]
+    qd = run.measured_velocity[1:-1]
     return JointSeries(actual.joint_names, stamps, stamps, q, qd, effort)
 
 

@@ -18,7 +18,8 @@ def main() -> None:
         else RobotModel.shipped("panda")
     )
     q = np.clip(np.full(model.n, 0.3), model.position_lower, model.position_upper)
-    qd, qdd = np.full(model.n, 0.5), np.full(model.n, 1.0)
+    qd = np.full(model.n, 0.5)
+    qdd = np.full(model.n, 1.0)
     tau = model.inverse_dynamics(q, qd, qdd)
     gravity = model.gravity_torque(q)
     inertia = model.mass_matrix(q) @ qdd

@@ -62,14 +62,16 @@ class Adaptive:
     def __call__(self, t: float, q: Array, qd: Array) -> Array:
         """Return the torque for one period and update the estimated mass (kg)."""
         q_d, qd_d, qdd_d = desired(t)
-        v, a = qd_d + L * (q_d - q), qdd_d + L * (qd_d - qd)
+        v = qd_d + L * (q_d - q)
+        a = qdd_d + L * (qd_d - qd)
         bare, loaded = (
             arm.mass_matrix(q) @ a
             + arm.coriolis_matrix(q, qd) @ v
             + arm.gravity_torque(q)
             for arm in (BARE, ONE_KG)
         )
-        s, of_one_kg = v - qd, loaded - bare
+        s = v - qd
+        of_one_kg = loaded - bare
         self.mass.append(self.mass[-1] + LEARNING * PERIOD * float(of_one_kg @ s))
         return (
             bare + self.mass[-1] * of_one_kg + BARE.friction_torque(q, v, 0.02) + K * s

@@ -28,21 +28,27 @@ LOADED = EMPTY.with_payload(
 )
 HOLD = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8])
 PERIOD = 0.002  # s
-TAKEN, REPORTED, END = 500, 1000, 1500  # periods
+TAKEN = 500  # periods
+REPORTED = 1000  # periods
+END = 1500  # periods
 
 
 def run() -> tuple[Array, Array, Array]:
     """Return position errors, observed and true external torques, each (periods, n)."""
     plant = Plant(EMPTY, initial_positions=HOLD)
-    controller, observer = EMPTY, MomentumObserver(gain=20.0)
+    controller = EMPTY
+    observer = MomentumObserver(gain=20.0)
     effort = EMPTY.gravity_torque(HOLD)
-    errors, observed, true = [], [], []
+    errors = []
+    observed = []
+    true = []
     for k in range(END):
         if k == TAKEN:
             plant.change_model(LOADED)
         if k == REPORTED:
             controller = LOADED
-        q, qd = plant.position, plant.velocity
+        q = plant.position
+        qd = plant.velocity
         errors.append(HOLD - q)
         observed.append(observer.update(controller, plant.time, q, qd, effort))
         true.append(controller.gravity_torque(q) - plant.model.gravity_torque(q))

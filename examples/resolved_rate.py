@@ -26,7 +26,8 @@ LENGTHS = (4.0, 3.0, 2.0)  # m
 START = np.deg2rad([10.0, 20.0, 30.0])
 VELOCITY = np.array([0.2, -0.3, -0.2])  # m/s, m/s, rad/s
 FORCE = np.array([1.0, 2.0, 3.0])  # N, N, Nm
-STEP, STEPS = 0.1, 50
+STEP = 0.1
+STEPS = 50
 END_EFFECTOR = "hand"
 PLANE = [0, 1, 5]  # x, y and rotation about z of the six components
 
@@ -71,7 +72,8 @@ def run() -> Motion:
     angles, rates = resolved_rate_motion(
         jacobian, VELOCITY, START, step=STEP, steps=STEPS
     )
-    positions, torques = [], []
+    positions = []
+    torques = []
     for q in angles:
         pose = arm.link_pose(q, END_EFFECTOR)
         positions.append([*pose[:2, 3], q.sum()])

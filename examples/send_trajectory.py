@@ -63,7 +63,8 @@ def main() -> None:
 
     print(f"waiting for {CONTROLLER}", flush=True)
     wait(lambda: bool(states and status.name) and listens())
-    names, start = list(states[-1].name), list(states[-1].position)
+    names = list(states[-1].name)
+    start = list(states[-1].position)
     try:
         given = {
             name: float(at) for name, at in (one.split("=") for one in sys.argv[1:])
@@ -83,12 +84,14 @@ def main() -> None:
     publisher.publish(JointTrajectory(joint_names=names, points=[point]))
     print(f"sent: {given} in {SECONDS:g} s", flush=True)
 
-    moved, last = time.monotonic(), states[-1].position
+    moved = time.monotonic()
+    last = states[-1].position
 
     def arrived() -> bool:
         nonlocal moved, last
         if states[-1].position != last:
-            moved, last = time.monotonic(), states[-1].position
+            moved = time.monotonic()
+            last = states[-1].position
         if time.monotonic() - moved > PATIENCE:
             sys.exit(
                 f"no motion for {PATIENCE:g} s. Cure: read the log of {CONTROLLER}, which names the reason if it "

@@ -32,10 +32,8 @@ def recorded(tmp_path: Path) -> Path:
     with BagWriter(path, {"/joint_states": "sensor_msgs/msg/JointState"}) as bag:
         for k in range(200):
             stamp = 1_700_000_000_000_000_000 + 10_000_000 * k
-            q, qd = (
-                START + 0.2 * np.sin(0.01 * k),
-                np.full(MODEL.n, 0.2 * np.cos(0.01 * k)),
-            )
+            q = START + 0.2 * np.sin(0.01 * k)
+            qd = np.full(MODEL.n, 0.2 * np.cos(0.01 * k))
             bag.write("/joint_states", stamp, writer.write(stamp, q, qd, np.zeros(0)))
     return path
 

@@ -20,8 +20,10 @@ Array = NDArray[np.float64]
 
 MODEL = RobotModel.shipped("planar_2r", dynamics="planar_2r_tsai")
 FREQUENCIES = (10.0, 30.0, 100.0, 300.0)  # rad/s
-START, GOAL = np.array([0.2, 0.4]), np.array([1.0, -0.4])  # rad
-REACH, DURATION = 0.8, 1.2  # s
+START = np.array([0.2, 0.4])  # rad
+GOAL = np.array([1.0, -0.4])  # rad
+REACH = 0.8  # s
+DURATION = 1.2  # s
 SENSORS = Sensors(position_noise=1e-5, velocity_noise=1e-3, seed=1)
 
 

@@ -77,7 +77,8 @@ def _nodes(context: LaunchContext) -> list[Any]:
         raise RobotDynamicsError(
             f"law:={law} does not follow trajectories. Cure: add use_trajectory:=false"
         )
-    robot, own = chosen_robot(context), own_parameters(context)
+    robot = chosen_robot(context)
+    own = own_parameters(context)
     namespace = LaunchConfiguration("namespace")
     clock = {"use_sim_time": LaunchConfiguration("use_sim_time")}
     # The plant may pause while the machine is busy, as during the launch. For a real robot the default applies.

@@ -50,7 +50,8 @@ def counts() -> dict[str, list[Count]]:
 @pytest.mark.parametrize("name", COUNTED)
 def test_counted_numbers_give_the_torque(name: str) -> None:
     """Counted numbers give the same torque as plain numbers, and as the other formulations."""
-    tree, motion = random_chain(4), state(4)
+    tree = random_chain(4)
+    motion = state(4)
     form, _ = COUNTED[name]
     torque = np.array(run_counted(form, 4, Counter()), dtype=float)
     np.testing.assert_allclose(torque, form(tree, *motion), rtol=1e-12)

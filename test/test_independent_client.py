@@ -74,10 +74,8 @@ def test_states_without_stamps(rate: float) -> None:
     ],
 )
 def test_arm_does_not_fall_during_the_ramp(q: Any, off: Any) -> None:
-    session, fastest = (
-        Session(q=q, settings=make_settings(ramp_time=2.0), rate=1000.0, **off),
-        0.0,
-    )
+    session = Session(q=q, settings=make_settings(ramp_time=2.0), rate=1000.0, **off)
+    fastest = 0.0
     for _ in range(2500):
         session.cycle()
         fastest = max(fastest, float(np.abs(session.plant.qd).max()))
@@ -141,7 +139,8 @@ def test_hold_keeps_the_end_effector_in_place(robot: str, off: Any) -> None:
     session = Session(robot, settings=make_settings(), **off).run(2.0)
     session.cycle(q=np.full(session.model.n, np.nan))
     assert session.commands[-1].mode == "hold"
-    before, sunk = session.plant.end_effector_position(), 0.0
+    before = session.plant.end_effector_position()
+    sunk = 0.0
     for _ in range(1000):
         session.cycle()
         sunk = max(
@@ -291,7 +290,8 @@ def test_end_effector_respects_the_velocity_limits(seed: int) -> None:
     session = Session(
         "panda", settings=make_settings(law="task_space_computed_torque")
     ).run(0.1)
-    lower, upper = session.model.position_lower, session.model.position_upper
+    lower = session.model.position_lower
+    upper = session.model.position_upper
     goal = (lower + upper) / 2.0 + np.random.default_rng(seed).uniform(
         -0.35, 0.35, 7
     ) * (upper - lower)

@@ -57,7 +57,8 @@ def test_packages_and_programs_are_those_of_the_first_prefix(
 
 
 def test_robots_and_their_dynamics_files() -> None:
-    shipped, later = find_robot("panda", dynamics="none"), find_robot("")
+    shipped = find_robot("panda", dynamics="none")
+    later = find_robot("")
     own = find_robot("ur5e", str(robot_urdf("panda")))
     assert shipped.root == own.root == "panda_link0" and own.urdf == shipped.urdf
     assert len(shipped.settings) == 1 and shipped.dynamics_file == ""

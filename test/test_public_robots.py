@@ -119,8 +119,11 @@ def random_states(model: RobotModel, peer: Peer, seed: int) -> States:
 
 def ours(model: RobotModel, s: States) -> dict[str, Any]:
     """Return the results of every algorithm, at one state or at many."""
-    q, qd, qdd = s.q, s.qd, s.qdd
-    coriolis, regressor = model.coriolis_matrix(q, qd), model.regressor(q, qd, qdd)
+    q = s.q
+    qd = s.qd
+    qdd = s.qdd
+    coriolis = model.coriolis_matrix(q, qd)
+    regressor = model.regressor(q, qd, qdd)
     dq, dqd = model.inverse_dynamics_derivatives(q, qd, qdd)
     reactions = model.joint_reactions(q, qd, qdd, s.wrenches)
     results = {
@@ -158,8 +161,15 @@ def theirs(
     model: RobotModel, peer: Peer, s: States
 ) -> Iterator[tuple[str, ArrayLike, ArrayLike]]:
     """Return name, expected result and size of the terms of every algorithm, at one state."""
-    q, qd, qdd, moving, wrenches = s.q, s.qd, s.qdd, model.moving_joints, s.wrenches
-    m, gravity, bias, tau = peer.crba(q), peer.gravity(q), peer.bias(q, qd), s.tau
+    q = s.q
+    qd = s.qd
+    qdd = s.qdd
+    moving = model.moving_joints
+    wrenches = s.wrenches
+    m = peer.crba(q)
+    gravity = peer.gravity(q)
+    bias = peer.bias(q, qd)
+    tau = s.tau
     jacobians = {link: peer.jacobian(q, link) for link in wrenches}
     speed = np.abs(qd).max()
     terms = np.abs(m) @ np.abs(qdd) + np.abs(gravity) + np.abs(bias)
@@ -193,7 +203,8 @@ def theirs(
         ("reaction moments", reactions[:, 3:]),
     ):
         yield name, part, np.linalg.norm(part, axis=1, keepdims=True)
-    kinetic, potential = peer.kinetic_energy(q, qd), peer.potential_energy(q)
+    kinetic = peer.kinetic_energy(q, qd)
+    potential = peer.potential_energy(q)
     yield "kinetic_energy", kinetic, kinetic
     yield (
         "potential_energy",
@@ -201,7 +212,8 @@ def theirs(
         9.81 * peer.inertial_parameters(moving)[::10].sum(),
     )
     for link, j in jacobians.items():
-        pose, reach = peer.pose(q, link), np.abs(j).max()
+        pose = peer.pose(q, link)
+        reach = np.abs(j).max()
         yield f"link_pose of {link}", pose, np.abs(pose).max()
         yield f"jacobian of {link}", j, reach
         yield (
@@ -221,14 +233,13 @@ def theirs(
 
 def check(name: str, got: ArrayLike, expected: ArrayLike, size: ArrayLike) -> None:
     """Check that every element is within the tolerance of its size; elements of size zero must be zero."""
-    got, expected = np.asarray(got, dtype=float), np.asarray(expected, dtype=float)
+    got = np.asarray(got, dtype=float)
+    expected = np.asarray(expected, dtype=float)
     assert got.shape == expected.shape, (
         f"{name}: shape {got.shape}, Pinocchio {expected.shape}"
     )
-    error, allowed = (
-        np.abs(got - expected),
-        TOLERANCE * np.broadcast_to(size, expected.shape),
-    )
+    error = np.abs(got - expected)
+    allowed = TOLERANCE * np.broadcast_to(size, expected.shape)
     worst = np.unravel_index(np.argmax(error - allowed), error.shape)
     assert (error <= allowed).all(), (
         f"{name}{list(worst)}: {got[worst]!r}, Pinocchio {expected[worst]!r}"

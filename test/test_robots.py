@@ -171,7 +171,8 @@ def test_panda_friction(load_robot: Load) -> None:
     s = np.array(
         [0.039533, 0.025882, -0.04607, 0.036194, 0.026226, -0.021047, 0.0035526]
     )
-    smooth, dry = load_robot("panda", "panda"), load_robot("panda", "panda_coulomb")
+    smooth = load_robot("panda", "panda")
+    dry = load_robot("panda", "panda_coulomb")
     q = np.zeros(7)
 
     def published(qd: Array) -> Array:
@@ -250,11 +251,15 @@ def test_puma_under_a_wrench(load_robot: Load) -> None:
 
 def test_puma_friction_and_rotors_at_the_joint(load_robot: Load) -> None:
     """B G^2 and |Tc| |G|. A joint with G < 0 rotates against its motor, which exchanges the two directions."""
-    model, rigid = _puma(load_robot), load_robot("puma560")
-    g, b, tc = puma560_corke.G, puma560_corke.B, puma560_corke.TC
+    model = _puma(load_robot)
+    rigid = load_robot("puma560")
+    g = puma560_corke.G
+    b = puma560_corke.B
+    tc = puma560_corke.TC
     positive = np.where(g > 0, tc[:, 0], -tc[:, 1]) * np.abs(g)
     negative = np.where(g > 0, -tc[:, 1], tc[:, 0]) * np.abs(g)
-    q, fast = puma560_corke.QN, np.full(6, 2.0)
+    q = puma560_corke.QN
+    fast = np.full(6, 2.0)
     np.testing.assert_allclose(
         model.friction_torque(q, fast), b * g**2 * fast + positive, rtol=1e-6
     )

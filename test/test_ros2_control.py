@@ -48,10 +48,8 @@ def panda() -> RobotModel:
 
 def test_controllers_have_the_effort_interfaces_and_joint_order() -> None:
     """See joint_trajectory_controller.cpp with effort as its only command interface; its gains default to 0."""
-    forward, arm = (
-        parameters(FORWARD, "forward_effort_controller"),
-        parameters(TRAJECTORY, "arm_controller"),
-    )
+    forward = parameters(FORWARD, "forward_effort_controller")
+    arm = parameters(TRAJECTORY, "arm_controller")
     for file, joints in ((FORWARD, forward["joints"]), (TRAJECTORY, arm["joints"])):
         assert joints == parameters(file, OURS)["joints"] == list(panda().joint_names)
     assert forward["interface_name"] == "effort" and arm["command_interfaces"] == [

@@ -89,7 +89,8 @@ def test_only_matrices_singular_up_to_rounding_are_refused() -> None:
 def test_the_oracle_agrees_with_a_book(load_robot: Callable[..., Any]) -> None:
     """Tsai (9.73)-(9.74) and (9.114), to the digits of the book's formulas in doubles."""
     model = load_robot("planar_2r", "planar_2r_tsai")
-    robot, p = oracle.exact_robot(model), tsai_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0)
+    robot = oracle.exact_robot(model)
+    p = tsai_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0)
     for motion in motions("ordinary", 2, 5):
         expected = tsai_planar_2r.torque(p, *motion)
         np.testing.assert_allclose(
@@ -111,7 +112,8 @@ def test_precision_of_the_oracle() -> None:
     motion = motions("ordinary", model.n, 1)[0]
     parameters = []
     for body, link in zip(robot.bodies, model.moving_links, strict=True):
-        axes, c = oracle.next_rotation(model.link_frames[link].rotation), body.com
+        axes = oracle.next_rotation(model.link_frames[link].rotation)
+        c = body.com
         at_origin = body.inertia + body.mass * (
             c @ c * oracle.exact(np.eye(3)) - np.outer(c, c)
         )
@@ -123,7 +125,8 @@ def test_precision_of_the_oracle() -> None:
         abs(oracle.regressor(model, robot, *motion) @ np.array(parameters) - tau)
     ) < 1e-40 * max(abs(tau))
 
-    q, step = oracle.exact(motion[0]), MP.mpf(10) ** -14
+    q = oracle.exact(motion[0])
+    step = MP.mpf(10) ** -14
     held = oracle.torque(robot, motion[0], np.zeros(6), np.zeros(6))
     for unit, torque in zip(step * oracle.exact(np.eye(6)), held, strict=True):
         rise = oracle.potential_energy(robot, q + unit) - oracle.potential_energy(

@@ -49,7 +49,9 @@ def test_closed_forms(
     model = RobotModel.from_urdf(build(p).urdf, gravity=np.array(direction) * p.g)
     velocity_terms = getattr(book, "velocity_terms", None) or book.velocity_coupling
     for q, qd, qdd in zip(*arms.states(seed, model.n, 25), strict=True):
-        m, v, g = book.mass_matrix(p, q), velocity_terms(p, q, qd), book.gravity(p, q)
+        m = book.mass_matrix(p, q)
+        v = velocity_terms(p, q, qd)
+        g = book.gravity(p, q)
         # The bound for rounding is the size of the summed terms.
         scale = float(np.max(np.abs(m) @ np.abs(qdd) + np.abs(v) + np.abs(g)))
         assert_close(model.mass_matrix(q), m, TOLERANCE)
@@ -100,8 +102,10 @@ def test_force_at_the_tool() -> None:
         l1, l2, arms.Link("", 1.0, (1, 0, 0)), arms.Link("", 1.0, (1, 0, 0))
     ).urdf
     model = RobotModel.from_urdf(text, gravity=[0, 0, 0])
-    q, rest = metr4202_statics.POSITION, np.zeros(2)
-    c, s = np.cos(q.sum()), np.sin(q.sum())
+    q = metr4202_statics.POSITION
+    rest = np.zeros(2)
+    c = np.cos(q.sum())
+    s = np.sin(q.sum())
     in_tool = np.array([[c, s], [-s, c]]) @ metr4202_statics.FORCE
     tau = model.inverse_dynamics(
         q, rest, rest, external_wrenches={"tool": [*in_tool, 0, 0, 0, 0]}

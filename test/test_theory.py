@@ -20,7 +20,8 @@ EQUATIONS = yaml.safe_load(
 _RANGE = re.compile(
     r"\((\d+)\.(\d+)\)(?:-\(\1\.(\d+)\))?|(pp?\.|Tables?) (\d+)(?:-(\d+))?|(Q\.\w+)"
 )
-INDEX, ERRATA = table_rows("theory.md"), table_rows("errata.md")
+INDEX = table_rows("theory.md")
+ERRATA = table_rows("errata.md")
 
 
 def numbers(text: str) -> list[str]:
@@ -43,7 +44,8 @@ def numbers(text: str) -> list[str]:
 def check_links(cell: str) -> None:
     """Check that each link is a file, and that what its text names is defined; tests are collected below."""
     for text, target in LINK.findall(cell):
-        path, file = text.partition("::")[0], (ROOT / "docs" / target).resolve()
+        path = text.partition("::")[0]
+        file = (ROOT / "docs" / target).resolve()
         assert file.is_file() and (
             not path.endswith(".py") or file.as_posix().endswith(path)
         ), target

@@ -15,10 +15,8 @@ from tools.numerics.oracle import MP
 def test_chaos_recognizes_a_safe_torque(load_robot: Callable[..., RobotModel]) -> None:
     """A safe torque balances gravity, damps the motion, or is zero."""
     model = load_robot("panda", "panda")
-    q, qd = (
-        np.array([[0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785]]),
-        np.full((1, 7), 0.1),
-    )
+    q = np.array([[0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785]])
+    qd = np.full((1, 7), 0.1)
     states = Joints(np.zeros(1), q, qd)
     carries = model.gravity_torque(q[0])
     damps = carries - 20.0 * model.mass_matrix(q[0]) @ qd[0]

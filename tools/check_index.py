@@ -208,7 +208,8 @@ def main() -> int:
         help='check only rows whose title contains one of these: "Tsai (9.1)"',
     )
     options = parser.parse_args()
-    rows, start = index(), time.monotonic()
+    rows = index()
+    start = time.monotonic()
     if options.titles:
         rows = [
             row for row in rows if any(title in row.title for title in options.titles)

@@ -48,7 +48,9 @@ KINDS = {
     "8 %": Gears(0.08, 1.5, 0.10, 0.15),
     "15 %": Gears(0.15, 2.0, 0.05, 0.20),
 }
-MOTIONS, NOISE, DELAY = 4, 0.02, 0.002  # noise relative to the RMS effort; s, corrected
+MOTIONS = 4
+NOISE = 0.02  # relative to the RMS effort
+DELAY = 0.002  # s, corrected
 BAR = 1.1  # of the error of the true model
 _INSIDE = norm.ppf(0.975)  # deviations
 
@@ -64,7 +66,8 @@ class Case(NamedTuple):
 def run(case: Case) -> dict[str, Any]:
     """Identify a robot; return each joint's error over the true model's, and the coefficients in deviations."""
     warnings.simplefilter("ignore")
-    urdf, gears = ROBOTS[ARMS[case.arm]], KINDS[case.kind]
+    urdf = ROBOTS[ARMS[case.arm]]
+    gears = KINDS[case.kind]
     prior = RobotModel.from_urdf_file(urdf).scaled(friction=0.0)
     draw = np.random.default_rng(
         [case.seed, list(ARMS).index(case.arm), list(KINDS).index(case.kind)]

@@ -38,59 +38,56 @@ CAUSES = (
     "swapped positions", "degrees", "link masses",
 )  # fmt: skip
 OF_GEARS = "no friction|friction differs|grows with the load|rotor inertia"
-SECONDS, NOISE = 12.0, 0.02  # s; of the RMS effort
+SECONDS = 12.0  # s
+NOISE = 0.02  # of the RMS effort
 
 
 def simulated(
     arm: str, cause: str, draw: np.random.Generator, folder: Path
 ) -> tuple[RobotModel, Truth, str, Any]:
     """Return model, motion and recorded effort, pattern of the hint, true numbers by the pattern before them."""
-    urdf, geared = ROBOTS[ARMS[arm]], arm in UNKNOWN_GEARS
+    urdf = ROBOTS[ARMS[arm]]
+    geared = arm in UNKNOWN_GEARS
     prior = RobotModel.from_urdf_file(urdf).scaled(friction=0.0)
-    gears, n, names = (
-        Gears(0.04, 1.3) if geared else Gears(0.0),
-        prior.n,
-        prior.joint_names,
-    )
-    joints, file = (
-        dict(zip(names, gears.joints(prior), strict=True)),
-        folder / "dynamics.yaml",
-    )
+    gears = Gears(0.04, 1.3) if geared else Gears(0.0)
+    n = prior.n
+    names = prior.joint_names
+    joints = dict(zip(names, gears.joints(prior), strict=True))
+    file = folder / "dynamics.yaml"
     for joint in joints.values() if not geared else ():
         del joint["static"], joint["stribeck_velocity"], joint["load_coefficient"]
     file.write_text(yaml.safe_dump({"joints": joints}), encoding="utf-8")
     truth = RobotModel.from_urdf_file(urdf, dynamics=file)
     motion = fourier(prior, SECONDS, 1000.0, int(draw.integers(2**31)))
-    q, qd, qdd = motion.q, motion.qd, motion.qdd
-    effort = lambda robot: (
-        robot.inverse_dynamics(q, qd, qdd) + robot.friction_torque(q, qd, qdd=qdd)
-    )  # noqa: E731
-    model, tau, pattern, true = (
-        prior if geared else truth,
-        effort(truth),
-        OF_GEARS if geared else "",
-        {},
-    )
+    q = motion.q
+    qd = motion.qd
+    qdd = motion.qdd
+
+    def effort(robot: RobotModel) -> Any:
+        return robot.inverse_dynamics(q, qd, qdd) + robot.friction_torque(
+            q, qd, qdd=qdd
+        )
+
+    model = prior if geared else truth
+    tau = effort(truth)
+    pattern = OF_GEARS if geared else ""
+    true = {}
     j, i = (
         draw.choice(n, 2, replace=False).tolist() if cause != "zero offset" else (1, 0)
     )  # gravity shows the second
-    one, name, pair = (
-        np.arange(n) == j,
-        names[j],
-        " and ".join(names[k] for k in sorted((i, j))),
-    )
+    one = np.arange(n) == j
+    name = names[j]
+    pair = " and ".join(names[k] for k in sorted((i, j)))
     swap = [{i: j, j: i}.get(k, k) for k in range(n)]
     if "payload" in cause:
-        mass, link = (
+        mass = (
             draw.uniform(0.1, 0.4)
             * prior.inertial_parameters[: 10 * n : 10].sum()
-            / 4.0,
-            prior.moving_links[-1],
+            / 4.0
         )
-        com, who = (
-            draw.uniform(-0.05, 0.05, 3) + [0.0, 0.0, 0.08],
-            "robot" if cause == "payload" else "model",
-        )
+        link = prior.moving_links[-1]
+        com = draw.uniform(-0.05, 0.05, 3) + [0.0, 0.0, 0.08]
+        who = "robot" if cause == "payload" else "model"
         loaded = (truth if who == "robot" else model).with_payload(
             link, mass, com, np.zeros(6)
         )
@@ -98,16 +95,16 @@ def simulated(
         pattern = f"{who} carries .* on {link}"
         true = {"lacks: ": mass, **{r"at \[" + "[^,]*, " * k: com[k] for k in range(3)}}
     elif cause == "gravity":
-        angle, pattern = draw.uniform(15.0, 180.0), "gravity points "
+        angle = draw.uniform(15.0, 180.0)
+        pattern = "gravity points "
         turn = Rotation.from_euler(
             "xz", [angle, draw.uniform(0.0, 360.0)], degrees=True
         )
-        tau, true = (
-            effort(truth.with_gravity(turn.apply(truth.gravity))),
-            {pattern: angle},
-        )
+        tau = effort(truth.with_gravity(turn.apply(truth.gravity)))
+        true = {pattern: angle}
     elif cause == "friction":
-        model, pattern = model.scaled(friction=0.0), "no friction"
+        model = model.scaled(friction=0.0)
+        pattern = "no friction"
         keys = {
             "viscous ": "viscous",
             "viscous [^;]*?Coulomb ": "coulomb",
@@ -119,21 +116,19 @@ def simulated(
             for (a, own), (before, key) in pairs
             if not geared
         }
-    share, gain, size = (
-        draw.uniform(0.08, 0.2),
-        draw.choice([0.5, 0.67, 1.5, 2.0]),
-        draw.uniform(0.3, 1.0),
-    )
-    shift, late = size * draw.choice([-1.0, 1.0]), int(draw.integers(4, 31))
-    offset, rotor = shift * tau[:, j].std(), size * tau[:, j].std() / qdd[:, j].std()
+    share = draw.uniform(0.08, 0.2)
+    gain = draw.choice([0.5, 0.67, 1.5, 2.0])
+    size = draw.uniform(0.3, 1.0)
+    shift = size * draw.choice([-1.0, 1.0])
+    late = int(draw.integers(4, 31))
+    offset = shift * tau[:, j].std()
+    rotor = size * tau[:, j].std() / qdd[:, j].std()
     known = joints[name]["rotor_inertia"] if geared else 0.0
     change = (
         np.repeat(draw.uniform(-0.3, 0.3, n), 10) * prior.inertial_parameters[: 10 * n]
     )
-    dry, way = (
-        np.abs(prior.gear_load(q, qd, qdd)) * np.sign(qd),
-        np.where(one, -1.0, 1.0),
-    )
+    dry = np.abs(prior.gear_load(q, qd, qdd)) * np.sign(qd)
+    way = np.where(one, -1.0, 1.0)
     shown = {rf"torque: .*\b{a} ": share + gears.load for a in names}
     mistakes = {
         "load friction": (q, qd, tau + share * dry, "grows with the load", shown),

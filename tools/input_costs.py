@@ -121,10 +121,8 @@ def measure(name: str) -> None:
     print(f"{name:<45}", end="", flush=True)
     with TemporaryDirectory() as folder:
         run = CASES[name](Path(folder))
-        before, start = (
-            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
-            time.monotonic(),
-        )
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        start = time.monotonic()
         try:
             run()
             reported = "taken"

@@ -27,8 +27,10 @@ RATE = 1000.0
 LONGEST = 4000  # cycles without a failed check after which a case ends
 GOAL = np.array(START["panda"]) + [0.5, 0.3, 0.4, 0.3, -0.5, 0.4, 0.6]
 NOISE = (1e-5, 1e-3)  # rad and rad/s
-HOUR, CHUNK = 3_600_000, 100_000  # cycles
-DROPOUT, EVERY = 0.03, 1.0  # s without states; s between two dropouts
+HOUR = 3_600_000  # cycles
+CHUNK = 100_000  # cycles
+DROPOUT = 0.03  # s without states
+EVERY = 1.0  # s between two dropouts
 
 Act = Callable[[Session, int], "bool | None"]
 
@@ -90,10 +92,8 @@ def _drift(session: Session, k: int, acceleration: float) -> tuple[Floats, Float
     session.memory["way"] = session.memory.get("way", 0.0) + velocity / RATE
     one = np.eye(len(session.names))[0]
     # Values of a real sensor are not constant.
-    q, qd = (
-        session.plant.q + session.memory["way"] * one + 1e-6 * (k % 2),
-        session.plant.qd + velocity * one,
-    )
+    q = session.plant.q + session.memory["way"] * one + 1e-6 * (k % 2)
+    qd = session.plant.qd + velocity * one
     session.cycle(q=q, qd=qd)
     return q, qd
 
@@ -217,7 +217,8 @@ def cycles_of(case: Case, update_rate: float) -> tuple[int | None, str, str]:
     )
     begun: float | None = None
     for k in range(LONGEST):
-        before, count = session.time, len(session.commands)
+        before = session.time
+        count = len(session.commands)
         exists = case.act(session, k)
         if begun is None and exists is not False:
             begun = before
@@ -246,7 +247,8 @@ def table() -> tuple[str, list[str]]:
     ]
     wrong = []
     for case in CASES:
-        cells, modes = [], []
+        cells = []
+        modes = []
         for rate in (0.0, RATE):
             if rate not in case.rates:
                 cells.append("–")

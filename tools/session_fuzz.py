@@ -79,16 +79,16 @@ class Run(Session):
         The kinetic energy of the plant changes by the work of the effort less that of true gravity and friction. An
         unmodelled load may thus accelerate the arm, but only against the effort beyond the model's gravity torque.
         """
-        controller, speed = self.controller, np.abs(self.plant.qd)
-        (at, qd, effort), self.last = (
-            self.last,
-            (self.time, self.plant.qd.copy(), self.effort),
-        )
+        controller = self.controller
+        speed = np.abs(self.plant.qd)
+        (at, qd, effort) = self.last
+        self.last = (self.time, self.plant.qd.copy(), self.effort)
         estimator = controller.estimator
         # a new state, not repeated or missing
         informed = estimator.estimate.valid and estimator.arrival == self.time
         if controller.mode is Mode.ACTIVE:
-            self.speed, self.work = speed, 0.0
+            self.speed = speed
+            self.work = 0.0
         elif controller.mode is not Mode.HOLD or not informed or self._limited():
             self.speed = None
         elif self.speed is not None:
@@ -143,7 +143,8 @@ class Run(Session):
             self._check_load(effort, mode)
 
     def _check_load(self, effort: Floats, mode: Any) -> None:
-        estimate, model = self.controller.estimator.estimate, self.controller.arm.model
+        estimate = self.controller.estimator.estimate
+        model = self.controller.arm.model
         blind = (
             mode is Mode.HOLD
             and estimate.known
@@ -285,12 +286,10 @@ def _wrong_velocity(run: Run, random: Generator) -> tuple[int, Change]:
 
 
 def _one_frozen(run: Run, random: Generator) -> tuple[int, Change]:
-    joint, q, qd, both = (
-        random.integers(len(run.names)),
-        run.plant.q.copy(),
-        run.plant.qd.copy(),
-        random.integers(2),
-    )
+    joint = random.integers(len(run.names))
+    q = run.plant.q.copy()
+    qd = run.plant.qd.copy()
+    both = random.integers(2)
 
     def change(run: Run) -> dict[str, Any]:
         state = {"q": run.plant.q.copy(), "qd": run.plant.qd.copy()}
@@ -307,7 +306,8 @@ def _no_velocity(run: Run, random: Generator) -> tuple[int, Change]:
 
 
 def _odd_bytes(run: Run, random: Generator) -> None:
-    names, q = [*run.names], run.plant.q
+    names = [*run.names]
+    q = run.plant.q
     cut = random.integers(3)
     whole = joint_state(
         run.ros,
@@ -545,7 +545,8 @@ def shrink(seed: int) -> Outcome:
         fewer = [other for other in chosen if other != k]
         tried = execute(seed, fewer)
         if tried.failure.partition(" of ")[0] == kind:
-            chosen, outcome = fewer, tried
+            chosen = fewer
+            outcome = tried
     return outcome
 
 

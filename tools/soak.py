@@ -28,7 +28,8 @@ from tools.chaos.rig import CONTROLLER, PLANT, Rig
 
 COMMAND = "python -m tools.soak"
 PART = "make soak"
-CYCLES, SECONDS = 3_600_000, 600.0
+CYCLES = 3_600_000
+SECONDS = 600.0
 RATE = 1000.0  # cycles a second, simulated and in real time
 PARTS = 10  # parts of the run; the first one is a warm-up and is not compared
 # simulated s of a swing, after which the arm is back at its initial position
@@ -65,7 +66,9 @@ class Soak:
         self._rig = rig
         self.samples: list[Sample] = []
         self.faults = 0
-        self._cycles, self._simulated, self._swung = 0, 0.0, -math.inf
+        self._cycles = 0
+        self._simulated = 0.0
+        self._swung = -math.inf
         rig.node.create_subscription(
             DiagnosticArray, "/diagnostics", self._receive, QoSProfile(depth=100)
         )
@@ -77,7 +80,8 @@ class Soak:
         for status in message.status:
             values = {pair.key: pair.value for pair in status.values}
             if status.name.endswith(": controller") and "cycles" in values:
-                self._cycles, self.faults = int(values["cycles"]), int(values["faults"])
+                self._cycles = int(values["cycles"])
+                self.faults = int(values["faults"])
             elif "simulated time" in values:
                 self._simulated = float(values["simulated time"])
 
@@ -128,10 +132,12 @@ class Answers:
     """Time from each state to its command, measured by a third process."""
 
     def __init__(self, rig: Rig) -> None:
-        self.times, self.waits = array("d"), array("d")
+        self.times = array("d")
+        self.waits = array("d")
         self.states = 0
         self._sent: dict[int, float] = {}
-        deep, commands = QoSProfile(depth=2000), "computed_torque_node/command_states"
+        deep = QoSProfile(depth=2000)
+        commands = "computed_torque_node/command_states"
         rig.node.create_subscription(
             JointState, "joint_states", self._state, deep, raw=True
         )
@@ -182,11 +188,13 @@ def lockstep(cycles: int) -> str:
 def by_the_clock(seconds: float) -> str:
     """Run at 1 kHz in real time for ``seconds`` and return the result as Markdown."""
     with TemporaryDirectory() as folder, Rig(Path(folder), plant=_CLOCK) as rig:
-        soak, answers = Soak(rig), Answers(rig)
+        soak = Soak(rig)
+        answers = Answers(rig)
         begin = time.monotonic()
         soak.run(lambda sample: (sample.at - begin) / seconds, "1 kHz")
     first, last = soak.parts()
-    times, waits = np.array(answers.times), np.array(answers.waits)
+    times = np.array(answers.times)
+    waits = np.array(answers.waits)
     parts = [
         1e6 * waits[(times >= part[0].at) & (times <= part[-1].at)]
         for part in (first, last)
@@ -209,7 +217,8 @@ def drift(
     first: Sequence[Sample], last: Sequence[Sample], others: list[list[str]]
 ) -> str:
     """Return a sentence and a table on memory, file descriptors and ``others`` in two parts of a run."""
-    rows, grown = [["", "second tenth", "last tenth", "growth"]], False
+    rows = [["", "second tenth", "last tenth", "growth"]]
+    grown = False
     for k, name in enumerate((PLANT, CONTROLLER)):
         before, after = (
             float(np.mean([sample.memory[k] for sample in part]))

@@ -61,11 +61,9 @@ def offences(path: Path) -> Iterator[tuple[int, str]]:
             yield from ((number, f"{name}. Cure: {term}") for term in cures)
 
 
-PAGE, CODE, NAMES = (
-    banned({"all"}),
-    banned({"all", "code"}),
-    banned({"all", "code", "name"}),
-)
+PAGE = banned({"all"})
+CODE = banned({"all", "code"})
+NAMES = banned({"all", "code", "name"})
 
 if __name__ == "__main__":
     code = [path for folder in _FOLDERS for path in (ROOT / folder).rglob("*.py")]

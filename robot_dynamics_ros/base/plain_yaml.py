@@ -112,10 +112,8 @@ def load_documents(data: bytes | str, source: str | None = None) -> list[Any]:
     ) as error:
         # ValueError: for example an impossible date. TypeError: a list as a key.
         raise NotPlainYaml(" ".join(str(error).split())) from None
-    except (
-        AttributeError,
-        LookupError,
-    ):  # raised by PyYAML for a tag such as !!bool on another type
+    except (AttributeError, LookupError):
+        # Raised by PyYAML for a tag such as !!bool on another type.
         raise NotPlainYaml(
             "a value does not have the type of its tag. Leave out tags such as !!bool"
         ) from None

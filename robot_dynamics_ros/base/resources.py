@@ -136,7 +136,8 @@ def dynamics_file(given: str | Path | None, robot: str = "") -> str | None:
     if not given or given == "none":
         return None
     if not os.path.exists(given):  # Path.exists rejects long names
-        names, folder = [*dynamics_names(), "none"], escape(os.path.dirname(given))
+        names = [*dynamics_names(), "none"]
+        folder = escape(os.path.dirname(given))
         near = did_you_mean(str(given), [*names, *glob(os.path.join(folder, "*.yaml"))])
         raise RobotModelError(
             f"{given}: no such dynamics file. Cure: use one of {', '.join(names)}, or a path{near}"

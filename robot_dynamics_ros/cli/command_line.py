@@ -204,7 +204,8 @@ def check_output(
     """
     if output is None:
         return
-    place, cure = output.resolve(), f"Cure: name another {'folder' if bag else 'file'}"
+    place = output.resolve()
+    cure = f"Cure: name another {'folder' if bag else 'file'}"
     for source in _inputs(arguments):
         # also for hard links
         same = output.exists() and source.exists() and output.samefile(source)

@@ -59,7 +59,8 @@ _DEFAULT_KIND = trajectory.KIND.default
 _SETTLING_TIME = 0.5  # s after the motion
 # step size times viscous friction over effective inertia; rk4 is unstable above 2.8
 _RK4_STIFFNESS = 0.5
-_SHORTEST, _LONGEST = 0.1, 10_000.0  # s of motion
+_SHORTEST = 0.1  # s of motion
+_LONGEST = 10_000.0  # s of motion
 
 
 @dataclass(frozen=True)
@@ -96,10 +97,8 @@ class Experiment:
 
     def load(self, law: str) -> tuple[ControllerSettings, SimulatedArm]:
         """Return the settings of the controller with the law named ``law``, and the arm; both have their kernels."""
-        settings, arm = (
-            controller_settings(overridden(self.values, {"law": law})),
-            SimulatedArm(self.plant),
-        )
+        settings = controller_settings(overridden(self.values, {"law": law}))
+        arm = SimulatedArm(self.plant)
 
         def warm_up() -> None:
             warm_up_cycles(self.model, settings)
@@ -319,10 +318,8 @@ def _motion(
     )
     if kind == _DEFAULT_KIND and names == model.joint_names and not given:
         start = start if initial else default_start(model)
-        motion_values, fit = (
-            overridden(motion_values, default_motion(model, start)),
-            True,
-        )
+        motion_values = overridden(motion_values, default_motion(model, start))
+        fit = True
     positions = dict(zip(model.joint_names, start.tolist(), strict=True))
     begin = trajectory.START.read(motion_values) or [
         positions.get(name, 0.0) for name in names

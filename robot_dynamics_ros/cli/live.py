@@ -45,7 +45,8 @@ def node_parameters(
 
     ``trajectory`` is the path of the desired motion's file.
     """
-    source, plant = experiment.source, experiment.plant
+    source = experiment.source
+    plant = experiment.plant
     given = {
         p.name: p.read(experiment.values)
         for p in controller.ALL
@@ -124,7 +125,8 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
     folder = bag.parent
     folder.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(bag, ignore_errors=True)
-    parameters, trajectory = folder / "parameters.yaml", folder / "trajectory.yaml"
+    parameters = folder / "parameters.yaml"
+    trajectory = folder / "trajectory.yaml"
     write_trajectory(experiment.points, trajectory)
     nodes = node_parameters(experiment, law, trajectory)
     parameters.write_text(

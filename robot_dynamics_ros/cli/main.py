@@ -236,10 +236,8 @@ def command_parser(chosen: str) -> argparse.ArgumentParser:
             name, epilog=f"Example: robot_dynamics {name} {example}"
         )
         if name == chosen:
-            module, suffix = (
-                import_module(f"robot_dynamics_ros.cli.commands.{module_name}"),
-                name.replace("-", "_"),
-            )
+            module = import_module(f"robot_dynamics_ros.cli.commands.{module_name}")
+            suffix = name.replace("-", "_")
             getattr(module, f"add_{suffix}")(command)
             command.set_defaults(run=getattr(module, f"run_{suffix}"))
     return parser

@@ -71,15 +71,14 @@ def model_facts(
         sum(link.mass for link in {**description.links, **dynamics.links}.values())
         + payload
     )
-    tree, minimal = LinkTree.of(model), minimal_parameters(model)
+    tree = LinkTree.of(model)
+    minimal = minimal_parameters(model)
     coefficients = model.friction_parameters[:, list(FRICTION_TERMS.values())].tolist()
     friction = dict(zip(model.moving_joints, coefficients, strict=True))
     frictionless = [name for name, values in friction.items() if not any(values)]
-    matrix, torque, extremes = (
-        model.mass_matrix(q),
-        model.gravity_torque(q),
-        _over_range(model),
-    )
+    matrix = model.mass_matrix(q)
+    torque = model.gravity_torque(q)
+    extremes = _over_range(model)
     pose = {
         "position": q.tolist(),
         "gravity": torque.tolist(),
@@ -181,8 +180,9 @@ def _joints(model: RobotModel, description: Description) -> Iterator[Facts]:
 def _bodies(model: RobotModel, tree: LinkTree) -> Iterator[Facts]:
     for name, link in zip(model.moving_links, tree.links, strict=True):
         rotation = model.link_frames[name].rotation
-        # of the joint's frame in link axes
-        com, inertia = rotation.T @ link.com, rotation.T @ link.inertia @ rotation
+        # Of the joint's frame in link axes.
+        com = rotation.T @ link.com
+        inertia = rotation.T @ link.inertia @ rotation
         yield {
             "link": name,
             "joint": link.joint,
@@ -263,7 +263,8 @@ def _largest_gravity(
     each = np.arange(model.n)
     torques = model.gravity_torque(q)
     best = np.abs(torques).argmax(axis=0)
-    positions, torque = q[best], torques[best, each]
+    positions = q[best]
+    torque = torques[best, each]
     for i in np.tile(each, _SWEEPS):
         tried = np.repeat(positions[:, None, :], _GRID, axis=1)
         tried[:, :, i] = np.linspace(lower[i], upper[i], _GRID)

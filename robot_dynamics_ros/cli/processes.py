@@ -133,7 +133,8 @@ class NodeProcess:
         *,
         pipe: bool = False,
     ) -> None:
-        self.name, self.log = name, log
+        self.name = name
+        self.log = log
         with log.open("w", encoding="utf-8") as file:
             # A session of its own: Ctrl-C in the terminal reaches only the parent, which stops the children in order.
             self.process = subprocess.Popen(

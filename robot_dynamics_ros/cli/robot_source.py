@@ -239,10 +239,8 @@ def command_text(
     """
     words = ["robot_dynamics", command, *map(str, positional)]
     for option in options:
-        value, separator = (
-            getattr(arguments, option),
-            ":=" if option == "xacro_arg" else "=",
-        )
+        value = getattr(arguments, option)
+        separator = ":=" if option == "xacro_arg" else "="
         values = value if isinstance(value, list) else [] if value is None else [value]
         texts = [
             separator.join(map(str, pair)) if isinstance(pair, tuple) else str(pair)
@@ -300,7 +298,8 @@ def named_robot(arguments: argparse.Namespace) -> RobotSource:
             "" if arguments.dynamics else own,
         )
     if name in robot_names():
-        path, dynamics = robot_urdf(name), dynamics_file(arguments.dynamics, name)
+        path = robot_urdf(name)
+        dynamics = dynamics_file(arguments.dynamics, name)
     else:
         # Path.exists rejects long names
         path = Path(name) if os.path.exists(name) else _described_urdf(name)
@@ -346,7 +345,8 @@ def _described_urdf(name: str) -> Path:
 
 def _unknown(name: str, described: Mapping[str, bool]) -> str:
     """Return the error of a robot argument that is neither a file nor a known name with a URDF."""
-    path, shipped = Path(name), (*robot_names(), *textbook_arm_names())
+    path = Path(name)
+    shipped = (*robot_names(), *textbook_arm_names())
     known = [*shipped, *(other for other, has_urdf in described.items() if has_urdf)]
     if path.suffix:
         return f"{name}: no such file. Cure: correct the path" + did_you_mean(
@@ -402,7 +402,8 @@ def _fitting_rename(names: Sequence[str], joints: Sequence[str]) -> str:
     """
     for name in names:
         tail = os.path.commonprefix([name[::-1], joints[0][::-1]])[::-1].lstrip("_/")
-        old, new = name.removesuffix(tail), joints[0].removesuffix(tail)
+        old = name.removesuffix(tail)
+        new = joints[0].removesuffix(tail)
         if tail and old and set(joints) <= set(map(renaming({old: new}), names)):
             return f"{old}={new}"
     return "OLD=NEW"

@@ -118,7 +118,9 @@ def textbook_facts(model: RobotModel, arguments: argparse.Namespace) -> Facts:
 
 def textbook_sections(facts: Facts, arguments: argparse.Namespace) -> Iterator[str]:
     """Yield the ``textbook_facts`` of ``arguments`` as text."""
-    equations, trace, language = facts["equations"], facts["trace"], arguments.language
+    equations = facts["equations"]
+    trace = facts["trace"]
+    language = arguments.language
     if equations is not None:
         legends = [
             text

@@ -94,11 +94,10 @@ def read_tracking(bag: Path, law: str, duration: float) -> Tracking:
         raise BagError(
             f"{bag}: no command has the stamp of a state. Cure: record with update_rate 0"
         )
-    time, effort = (
-        (state.stamps[pairs.states] - first) * 1e-9,
-        command.effort[pairs.commands],
-    )
-    desired, actual = command.position[pairs.commands], state.position[pairs.states]
+    time = (state.stamps[pairs.states] - first) * 1e-9
+    effort = command.effort[pairs.commands]
+    desired = command.position[pairs.commands]
+    actual = state.position[pairs.states]
     return Tracking(
         law, state.joint_names, time, desired, actual, effort, pairs.late, pairs.lost
     )
@@ -150,10 +149,8 @@ def tracking_table(runs: list[Tracking], units: list[str]) -> str:
             )
         )
     for joints, columns in groups.items():
-        unit, efforts = (
-            "Nm" if units[columns[0]] == "mrad" else "N",
-            [run.effort[:, columns] for run in runs],
-        )
+        unit = "Nm" if units[columns[0]] == "mrad" else "N"
+        efforts = [run.effort[:, columns] for run in runs]
         rms = [root_mean_square(effort) for effort in efforts]
         rows.append(
             (f"effort, RMS of {joints} joints", unit, [f"{value:.2f}" for value in rms])
@@ -199,7 +196,8 @@ def plot_tracking(
     matplotlib.rc("font", size=9)
     from matplotlib import pyplot as plt
 
-    names, size = runs[0].joint_names, (15, 1.2 + 1.75 * len(units))
+    names = runs[0].joint_names
+    size = (15, 1.2 + 1.75 * len(units))
     figure, axes = plt.subplots(
         len(names), 3, figsize=size, sharex=True, squeeze=False, layout="constrained"
     )

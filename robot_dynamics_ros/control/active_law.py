@@ -48,10 +48,8 @@ class ActiveLaw:
     def __init__(self, model: RobotModel, tuning: Tuning, plan: MotionPlan) -> None:
         """Create the law of ``tuning``; ``plan`` has the desired joint motion, ``model`` the joint limits."""
         self.tuning = tuning
-        self.gains, self.hold_gains = (
-            tuning.gains(np.ones(model.n)),
-            tuning.hold_gains(np.ones(model.n)),
-        )
+        self.gains = tuning.gains(np.ones(model.n))
+        self.hold_gains = tuning.hold_gains(np.ones(model.n))
         self.integral = ErrorIntegral(model.n)
         self.targets = EndEffectorTargets()
         self.targets.timeout = tuning.settings.task_space.target_timeout
@@ -64,10 +62,8 @@ class ActiveLaw:
     def begin(self, q: Array, inertia: Array) -> None:
         """Start at ``q``, where the end effector is held; ``inertia`` (n,), kg m^2 or kg, is the diagonal of M(q)."""
         self._start_position = q.copy()
-        self.gains, self.hold_gains = (
-            self.tuning.gains(inertia),
-            self.tuning.hold_gains(inertia),
-        )
+        self.gains = self.tuning.gains(inertia)
+        self.hold_gains = self.tuning.hold_gains(inertia)
 
     def tune(self, tuning: Tuning, inertia: Array | None) -> None:
         """Apply new settings; ``inertia`` (n,), kg m^2 or kg, is the diagonal of M(q) passed to ``begin``.
@@ -75,7 +71,8 @@ class ActiveLaw:
         None before ``begin``: the gains are not set yet. If the end-effector link or its controlled components change,
         the targets are dropped.
         """
-        old, new = self.tuning.end_effector, tuning.end_effector
+        old = self.tuning.end_effector
+        new = tuning.end_effector
         self.tuning = tuning
         self._bound.reset()
         if old is None or new is None or (old.link, old.rows) != (new.link, new.rows):
@@ -84,7 +81,8 @@ class ActiveLaw:
         if inertia is not None:
             gains = tuning.gains(inertia)
             self.integral.keep_torque(self.gains.ki, gains.ki)
-            self.gains, self.hold_gains = gains, tuning.hold_gains(inertia)
+            self.gains = gains
+            self.hold_gains = tuning.hold_gains(inertia)
 
     def drop_targets(self) -> None:
         """Drop all targets; the end effector then holds the pose measured in the next cycle."""
@@ -104,7 +102,8 @@ class ActiveLaw:
         ``period`` (s) of the cycles limits the gain of braking before joint limits; 0 if unknown. The torque includes
         friction compensation, if set, and the feedforward effort of the trajectory, and is not limited.
         """
-        law, desired = self.tuning.law, self._desired
+        law = self.tuning.law
+        desired = self._desired
         if law.torque is not None:
             effort = law.torque(model, self.gains, desired, q, qd, self.integral.value)
             effort = self._with_friction(
@@ -130,7 +129,8 @@ class ActiveLaw:
 
         For task-space laws it is ``otherwise`` (n,).
         """
-        law, still = self.tuning.law, np.zeros(len(q))
+        law = self.tuning.law
+        still = np.zeros(len(q))
         if law.torque is None:
             return otherwise
         return law.torque(
@@ -148,7 +148,8 @@ class ActiveLaw:
         ``load`` (n,) is the effort at the start less g(q). The result is ``ramp_time`` or, unless that is 0, a longer
         time in which the position errors by which the gains balance the load grow at most at 0.05 rad/s or m/s.
         """
-        seconds, kp = self.tuning.settings.ramp_time, self.gains.kp
+        seconds = self.tuning.settings.ramp_time
+        kp = self.gains.kp
         if seconds > 0.0 and load.any() and (kp > 0.0).all():
             if self.tuning.law.gains_are_accelerations:
                 load = np.asarray(np.linalg.solve(model.mass_matrix(q), load))
@@ -163,7 +164,8 @@ class ActiveLaw:
         Friction compensation is for the velocity of the target, not of the approach: that would be feedback with the
         gain Coulomb torque / smoothing velocity, which is unstable if the model overestimates friction.
         """
-        tool, targets = self.tuning.end_effector, self.targets
+        tool = self.tuning.end_effector
+        targets = self.targets
         assert tool is not None
         if targets.none_has_begun:
             targets.hold(

@@ -35,8 +35,8 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 CHANGE_TIME = 0.2
 """Duration (s) of the transition to another law, payload or gain, and to the law after a fault."""
 
-# s: longest duration of a stop after a fault, and of a requested one
-_QUICK_STOP, _SLOW_STOP = 0.1, 0.5
+_QUICK_STOP = 0.1  # s, longest duration of a stop after a fault
+_SLOW_STOP = 0.5  # s, of a requested one
 # s without a command, after which ``watch`` executes a requested stop
 _STOP_WAIT = 0.01
 _UNKNOWN_FRICTION = 0.2  # share of the effort limits
@@ -78,7 +78,8 @@ class Controller:
         It holds ``held`` (n,), rad or m, from the first cycle on, or the position then measured.
         """
         robot = arm.robot
-        self.arm, self.safety = arm, safety
+        self.arm = arm
+        self.safety = safety
         self.tuning = tuning = Tuning(robot, settings)
         safety.begin(settings.safety)
         self.clock = CycleClock(settings.update_rate)
@@ -124,11 +125,10 @@ class Controller:
         ``stamp`` (s) is the time of measurement, ``steady`` that of arrival, ``q`` (n,) the position (rad or m), ``qd``
         (n,) the velocity, or None if it is not measured.
         """
-        effort, desired = (
-            None if self.command is None else self.command.effort,
-            self._desired.q,
-        )
-        braked, follows = self.brakes_engaged, self.tuning.law.follows
+        effort = None if self.command is None else self.command.effort
+        desired = self._desired.q
+        braked = self.brakes_engaged
+        follows = self.tuning.law.follows
         law_effort = effort if self.mode is Mode.ACTIVE and not braked else None
         valid = self.estimator.measure(
             stamp, steady, q, qd, law_effort, desired if follows else None, braked
@@ -251,7 +251,9 @@ class Controller:
 
     def _run_law(self, estimate: Estimate, instant: Instant) -> Command | None:
         """Return the command of the law; None if its effort is not finite, which is then a fault."""
-        model, limiter, desired = self.arm.model, self.limiter, self._desired
+        model = self.arm.model
+        limiter = self.limiter
+        desired = self._desired
         if self.command is not None and self.command.mode is not Mode.ACTIVE:
             self._hold.resume(estimate, instant.time)
             self._law_changed = True
@@ -277,7 +279,8 @@ class Controller:
 
     def _fall_back(self, estimate: Estimate, instant: Instant) -> Command:
         """Return the command during a fault: hold, or zero."""
-        safety, model = self.safety, self.arm.model
+        safety = self.safety
+        model = self.arm.model
         if self.command is not None and self.command.mode is Mode.ACTIVE:
             assert safety.fault is not None
             self._hold.begin(
@@ -314,7 +317,8 @@ class Controller:
 
         At the start the ramp is from ``start_effort``, relative to the gravity torque.
         """
-        limiter, model = self.limiter, self.arm.model
+        limiter = self.limiter
+        model = self.arm.model
         if limiter.effort is None:
             gravity = self._gravity_effort(estimate)
             start = gravity if self.start_effort is None else self.start_effort
@@ -325,7 +329,8 @@ class Controller:
             )
         elif self._law_changed or model is not self._model:
             limiter.start(limiter.effort, requested, CHANGE_TIME)
-        self._law_changed, self._model = False, model
+        self._law_changed = False
+        self._model = model
         return limiter.limit(
             requested, instant.limit_dt, instant.ramp_dt, self.safety.holds
         )
@@ -344,11 +349,9 @@ class Controller:
 
         Raises RobotDynamicsError, naming setting and cure, for invalid settings; the old ones stay in effect.
         """
-        before, tuning, estimate = (
-            self.tuning,
-            Tuning(self.arm.robot, settings),
-            self.estimator.estimate,
-        )
+        before = self.tuning
+        tuning = Tuning(self.arm.robot, settings)
+        estimate = self.estimator.estimate
         before.check_change(tuning)
         if estimate.known and not np.array_equal(
             before.effort_limits, tuning.effort_limits
@@ -385,7 +388,8 @@ class Controller:
         """
         if engaged is self.brakes_engaged:
             return
-        self.brakes_engaged, estimate = engaged, self.estimator.estimate
+        self.brakes_engaged = engaged
+        estimate = self.estimator.estimate
         self.law.deactivate()
         self.law.integral.reset()
         self._hold.release()
@@ -402,7 +406,8 @@ class Controller:
         for an invalid one, a law that follows none, in other modes than ``active``, and with engaged brakes; the
         previous one then goes on.
         """
-        law, estimate = self.tuning.law, self.estimator.estimate
+        law = self.tuning.law
+        estimate = self.estimator.estimate
         if not (law.follows or law.task_space):
             raise TrajectoryError(
                 f"the law {self.settings.law} does not follow trajectories. Cure: set another law"
@@ -453,11 +458,9 @@ class Controller:
         """Drop trajectories and targets; the joints decelerate, or stop at once without ``decelerate_on_cancel``."""
         self.law.drop_targets()
         if self.mode is Mode.ACTIVE and not self.plan.empty:
-            rows, plan, deceleration = (
-                self.arm.robot.limit_rows,
-                self.plan,
-                self.tuning.deceleration,
-            )
+            rows = self.arm.robot.limit_rows
+            plan = self.plan
+            deceleration = self.tuning.deceleration
             deceleration = stopping_deceleration(rows, plan.q, plan.qd, deceleration)
             plan.cancel(
                 self.clock.time,

@@ -255,7 +255,8 @@ class GoalExecution:
     ) -> None:
         """Monitor the goal's ``trajectory``, which the controller has already accepted, by ``tolerances``."""
         self._controller = controller
-        self._tolerances, self._trajectory = tolerances, trajectory
+        self._tolerances = tolerances
+        self._trajectory = trajectory
         self._is_first = True
         self._deadline = Deadline(progress_rate)
         self._cycles = controller.cycles
@@ -308,10 +309,8 @@ class GoalExecution:
 
     def _progress(self, desired: Motion, steady: float) -> Progress:
         controller = self._controller
-        seconds, estimator = (
-            controller.plan.trajectory_time - self._trajectory.start_time,
-            controller.estimator,
-        )
+        seconds = controller.plan.trajectory_time - self._trajectory.start_time
+        estimator = controller.estimator
         known = estimator.estimate.known and not estimator.stale(steady)
         if not (controller.tuning.law.needs_state or known):
             return Progress(seconds, desired, None, None)

@@ -22,8 +22,8 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
 
 _MOVES = 0.05  # rad/s or m/s
-# times the speed limit or the speed at the fault, s
-_RUNAWAY, _RUNAWAY_TIME = 1.5, 0.02
+_RUNAWAY = 1.5  # times the speed limit or the speed at the fault
+_RUNAWAY_TIME = 0.02  # s
 _NEAR = 0.05  # rad or m
 _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
     Cause.STATE_INVALID,
@@ -66,13 +66,15 @@ class DampingCheck:
         """Update with the measured ``velocity`` (n,) at ``time`` (s) of the plan."""
         runs = (np.abs(velocity) > self._largest).any()
         self._runs_since = min(self._runs_since, time) if runs else math.inf
-        forth, back = velocity > self.limits, velocity < -self.limits
+        forth = velocity > self.limits
+        back = velocity < -self.limits
         if not (forth.any() or back.any()):
             return
         if not 0.0 <= time - self._too_fast_at < RECOVERY_TIME:
             self._forth = self._back = np.zeros(len(self.limits), dtype=np.bool_)
         self._too_fast_at = time
-        self._forth, self._back = self._forth | forth, self._back | back
+        self._forth = self._forth | forth
+        self._back = self._back | back
         runs_away = time - self._runs_since > _RUNAWAY_TIME
         self.unstable = (
             self.unstable or runs_away or bool((self._forth & self._back).any())
@@ -94,7 +96,9 @@ class Hold:
 
         ``rows`` has the position limits before which a joint stops.
         """
-        self._law, self._plan, self._rows = law, plan, rows
+        self._law = law
+        self._plan = plan
+        self._rows = rows
         self._load = self._offset = self._blind_load = np.zeros(len(plan.q))
         self._resting = self._was_blind = False
         self._time = 0.0  # s, of the plan
@@ -118,7 +122,8 @@ class Hold:
         exceeds ``hold_effort_margin`` for a joint, if the law does not compensate gravity, or if the fault indicates a
         wrong motion of the arm. In these cases the integral of the position error is reset.
         """
-        law, margin = self._law.tuning.law, self._law.tuning.hold_margin
+        law = self._law.tuning.law
+        margin = self._law.tuning.hold_margin
         self._load = self._offset = self._blind_load = np.zeros(len(effort))
         self._damping.begin(estimate.velocity)
         self._time = instant.time - instant.dt
@@ -152,8 +157,10 @@ class Hold:
         the stop begins anew. Its time is the sum of time steps, because stamps may stand still or jump.
         """
         self._time += dt
-        was_blind, self._was_blind = self._was_blind, not estimate.valid
-        plan, time = self._plan, self._time
+        was_blind = self._was_blind
+        self._was_blind = not estimate.valid
+        plan = self._plan
+        time = self._time
         self._law.deactivate()
         if not estimate.valid:
             if not self._resting or estimate.stale:
@@ -181,17 +188,21 @@ class Hold:
         is unstable, g(q) is returned, without a valid state g(q) and the load that held the arm. The torque is not
         finite for extreme states.
         """
-        plan, gains, tuning = self._plan, self._law.hold_gains, self._law.tuning
+        plan = self._plan
+        gains = self._law.hold_gains
+        tuning = self._law.tuning
         q, qd = estimate.state if estimate.known else (plan.q, plan.qd)
         with np.errstate(over="ignore", invalid="ignore"):
             if self._damping.unstable:
                 return model.gravity_torque(q)
             if not estimate.valid:
                 return model.gravity_torque(q) + self._blind_load
-            spring, damping = gains.kp * (plan.q - q), gains.kd * (plan.qd - qd)
+            spring = gains.kp * (plan.q - q)
+            damping = gains.kd * (plan.qd - qd)
             inertia = model.mass_matrix(q)
             if tuning.law.gains_are_accelerations:
-                spring, damping = inertia @ spring, inertia @ damping
+                spring = inertia @ spring
+                damping = inertia @ damping
             position: Array = np.clip(
                 self._load + spring, -tuning.hold_margin, tuning.hold_margin
             )

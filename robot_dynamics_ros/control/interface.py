@@ -94,7 +94,9 @@ class Command(NamedTuple):
     saturated: tuple[str, ...]
 
 
-OK, WARN, ERROR = 0, 1, 2
+OK = 0
+WARN = 1
+ERROR = 2
 """Levels of diagnostic_msgs/DiagnosticStatus."""
 
 
@@ -128,7 +130,8 @@ class Now:
     """
 
     def __init__(self, steady: float, clock: Callable[[], int]) -> None:
-        self.steady, self._clock = steady, clock
+        self.steady = steady
+        self._clock = clock
 
     @cached_property
     def stamp(self) -> int:

@@ -44,7 +44,8 @@ def stopping_deceleration(
         needed = np.where(room > 0.0, 0.5 * qd * qd / room, np.inf)
         if rows.has_sums:
             # The coordinates that move such a joint towards its limit share the distance; each stops in the same time.
-            motion, at = rows.factors * qd, rows.positions(q)[n:]
+            motion = rows.factors * qd
+            at = rows.positions(q)[n:]
             ahead = [
                 (motion, rows.limits[SOFT_UPPER, n:] - at),
                 (-motion, at - rows.limits[SOFT_LOWER, n:]),
@@ -123,7 +124,8 @@ class EffortLimiter:
 
     def set(self, limits: Array, rates: Array) -> None:
         """Set effort ``limits`` (n,), Nm or N, and rate limits ``rates`` (n,), Nm/s or N/s, infinite for no limit."""
-        self.limits, self._rates = limits, rates
+        self.limits = limits
+        self._rates = rates
         with np.errstate(over="ignore"):  # of an effort limit of 1e308
             self._hold_rates = np.minimum(rates, limits / _HOLD_RISE)
 
@@ -151,7 +153,8 @@ class EffortLimiter:
         last = self.effort
         self.effort = np.empty(len(requested))
         if last is None:
-            last, dt = requested, math.inf
+            last = requested
+            dt = math.inf
         result = limit_effort(
             requested,
             last,
@@ -160,7 +163,8 @@ class EffortLimiter:
             dt,
             self.effort,
         )
-        self.clamped, self.slowed = result & CLAMPED != 0, result & SLOWED != 0
+        self.clamped = result & CLAMPED != 0
+        self.slowed = result & SLOWED != 0
         return self.effort
 
     def zero(self) -> Array:
@@ -192,7 +196,8 @@ class VelocityBound:
 
     def __init__(self, rows: LimitRows) -> None:
         """Use the soft position limits and the velocity limits of ``rows``."""
-        self._rows, self._speed = rows, rows.limits[VELOCITY]
+        self._rows = rows
+        self._speed = rows.limits[VELOCITY]
         self._bounds = np.array([-rows.limits[SOFT_LOWER], rows.limits[SOFT_UPPER]])
         self.reset()
 
@@ -216,7 +221,8 @@ class VelocityBound:
             deceleration = np.append(
                 deceleration, least[0] * np.linalg.norm(rows.factors, axis=1)
             )
-            bandwidth, q = np.append(bandwidth, least[1]), rows.positions(q)
+            bandwidth = np.append(bandwidth, least[1])
+            q = rows.positions(q)
         at = np.array([-q, q])
         self._open = np.maximum(self._bounds, np.minimum(self._open, at))
         room = self._open - at

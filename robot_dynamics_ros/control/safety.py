@@ -263,7 +263,8 @@ class Safety:
         self._go(recovered, self.fault, time)
 
     def _go(self, mode: Mode, fault: Fault, time: float) -> None:
-        before, self.mode = self.mode, mode
+        before = self.mode
+        self.mode = mode
         new_cause = self.fault is None or self.fault.cause is not fault.cause
         if before is not mode or (new_cause and mode is not Mode.ACTIVE):
             self.transitions.append(Transition(time, before, mode, fault))

@@ -85,9 +85,11 @@ class ControllerSession:
         self.arm = ControlledArm(robot, settings.robot_compensates_gravity)
         self.safety = safety or Safety(settings.safety)
         self.controller: Controller | None = None
-        self.settings, self._simulated_time = settings, use_sim_time
+        self.settings = settings
+        self._simulated_time = use_sim_time
         self._answers_states = settings.update_rate == 0.0
-        self._speed, self._brakes_engaged = 1.0, False
+        self._speed = 1.0
+        self._brakes_engaged = False
         self._first_states = FirstStates()
         self._notes: list[Note] = []
         self._answer = Output()
@@ -129,7 +131,8 @@ class ControllerSession:
         if checked:
             self._notes += self._first_states.check(controller, compare_effort)
         self._begin()
-        self._to_check, self._compares_effort = not checked, compare_effort
+        self._to_check = not checked
+        self._compares_effort = compare_effort
         self.controller = controller
         return self._output()
 
@@ -139,7 +142,8 @@ class ControllerSession:
         It is the last command after a stop, else gravity torque or zero by the setting ``on_fault``. To stop the arm,
         call ``safety.begin_stop`` and continue the cycles until ``controller.stopped`` is True.
         """
-        controller, self.controller = self.controller, None
+        controller = self.controller
+        self.controller = None
         return Output() if controller is None else Output(controller.finish(now.steady))
 
     def tune(self, settings: ControllerSettings) -> None:
@@ -168,7 +172,8 @@ class ControllerSession:
             if isinstance(sample, Sample):
                 self._first_states.add(sample, now.steady)
             return Output()
-        estimator, stamp = controller.estimator, sample.stamp
+        estimator = controller.estimator
+        stamp = sample.stamp
         if estimator.stale(now.steady):
             # its timer did not run while the process was stopped (SIGSTOP)
             controller.watch(now.steady)
@@ -199,7 +204,8 @@ class ControllerSession:
                 estimator.arrival = now.steady
                 self._notes += self.waiting()
                 return self._output()
-        origin, time = self._clock.origin, self._clock.seconds(stamp)
+        origin = self._clock.origin
+        time = self._clock.seconds(stamp)
         if not controller.measure(time, now.steady, sample.q, sample.qd):
             self._clock.origin = origin
             return self._refuse(controller, stamp, now)
@@ -234,11 +240,9 @@ class ControllerSession:
         ):
             self._notes += self.waiting()
             return self._output()
-        self._answered, time, last = (
-            stamp,
-            self._clock.seconds(stamp),
-            controller.clock.time,
-        )
+        self._answered = stamp
+        time = self._clock.seconds(stamp)
+        last = controller.clock.time
         if (
             controller.command is not None
             and not last < time <= last + self.settings.safety.state_timeout
@@ -260,7 +264,8 @@ class ControllerSession:
         To be called every ``watch_period`` (s), which each call sets: 0.02 s, or the period of the cycles, if shorter,
         while commands are due or a rate limit slows the effort, so that it changes at the configured rate.
         """
-        self.watch_period, controller = WATCH_PERIOD, self.controller
+        self.watch_period = WATCH_PERIOD
+        controller = self.controller
         command = None if controller is None else controller.watch(now.steady)
         if controller is not None and (
             command is not None or controller.limiter.slowed
@@ -278,7 +283,8 @@ class ControllerSession:
         self, controller: Controller, time: float, now: Now, answered: int
     ) -> Output:
         """Run a cycle at ``time`` (s) for the state of stamp ``answered`` (ns)."""
-        command, output = controller.update(time, now.steady), Output()
+        command = controller.update(time, now.steady)
+        output = Output()
         if command is None:
             self._notes += self.waiting()
         else:
@@ -298,7 +304,8 @@ class ControllerSession:
             if state is not None and state.damped:
                 self._notes.append(Note(WARN, state.singularity(), 1.0))
         if self._pending is not None:
-            (points, start), self._pending = self._pending, None
+            (points, start) = self._pending
+            self._pending = None
             output = output._replace(followed=self._follow_or_note(points, start, now))
         return self._output(output)
 
@@ -381,7 +388,8 @@ class ControllerSession:
         try:
             if self.controller is None:
                 raise RobotDynamicsError(_INACTIVE)
-            targets, time = self.controller.targets(), self._time(now)
+            targets = self.controller.targets()
+            time = self._time(now)
             assert time is not None
             begin = self._clock.seconds(target.stamp) if target.stamp else time
             if targets.receive(target, self.arm.robot.link_names[0], begin, time):
@@ -431,10 +439,8 @@ class ControllerSession:
             if self.controller is None or not self.controller.estimator.estimate.known:
                 self.arm.set_payload(link, mass, com, inertia)
             else:
-                q, limits = (
-                    self.controller.estimator.estimate.state[0],
-                    self.controller.tuning.effort_limits,
-                )
+                q = self.controller.estimator.estimate.state[0]
+                limits = self.controller.tuning.effort_limits
                 self.arm.set_payload(link, mass, com, inertia, q, limits)
         except RobotDynamicsError as error:
             return Output(notes=(Note(ERROR, f"~/payload refused: {error}"),))

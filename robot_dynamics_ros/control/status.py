@@ -27,15 +27,15 @@ class StatusReport:
 
     def __init__(self, steady: float) -> None:
         """Start the first interval of rates at ``steady`` (s), the time of the steady clock."""
-        self._cycles, self._clamped, self._since = 0, 0, steady
+        self._cycles = 0
+        self._clamped = 0
+        self._since = steady
 
     def report(self, controller: Controller, steady: float) -> None:
         """Start a new interval of rates at ``steady`` (s); to be called after a ``status`` was published."""
-        self._cycles, self._clamped, self._since = (
-            controller.cycles,
-            controller.clamped_cycles,
-            steady,
-        )
+        self._cycles = controller.cycles
+        self._clamped = controller.clamped_cycles
+        self._since = steady
 
     def status(
         self,
@@ -48,12 +48,10 @@ class StatusReport:
 
         ``stamp_age`` (s) is the age of the last state by its stamp and the ROS clock.
         """
-        safety, plan, clock, estimator = (
-            controller.safety,
-            controller.plan,
-            controller.clock,
-            controller.estimator,
-        )
+        safety = controller.safety
+        plan = controller.plan
+        clock = controller.clock
+        estimator = controller.estimator
         mode, fault = (
             (safety.mode, safety.fault)
             if transition is None
@@ -61,7 +59,8 @@ class StatusReport:
         )
         if mode is Mode.ACTIVE and transition is None:
             fault = None
-        error, limit = 0.0, float(controller.tuning.following_error.min())
+        error = 0.0
+        limit = float(controller.tuning.following_error.min())
         if (
             controller.tuning.law.follows
             and controller.command is not None
@@ -70,22 +69,25 @@ class StatusReport:
             error = float(
                 np.abs(controller.command.desired.q - estimator.estimate.state[0]).max()
             )
-        level, message = OK, mode.value
+        level = OK
+        message = mode.value
         if mode is not Mode.ACTIVE:
-            level, message = (
-                ERROR,
-                mode.value if fault is None else f"{mode.value}: {fault.message}",
-            )
+            level = ERROR
+            message = mode.value if fault is None else f"{mode.value}: {fault.message}"
         elif controller.cycles == 0:
-            level, message = WARN, f"waiting: {estimator.trouble}"
+            level = WARN
+            message = f"waiting: {estimator.trouble}"
         elif controller.brakes_engaged:
             message = "active, brakes engaged"
         elif controller.clamped_cycles > self._clamped:
-            level, message = WARN, "active, at the effort limit"
+            level = WARN
+            message = "active, at the effort limit"
         elif error > 0.5 * limit:
-            level, message = WARN, "active, near following_error_limit"
+            level = WARN
+            message = "active, near following_error_limit"
         elif estimator.age(steady) > 0.5 * estimator.state_timeout:
-            level, message = WARN, "active, joint_states near state_timeout"
+            level = WARN
+            message = "active, joint_states near state_timeout"
         values: dict[str, object] = {
             "law": controller.settings.law,
             "mode": mode.value,

@@ -18,7 +18,8 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 def warm_up_controller(model: RobotModel, settings: ControllerSettings) -> None:
     """Compile and load all kernels that a controller uses, also after a change of its settings while it runs."""
     model.warm_up()
-    still, end_effector = np.zeros(model.n), model.link_names[-1]
+    still = np.zeros(model.n)
+    end_effector = model.link_names[-1]
     model.link_pose(still, end_effector)
     model.jacobian_dot_qd(still, still, end_effector)
     warm_up_cycles(model, dataclasses.replace(settings, observer_gain=10.0))

@@ -129,9 +129,9 @@ def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
         default, choices, description = _SHARED[name]
         default = defaults.get(name, default)
         if choices is not None and default not in choices:
-            choices, description = (
-                [default, *choices],
-                f"{description} Empty: the robot of the topic robot_description.",
+            choices = [default, *choices]
+            description = (
+                f"{description} Empty: the robot of the topic robot_description."
             )
         declared.append(
             DeclareLaunchArgument(

@@ -14,7 +14,9 @@ import resource
 from pathlib import Path
 
 _CAP_IPC_LOCK = 14  # capabilities(7)
-_MCL_CURRENT, _MCL_FUTURE = 1, 2  # mlockall(2)
+# Of mlockall(2).
+_MCL_CURRENT = 1
+_MCL_FUTURE = 2
 
 
 def disable_garbage_collection() -> None:

@@ -49,7 +49,8 @@ def point_to_point(
     """
     names = different_names(joint_names)
     times = time_grid(duration, rate)
-    begin, end = _per_joint("start", start, names), _per_joint("goal", goal, names)
+    begin = _per_joint("start", start, names)
+    end = _per_joint("goal", goal, names)
     return TrajectoryPoints(names, times, *quintic(times, begin, end, duration))
 
 
@@ -96,14 +97,10 @@ def quintic_then_sine(
             f"total_time {total_time} s leaves no time for the sine. Cure: give more than move_time {move_time} s"
         )
     times = time_grid(total_time, rate)
-    begin, middle = (
-        _per_joint("start", start, names),
-        _per_joint("center", center, names),
-    )
-    size, hertz = (
-        _per_joint("amplitude", amplitude, names),
-        _per_joint("frequency", frequency, names),
-    )
+    begin = _per_joint("start", start, names)
+    middle = _per_joint("center", center, names)
+    size = _per_joint("amplitude", amplitude, names)
+    hertz = _per_joint("frequency", frequency, names)
     if (hertz <= 0.0).any():
         raise TrajectoryError(
             f"frequency is {hertz.tolist()} Hz. Cure: give positive numbers"
@@ -113,7 +110,8 @@ def quintic_then_sine(
     w = 2 * math.pi * hertz
     phase = local[:, None] * w
     wave = size * np.sin(phase), size * w * np.cos(phase), -size * w**2 * np.sin(phase)
-    rise, fall = smooth_step(local, fade), smooth_step(total_time - times, fade)
+    rise = smooth_step(local, fade)
+    fall = smooth_step(total_time - times, fade)
     # The two steps do not overlap: one factor of their product is constant at any time.
     window = (rise[0] * fall[0], rise[1] - fall[1], rise[2] + fall[2])
     return TrajectoryPoints(
@@ -193,7 +191,8 @@ def fourier(
         start at rest.
     """
     names = different_names(joint_names)
-    a, b = _coefficients("sine", sine, names), _coefficients("cosine", cosine, names)
+    a = _coefficients("sine", sine, names)
+    b = _coefficients("cosine", cosine, names)
     if a.shape != b.shape:
         raise TrajectoryError(
             f"sine has {a.shape[1]} coefficients per joint, cosine {b.shape[1]}. Cure: give the same number of both"
@@ -204,15 +203,11 @@ def fourier(
     wave = fourier_wave(
         np.maximum(times - move_time, 0.0), a, b, 2 * math.pi * base_frequency
     )
-    begin, middle = (
-        _per_joint("start", start, names),
-        _per_joint("center", center, names),
-    )
+    begin = _per_joint("start", start, names)
+    middle = _per_joint("center", center, names)
     first = fourier_wave(np.zeros(1), a, b, 2 * math.pi * base_frequency)[0][0] + middle
-    moves, series = (
-        quintic(times, begin, first, move_time),
-        (middle + wave[0], wave[1], wave[2]),
-    )
+    moves = quintic(times, begin, first, move_time)
+    series = (middle + wave[0], wave[1], wave[2])
     moving = (times <= move_time)[:, np.newaxis]
     return TrajectoryPoints(
         names,
@@ -232,7 +227,8 @@ def fourier_wave(
     """
     rates = w * np.arange(1, sine.shape[1] + 1)
     phase = times[:, np.newaxis] * rates
-    s, c = np.sin(phase), np.cos(phase)
+    s = np.sin(phase)
+    c = np.cos(phase)
     return (
         (s / rates) @ sine.T - (c / rates) @ cosine.T,
         c @ sine.T + s @ cosine.T,
@@ -242,7 +238,8 @@ def fourier_wave(
 
 def _per_joint(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
     """Return ``values``, one number for all of the k joints or one for each, as (k,)."""
-    array, k = np.asarray(values, dtype=np.float64), len(names)
+    array = np.asarray(values, dtype=np.float64)
+    k = len(names)
     if array.shape not in ((), (k,)):
         raise TrajectoryError(
             f"{name} has shape {array.shape}. Cure: give one number or one for each of {k} joints"

@@ -18,15 +18,19 @@ from robot_dynamics_ros.dynamics.model.joint_limits import (
 )
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory
 
-_REACH, _PRISMATIC_REACH = 0.3, 0.05  # rad, m: largest amplitude of the sine
+_REACH = 0.3  # rad, largest amplitude of the sine
+_PRISMATIC_REACH = 0.05  # m, of a prismatic joint
 _RANGE_SHARE = 0.2  # of the position range, for the amplitude
 _MARGIN = 0.5  # of the amplitude, between the start and a position limit
 _FREQUENCIES = 0.25, 0.45  # Hz, of the first and the last joint
 _HOLDING_SHARE = 0.7  # of the effort limit, to hold the start
-_STEP, _STEPS = 0.02, 200  # rad or m
-# of the limits of velocity, acceleration and jerk, and of the effort beyond gravity; the rest is for tracking errors
+_STEP = 0.02  # rad or m
+_STEPS = 200
+# Of the limits of velocity, acceleration and jerk, and of the effort beyond gravity;
+# the rest is for tracking errors.
 _LIMIT_SHARE = 0.8
-_SHRINK, _SMALLEST = 0.9, 1e-3
+_SHRINK = 0.9
+_SMALLEST = 1e-3
 # rad/s or m/s, at which a joint that starts to move has its Coulomb friction
 _FRICTION_SPEED = 1e-6
 
@@ -54,8 +58,10 @@ def default_start(model: RobotModel) -> Array:
 
     If gravity there takes more than 70 % of a joint's effort limit, that joint is moved to where it takes less.
     """
-    rows, (lower, upper, reach) = model.limit_rows, _ranges(model)
-    lower, upper = lower + _MARGIN * reach, upper - _MARGIN * reach
+    rows = model.limit_rows
+    (lower, upper, reach) = _ranges(model)
+    lower = lower + _MARGIN * reach
+    upper = upper - _MARGIN * reach
 
     def load(q: Array) -> float:
         """Return the largest share of an effort limit that gravity takes."""
@@ -82,12 +88,11 @@ def default_motion(model: RobotModel, start: Array) -> dict[str, object]:
     Each value is a list of n, by joint. From ``start`` (n,), rad or m, each joint moves away from its nearer position
     limit. Raises RobotDynamicsError if no joint has room to move, and for closed loops.
     """
-    n, factors, (lower, upper, reach) = (
-        model.n,
-        model.limit_rows.factors,
-        _ranges(model),
-    )
-    down, up = start - lower[:n], upper[:n] - start
+    n = model.n
+    factors = model.limit_rows.factors
+    (lower, upper, reach) = _ranges(model)
+    down = start - lower[:n]
+    up = upper[:n] - start
     reach = np.clip(reach[:n], 0.0, 0.5 * np.maximum(np.maximum(up, down), 0.0))
     way = np.where(up >= down, 1.0, -1.0)
     for row, low, high in zip(
@@ -134,8 +139,10 @@ def scaled_to_limits(
     columns = joint_columns(points.joint_names, model.joint_names, allow_partial=True)
     change, qd, qdd = (np.zeros((len(points.times), model.n)) for _ in range(3))
     change[:, columns] = points.positions - points.positions[0]
-    qd[:, columns], qdd[:, columns] = points.velocities, points.accelerations
-    limits, held = model.effort_limits, np.abs(model.gravity_torque(start))
+    qd[:, columns] = points.velocities
+    qdd[:, columns] = points.accelerations
+    limits = model.effort_limits
+    held = np.abs(model.gravity_torque(start))
     if (held > limits).any():
         j = int(np.argmax(held > limits))
         raise RobotDynamicsError(

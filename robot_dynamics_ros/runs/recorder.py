@@ -69,10 +69,8 @@ class NodeTimers:
         """
         if self._last is None:
             self._last = at
-            self._watch, self._tick = (
-                at + _WATCH_PERIOD,
-                at + self._period if self._period else math.inf,
-            )
+            self._watch = at + _WATCH_PERIOD
+            self._tick = at + self._period if self._period else math.inf
         while (then := min(self._watch, self._tick)) <= at:
             now = time_of(int(then))
             if self._tick <= self._watch:
@@ -117,7 +115,9 @@ class SessionRecorder:
     ) -> None:
         """Create a recorder of ``session`` to the bag of ``writer``; ``commands`` is the topic of the commands."""
         self.count = 0
-        self._writer, self._commands, self._session = writer, commands, session
+        self._writer = writer
+        self._commands = commands
+        self._session = session
         self._joint_state = JointStateWriter(
             session.arm.robot.joint_names, numbered=True
         )
@@ -149,11 +149,13 @@ class SessionRecorder:
         Commands that answer no state are left out. Raises BagError if the disk is full.
         """
         if self._session.state_stamp != self._state_stamp:
-            self._state_stamp, self._state_arrival = self._session.state_stamp, at
+            self._state_stamp = self._session.state_stamp
+            self._state_arrival = at
         if self._start is None and output.answered is not None:
             self._start = output.answered
         if output.command is not None and output.answered is not None:
-            command, desired = output.command, output.command.desired
+            command = output.command
+            desired = output.command.desired
             if output.number != self._number:
                 self._number = output.number
                 self._saturated.update(command.saturated)

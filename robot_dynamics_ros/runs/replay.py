@@ -163,7 +163,8 @@ def replay(
         session.activate(
             activation_check, _held_position(command) if answered else None
         )
-        states, index = 0, 0
+        states = 0
+        index = 0
         inputs_recorded = [message for message in recorded if message.topic in names]
         for message in progress(inputs_recorded, "replay", len(inputs_recorded)):
             at = arrivals[index] if index < len(arrivals) else message.received

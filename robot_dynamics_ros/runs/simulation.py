@@ -109,10 +109,8 @@ def simulate_to_bag(
         inputs = InputReader(session)
         session.activate(activation_check)
         timers = NodeTimers(session, settings)
-        states, efforts = (
-            JointStateWriter(arm.joint_names),
-            EffortWriter(len(arm.joint_names)),
-        )
+        states = JointStateWriter(arm.joint_names)
+        efforts = EffortWriter(len(arm.joint_names))
 
         def take(at: int, output: Output) -> None:
             """Write the output, and pass the command to the arm."""

@@ -16,11 +16,9 @@ from robot_dynamics_ros.control.trajectory.points import (
     different_names,
 )
 
-_MESSAGE, _POINT, _TIME = (
-    ("header", "joint_names", "points"),
-    (*FIELDS, "time_from_start"),
-    ("sec", "nanosec"),
-)
+_MESSAGE = ("header", "joint_names", "points")
+_POINT = (*FIELDS, "time_from_start")
+_TIME = ("sec", "nanosec")
 
 
 def read_trajectory_file(path: str | Path) -> TrajectoryPoints:

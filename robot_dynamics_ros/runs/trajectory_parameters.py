@@ -132,8 +132,10 @@ def trajectory_from(
     By the parameter trajectory.kind it is a point-to-point motion, a sine, or a Fourier series. Raises
     RobotDynamicsError, naming the parameter, for invalid values.
     """
-    center, kind = _one_or_all(CENTER.read(values)), KIND.read(values)
-    move_time, rate = MOVE_TIME.read(values), RATE.read(values)
+    center = _one_or_all(CENTER.read(values))
+    kind = KIND.read(values)
+    move_time = MOVE_TIME.read(values)
+    rate = RATE.read(values)
     if kind == "point_to_point":
         return point_to_point(joint_names, start, center, move_time, rate)
     if kind == "fourier":

@@ -37,7 +37,8 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
     if not velocity_limits:
         ranges[:, row.FASTEST] = math.inf
     separable = np.array_equal(directions, np.eye(model.n))
-    structure, numbers = model.kernels.topology.copy(), model.kernels.parameters.copy()
+    structure = model.kernels.topology.copy()
+    numbers = model.kernels.parameters.copy()
     if model.loops:
         structure, numbers = append_loops(structure, numbers, _loops(model))
     elif separable:
@@ -90,7 +91,8 @@ def stuck_joints(
 
 def _loops(model: RobotModel) -> Loops:
     """Return the model's loops, with points in the bodies' frames."""
-    bodies, points = [], []
+    bodies = []
+    points = []
     for loop in model.loops:
         for link, point in ((loop.link_a, loop.point_a), (loop.link_b, loop.point_b)):
             frame = model.link_frames[link]
@@ -123,11 +125,10 @@ def _rows(matrix: Array) -> tuple[IntArray, Array, Array]:
 
 def _rotors(model: RobotModel, rows: IntArray, count: int) -> Array:
     """Return the inertia (count,) that the rows of independent joints have from rotors that follow this joint alone."""
-    joints, inertias = len(model.moving_joints), np.zeros(count)
-    matrix, rotors = (
-        model.coupling_matrix[joints:],
-        model.inertial_parameters[PARAMETERS * joints :],
-    )
+    joints = len(model.moving_joints)
+    inertias = np.zeros(count)
+    matrix = model.coupling_matrix[joints:]
+    rotors = model.inertial_parameters[PARAMETERS * joints :]
     alone = (matrix != 0.0).sum(axis=1) == 1
     reflected = rotors[alone] @ matrix[alone] ** 2
     for k, name in zip(rows, model.moving_joints, strict=True):
@@ -140,10 +141,8 @@ def _ranges(model: RobotModel, directions: Array) -> Array:
     """Return the limits (K, 3) of the rows with these directions, with the columns of module ``row``."""
     limits = model.limit_rows
     ranges = np.tile([-math.inf, math.inf, math.inf], (len(directions), 1))
-    vectors, offsets = (
-        np.vstack([np.eye(model.n), limits.factors]),
-        limits.positions(np.zeros(model.n)),
-    )
+    vectors = np.vstack([np.eye(model.n), limits.factors])
+    offsets = limits.positions(np.zeros(model.n))
     factors = vectors[np.arange(len(vectors)), (vectors != 0.0).argmax(axis=1)]
     for i, k in np.argwhere(
         _equal((vectors / factors[:, None])[:, None], directions)

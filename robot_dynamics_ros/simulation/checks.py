@@ -55,7 +55,8 @@ def finite(
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         plant = f"plant {bad[0, 0]}: " if array.ndim > 1 else ""
-        joint, number = model.joint_names[bad[0, -1]], float(array[tuple(bad[0])])
+        joint = model.joint_names[bad[0, -1]]
+        number = float(array[tuple(bad[0])])
         raise RobotDynamicsError(
             f'{name}: {plant}joint "{joint}": {number} is not finite. Cure: give a finite number'
         )

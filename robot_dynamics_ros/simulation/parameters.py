@@ -198,7 +198,8 @@ def read_settings(values: Values, model: RobotModel) -> SimulationSettings:
     Raises RobotDynamicsError, naming the parameter and the cure, for invalid values, and as ``with_payload`` for a
     payload. ``SimulatedArm`` checks the initial positions.
     """
-    step_size, publish_rate = STEP_SIZE.read(values), PUBLISH_RATE.read(values)
+    step_size = STEP_SIZE.read(values)
+    publish_rate = PUBLISH_RATE.read(values)
     effort_delay = EFFORT_DELAY.read(values)
     return SimulationSettings(
         model=_changed_model(values, model),
@@ -240,7 +241,8 @@ def _per_joint(values: Values, parameter: Numbers, model: RobotModel) -> Array:
 
 
 def _changed_model(values: Values, model: RobotModel) -> RobotModel:
-    mass, friction = MASS_SCALE.read(values), _per_joint(values, FRICTION_SCALE, model)
+    mass = MASS_SCALE.read(values)
+    friction = _per_joint(values, FRICTION_SCALE, model)
     if mass != 1.0 or (friction != 1.0).any():
         model = model.scaled(mass, friction)
     link = PAYLOAD_LINK.read(values)

@@ -41,7 +41,8 @@ class BasePlant:
     def __init__(self, model: RobotModel, integrator: str, step_size: float) -> None:
         checks.check_integrator(integrator)
         checks.check_step_size(step_size)
-        self._model, self._step_size = model, float(step_size)
+        self._model = model
+        self._step_size = float(step_size)
 
     @property
     def model(self) -> RobotModel:
@@ -141,10 +142,8 @@ class Plant(BasePlant):
         velocity_limits: bool = False,
     ) -> None:
         super().__init__(model, integrator, step_size)
-        self._integrator, self._velocity_limits = (
-            INTEGRATORS[integrator],
-            velocity_limits,
-        )
+        self._integrator = INTEGRATORS[integrator]
+        self._velocity_limits = velocity_limits
         self._set_model(model)
         self._start, self._start_velocity = checks.initial_state(
             model, initial_positions, initial_velocities
@@ -154,12 +153,14 @@ class Plant(BasePlant):
 
     def _set_model(self, model: RobotModel) -> None:
         model.require_mass()
-        self._model, self._arm = model, make_arm(model, self._velocity_limits)
+        self._model = model
+        self._arm = make_arm(model, self._velocity_limits)
         self._memory = make_memory(
             self._arm, model.effort_limits, self._integrator, self._step_size
         )
         views = interpreted(plant_arrays)(self._arm.kind, self._memory)
-        self._state, self._effort = views.state, views.effort
+        self._state = views.state
+        self._effort = views.effort
         self.__dict__.pop("_advance", None)
         self._no_wrenches = model.body_wrenches(None)
 
@@ -196,10 +197,8 @@ class Plant(BasePlant):
 
     def reset(self) -> None:
         """Restore time 0 and the initial state; the present model is kept."""
-        self._state.position[:], self._state.velocity[:] = (
-            self._start,
-            self._start_velocity,
-        )
+        self._state.position[:] = self._start
+        self._state.velocity[:] = self._start_velocity
         self._reset_history()
         self._steps = 0
 
@@ -229,7 +228,8 @@ class Plant(BasePlant):
                 f'robot "{model.name}" differs from "{self._model.name}" in its joints, links or placements. '
                 "Cure: create another plant, or use with_payload or scaled of the same model"
             )
-        state, effort = self._state, self._effort
+        state = self._state
+        effort = self._effort
         self._set_model(model)
         for mine, before in zip(
             (*self._state, self._effort), (*state, effort), strict=True
@@ -279,7 +279,8 @@ class Plant(BasePlant):
             checks.finite(self._model, "tau", tau)
         self._steps += int(self._report[arrays.STEPS])
         if status != arrays.OK:
-            joint, position = int(self._report[arrays.JOINT]), self._state.position
+            joint = int(self._report[arrays.JOINT])
+            position = self._state.position
             raise RobotDynamicsError(
                 checks.failure(
                     self._model, status, joint, self.time, self._step_size, position

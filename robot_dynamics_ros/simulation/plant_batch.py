@@ -94,7 +94,8 @@ class PlantBatch(BasePlant):
         velocity_limits: bool = False,
     ) -> None:
         each = models_of(models, count)
-        first, self._count = each[0], len(each)
+        first = each[0]
+        self._count = len(each)
         super().__init__(first, integrator, step_size)
         for i, model in enumerate(each):
             model.require_mass()
@@ -111,10 +112,8 @@ class PlantBatch(BasePlant):
         self._friction = np.array([model.friction_parameters for model in each])
         self._no_wrenches = first.body_wrenches(None)
         steps = steps_for(first, self._arm)
-        self._advance, self._integrator = (
-            partial(steps.advance, steps.arm),
-            INTEGRATORS[integrator],
-        )
+        self._advance = partial(steps.advance, steps.arm)
+        self._integrator = INTEGRATORS[integrator]
         self._start = checks.initial_state(
             first, initial_positions, initial_velocities, (self._count,)
         )
@@ -158,13 +157,12 @@ class PlantBatch(BasePlant):
             advances by all of them. The message names the first failed plant.
         """
         checks.check_count(count)
-        limits, shape = self._model.effort_limits, self._state.position.shape
+        limits = self._model.effort_limits
+        shape = self._state.position.shape
         given = checks.finite(self._model, "tau", tau, shape[:1])
         effort = np.broadcast_to(np.clip(given, -limits, limits), shape).copy()
-        batch, outcomes = (
-            Batch(self._numbers, self._friction, self._state),
-            np.zeros((shape[0], 3), np.int64),
-        )
+        batch = Batch(self._numbers, self._friction, self._state)
+        outcomes = np.zeros((shape[0], 3), np.int64)
 
         def take(rows: slice) -> None:
             part = interpreted(arms_of)(batch, rows.start, rows.stop)

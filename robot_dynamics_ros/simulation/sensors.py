@@ -67,7 +67,8 @@ class EffortDelay:
             while self._pending and self._pending[0][0] <= self._now:
                 self._acting = self._pending.popleft()[1]
             until = min(end, self._pending[0][0]) if self._pending else end
-            steps, self._now = until - self._now, until
+            steps = until - self._now
+            self._now = until
             yield self._acting, steps
 
 

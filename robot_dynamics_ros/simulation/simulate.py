@@ -323,11 +323,14 @@ def _sample(
     plant: Plant | PlantBatch, measurement: Measurement, run: Run, k: int
 ) -> tuple[Array, Array]:
     """Record the plant's state as sample k; return measured position and velocity."""
-    position, velocity = plant.position, plant.velocity
+    position = plant.position
+    velocity = plant.velocity
     q, qd = measurement.read(position, velocity)
     run.time[k] = plant.time
-    run.position[..., k, :], run.velocity[..., k, :] = position, velocity
-    run.measured_position[..., k, :], run.measured_velocity[..., k, :] = q, qd
+    run.position[..., k, :] = position
+    run.velocity[..., k, :] = velocity
+    run.measured_position[..., k, :] = q
+    run.measured_velocity[..., k, :] = qd
     run.stuck[..., k, :] = plant.stuck
     return q, qd
 
@@ -347,7 +350,8 @@ def _empty(
     def inputs() -> Array:
         return np.moveaxis(np.empty((periods, *shape)), 0, -2)
 
-    position, velocity = states(), states()
+    position = states()
+    velocity = states()
     return Run(
         time=np.empty(periods + 1),
         position=position,

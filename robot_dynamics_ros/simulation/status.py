@@ -85,13 +85,16 @@ class SimulationReport:
 
         ``arm`` and ``counts`` are read at each report. The pace and period are taken from ``settings``.
         """
-        self._arm, self._counts, self._period = arm, counts, settings.period
+        self._arm = arm
+        self._counts = counts
+        self._period = settings.period
         self.begin(settings.real_time_factor, now)
 
     def begin(self, factor: float, now: float) -> None:
         """Start measuring the real-time factor at ``now`` (s); ``factor`` is the requested one, 0 for no pacing."""
         self._factor = self._measured = factor
-        self._since, self._periods = now, self._counts.periods
+        self._since = now
+        self._periods = self._counts.periods
 
     def regular(self, mode: SimulationMode, why: str, at: int, now: float) -> Status:
         """Return the periodic status, with the real-time factor measured since the last call of this or ``begin``.
@@ -103,7 +106,8 @@ class SimulationReport:
         self._measured = (
             (periods - self._periods) * self._period / max(now - self._since, 1e-3)
         )
-        self._since, self._periods = now, periods
+        self._since = now
+        self._periods = periods
         status = self.status(mode, why, at)
         self._arm.reset_counts()
         return status
@@ -113,16 +117,13 @@ class SimulationReport:
 
         The real-time factor is that of the last call of ``regular``; nothing is reset.
         """
-        level, message = (
-            _LEVELS.get(mode, WARN),
-            f"{mode.value}: {why}" if why else mode.value,
-        )
+        level = _LEVELS.get(mode, WARN)
+        message = f"{mode.value}: {why}" if why else mode.value
         if mode is SimulationMode.RUNNING and self._measured < _TOO_SLOW * self._factor:
-            level, message = (
-                WARN,
-                f"running, slower than real_time_factor {self._factor:g}",
-            )
-        arm, counts = self._arm, self._counts
+            level = WARN
+            message = f"running, slower than real_time_factor {self._factor:g}"
+        arm = self._arm
+        counts = self._counts
         values: dict[str, object] = {
             "mode": mode.value,
             "simulated time": f"{at / 1e9:.9f}",

@@ -128,10 +128,8 @@ def steps_for(model: RobotModel, arm: Arm) -> Steps:
     if program is None:
         return general
     many = program._replace(results=program.results[:2])
-    one, batch = (
-        function_source(program),
-        batch_source(many, own_parameters=True, block=LANES),
-    )
+    one = function_source(program)
+    batch = batch_source(many, own_parameters=True, block=LANES)
     name = FIXED_MODE_MOTION.name
     kernels = {
         name: load_source(one, name)[name],

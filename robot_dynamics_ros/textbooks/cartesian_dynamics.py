@@ -125,10 +125,8 @@ def joint_rates(jacobian: ArrayLike, velocity: ArrayLike, q: ArrayLike) -> Array
     RobotDynamicsError
         At a singularity (smallest singular value at most 1e-8 times the largest), and if m > n.
     """
-    j, v = (
-        np.asarray(jacobian, dtype=np.float64),
-        np.asarray(velocity, dtype=np.float64),
-    )
+    j = np.asarray(jacobian, dtype=np.float64)
+    v = np.asarray(velocity, dtype=np.float64)
     require_regular(j, q)
     rates = np.linalg.solve(j, v) if j.shape[0] == j.shape[1] else np.linalg.pinv(j) @ v
     return np.asarray(rates, dtype=np.float64)
@@ -351,7 +349,8 @@ def _jacobian(
 ) -> tuple[Array, Array]:
     """Return J (m, n) and dJ/dt qd (m,), Craig (6.95), (6.96)."""
     rows = list(task.rows)
-    j, jdot_qd = model.jacobian(q, task.link), model.jacobian_dot_qd(q, qd, task.link)
+    j = model.jacobian(q, task.link)
+    jdot_qd = model.jacobian_dot_qd(q, qd, task.link)
     if task.own_axes:
         to_link = model.link_pose(q, task.link)[:3, :3].T
         velocity = j @ np.asarray(qd, dtype=np.float64)

@@ -97,7 +97,8 @@ def constrained_forward_dynamics(
     RobotDynamicsError
         For vectors of a wrong shape, an unknown link, and a joint that moves no inertia (RobotModelError).
     """
-    rate, a = model.vector("qd", qd), stabilisation
+    rate = model.vector("qd", qd)
+    a = stabilisation
     free = model.forward_dynamics(q, rate, tau, external_wrenches)
     excess = constraints.jacobian @ rate - constraints.rate
     required = -constraints.drift - 2.0 * a * excess - a * a * constraints.error
@@ -253,10 +254,13 @@ def driven_motion(
         For unknown joints, if the driven joints do not determine the others, because they are too few or the
         position is singular, and if their motions contradict each other.
     """
-    position, chosen = model.vector("q", q), joint_indices(model, driven)
+    position = model.vector("q", q)
+    chosen = joint_indices(model, driven)
     others = np.setdiff1d(np.arange(model.n), chosen)
-    rates, accelerations = np.zeros(model.n), np.zeros(model.n)
-    rates[chosen], accelerations[chosen] = qd, qdd
+    rates = np.zeros(model.n)
+    accelerations = np.zeros(model.n)
+    rates[chosen] = qd
+    accelerations[chosen] = qdd
     now = constraints(position, rates)
     jacobian = now.jacobian
     undriven = jacobian[:, others]
@@ -287,10 +291,8 @@ def _require_consistent(constraints: Constraints, qd: Array, qdd: Array) -> None
 def _require_equal(
     quantity: str, g: Array, motion: Array, required: Array | float, cure: str
 ) -> None:
-    residual, size = (
-        g @ motion - required,
-        np.abs(g) @ np.abs(motion) + np.abs(required),
-    )
+    residual = g @ motion - required
+    size = np.abs(g) @ np.abs(motion) + np.abs(required)
     violated = np.flatnonzero(
         np.abs(residual) > NEGLIGIBLE * np.max(size, initial=0.0) + _ROUNDING
     )
@@ -381,7 +383,8 @@ def run_constrained(
             model, x, v, torque(t, x, v), constraints(x, v)
         )
 
-    position, velocity = model.vector("q", q), model.vector("qd", qd)
+    position = model.vector("q", q)
+    velocity = model.vector("qd", qd)
     now = constraints(position, velocity)
     first = largest_magnitude(now.error)
     if first > _OPEN:
@@ -398,7 +401,10 @@ def run_constrained(
     velocity = consistent_velocity(model, position, velocity, now)
     rows = [(position, velocity, acceleration(0.0, position, velocity), first, first)]
     for k in range(count):
-        t, x, v, a1 = k * h, position, velocity, rows[-1][2].qdd
+        t = k * h
+        x = position
+        v = velocity
+        a1 = rows[-1][2].qdd
         v2 = v + h / 2 * a1
         a2 = acceleration(t + h / 2, x + h / 2 * v, v2).qdd
         v3 = v + h / 2 * a2

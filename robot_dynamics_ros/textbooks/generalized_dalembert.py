@@ -125,9 +125,13 @@ def _velocity_accelerations(
     a, w, dw = (list[Array]() for _ in range(3))
     for k, link in enumerate(tree.links):
         if link.parent == BASE:
-            a_k, w_k, dw_k = np.zeros(3), np.zeros(3), np.zeros(3)
+            a_k = np.zeros(3)
+            w_k = np.zeros(3)
+            dw_k = np.zeros(3)
         else:
-            w_k, dw_k, p_star = w[link.parent], dw[link.parent], p[k] - p[link.parent]
+            w_k = w[link.parent]
+            dw_k = dw[link.parent]
+            p_star = p[k] - p[link.parent]
             a_k = (
                 a[link.parent]
                 + np.cross(w_k, np.cross(w_k, p_star))
@@ -137,7 +141,8 @@ def _velocity_accelerations(
         if link.prismatic:
             a_k = a_k + 2.0 * np.cross(w_k, joint_velocity)
         else:
-            w_k, dw_k = w_k + joint_velocity, dw_k + np.cross(w_k, joint_velocity)
+            dw_k = dw_k + np.cross(w_k, joint_velocity)
+            w_k = w_k + joint_velocity
         a.append(a_k)
         w.append(w_k)
         dw.append(dw_k)
@@ -146,7 +151,8 @@ def _velocity_accelerations(
 
 def _angular_motion(z_s: dict[int, Array], rates: Array) -> tuple[Array, Array]:
     """Return the angular velocity of link s and its angular acceleration at zero joint acceleration: sums of (4.4)."""
-    w_s, dw_s = np.zeros(3), np.zeros(3)
+    w_s = np.zeros(3)
+    dw_s = np.zeros(3)
     for j, axis in z_s.items():
         joint_velocity = rates[j] * axis
         dw_s = dw_s + np.cross(w_s, joint_velocity)

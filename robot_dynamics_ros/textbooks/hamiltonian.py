@@ -125,9 +125,11 @@ def implicit_midpoint(
     states[0] = model.vector("q", q), model.vector("p", p)
     rate = np.array(hamilton_equations(model, states[0, 0], states[0, 1]))
     for k in range(steps):
-        start, time = states[k], (k + 0.5) * step
+        start = states[k]
+        time = (k + 0.5) * step
         # initial guess from the last step's rate
-        middle, change = start + 0.5 * step * rate, np.inf
+        middle = start + 0.5 * step * rate
+        change = np.inf
         # divergence is reported below
         with np.errstate(over="ignore", invalid="ignore"):
             for _ in range(_ITERATIONS):
@@ -140,10 +142,8 @@ def implicit_midpoint(
                 rate = np.array(hamilton_equations(model, position, momentum, tau))
                 new = start + 0.5 * step * rate
                 size = np.maximum(_SMALL, np.abs(new).max(axis=1))
-                last, change = (
-                    change,
-                    float((np.abs(new - middle).max(axis=1) / size).max()),
-                )
+                last = change
+                change = float((np.abs(new - middle).max(axis=1) / size).max())
                 middle = new
                 if change <= _ROUNDING or (change <= _STALLED and change >= 0.5 * last):
                     break

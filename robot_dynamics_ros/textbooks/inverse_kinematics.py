@@ -15,7 +15,8 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.textbooks.cartesian_dynamics import Task
 
-_STARTS, _STEPS = 32, 200
+_STARTS = 32
+_STEPS = 200
 _REACHED = 1e-9  # m and rad, norm of the remaining error
 _LARGEST_STEP = 0.5  # rad or m, of a joint between two poses of a path
 # rad or m: smaller differences of two solutions, in any joint or in their distance, are rounding errors
@@ -110,7 +111,8 @@ def _descend(
     model: RobotModel, task: Task, pose: Array, q: Array
 ) -> tuple[Array, Array]:
     """Return positions (k, n) and their errors (k, m) after Levenberg-Marquardt steps from ``q`` (k, n)."""
-    error, damping = _error(model, task, pose, q), np.full((len(q), 1, 1), 1e-2)
+    error = _error(model, task, pose, q)
+    damping = np.full((len(q), 1, 1), 1e-2)
     for _ in range(_STEPS):
         j = model.jacobian(q, task.link)[:, list(task.rows)]
         transposed = j.swapaxes(1, 2)
@@ -120,10 +122,8 @@ def _descend(
         trial = _within(model, q + step[:, :, 0])
         rest = _error(model, task, pose, trial)
         better = np.linalg.norm(rest, axis=1) < np.linalg.norm(error, axis=1)
-        q, error = (
-            np.where(better[:, None], trial, q),
-            np.where(better[:, None], rest, error),
-        )
+        q = np.where(better[:, None], trial, q)
+        error = np.where(better[:, None], rest, error)
         if (np.linalg.norm(error, axis=1) < _REACHED).all():
             break
         damping = np.clip(
@@ -155,7 +155,8 @@ def _random_positions(model: RobotModel, count: int) -> Array:
     """Return positions (count, n) from the whole range of the joints."""
     prismatic = [name in model.prismatic_joints for name in model.joint_names]
     half = np.where(prismatic, _UNLIMITED[1], _UNLIMITED[0])
-    low, high = model.position_lower, model.position_upper
+    low = model.position_lower
+    high = model.position_upper
     low = np.where(
         np.isfinite(low), low, np.where(np.isfinite(high), high, half) - 2 * half
     )

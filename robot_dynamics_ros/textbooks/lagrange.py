@@ -160,7 +160,8 @@ def joint_coefficients(tree: LinkTree, q: Array) -> DynamicCoefficients:
     gravity = np.append(tree.gravity, 0.0)
     D, h, c = (np.zeros((count,) * axes, dtype=q.dtype) for axes in (2, 3, 1))
     for j, link in enumerate(tree.links):
-        path, r = tree.path(j), np.append(link.com, 1.0)
+        path = tree.path(j)
+        r = np.append(link.com, 1.0)
         for i in path:
             for k in path:
                 D[i, k] += np.trace(U[j, k] @ J[j] @ U[j, i].T)  # (2.11)
@@ -175,7 +176,8 @@ def _derivatives(
 ) -> tuple[dict[tuple[int, int], Array], dict[tuple[int, int, int], Array]]:
     """Return the first and second derivatives U[i, j], UU[i, j, k] of ^0A_i by the joints: below Milicevic (2.3)."""
     Q = [Q_PRISMATIC if link.prismatic else Q_REVOLUTE for link in tree.links]
-    A, U = dict[tuple[int, int], Array](), dict[tuple[int, int], Array]()
+    A = dict[tuple[int, int], Array]()
+    U = dict[tuple[int, int], Array]()
     UU = dict[tuple[int, int, int], Array]()
     for i, (link, position) in enumerate(
         zip(tree.links, tree.joint_positions(q), strict=True)
@@ -205,7 +207,8 @@ def link_jacobians(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, A
     """
     tree, (q,) = checked(robot, q=q)
     rotations, p = tree.base_placements(q)
-    z, count = rotations[:, :, 2], len(tree.links)
+    z = rotations[:, :, 2]
+    count = len(tree.links)
     # (9.83), (9.84)
     J_v, J_w = (np.zeros((count, 3, count), dtype=rotations.dtype) for _ in range(2))
     for i, link in enumerate(tree.links):
@@ -250,11 +253,9 @@ def inertia_matrix_derivatives(robot: RobotModel | LinkTree, q: ArrayLike) -> Ar
     ):
         path = tree.path(i)
         for place, k in enumerate(path):
-            dJ_v, dJ_w, dI = (
-                np.zeros((3, count)),
-                np.zeros((3, count)),
-                np.zeros((3, 3)),
-            )
+            dJ_v = np.zeros((3, count))
+            dJ_w = np.zeros((3, count))
+            dI = np.zeros((3, 3))
             for j in path[:place]:
                 if not tree.links[j].prismatic:
                     dJ_v[:, j] = np.cross(z[j], J_v[i, :, k])
@@ -313,7 +314,8 @@ def lagrangian_by_traces(
     tree, (q, qd) = checked(robot, q=q, qd=qd)
     U, _ = _derivatives(tree, q)
     rotations, p = tree.base_placements(q)
-    rates, L = tree.couplings @ qd, 0.5 * qd @ rotor_inertia(tree, q)[0] @ qd
+    rates = tree.couplings @ qd
+    L = 0.5 * qd @ rotor_inertia(tree, q)[0] @ qd
     for i, link in enumerate(tree.links):
         dA = sum((U[i, j] * rates[j] for j in tree.path(i)), np.zeros((4, 4)))
         L += 0.5 * np.trace(

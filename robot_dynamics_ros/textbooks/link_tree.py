@@ -27,7 +27,8 @@ def checked(
     name, for any other shape.
     """
     tree = robot if isinstance(robot, LinkTree) else LinkTree.of(robot)
-    n, arrays = tree.couplings.shape[1], []
+    n = tree.couplings.shape[1]
+    arrays = []
     for name, values in vectors.items():
         array = np.asarray(values)
         if array.shape != (n,):
@@ -53,7 +54,8 @@ def cross(a: Array, b: Array) -> Array:
 
     ``numpy.cross`` of NumPy 1.21 rejects a vector of symbols beside one of floats.
     """
-    (a1, a2, a3), (b1, b2, b3) = a, b
+    (a1, a2, a3) = a
+    (b1, b2, b3) = b
     return np.array([a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1])
 
 
@@ -67,10 +69,8 @@ def frame_on_body(model: RobotModel, link: str) -> tuple[int, Array]:
         names = model.link_names
         raise RobotDynamicsError(f'no link "{link}". Cure: {use_one_of(link, names)}')
     pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = (
-        np.array(frame.rotation).reshape(3, 3),
-        np.array(frame.position),
-    )
+    pose[:3, :3] = np.array(frame.rotation).reshape(3, 3)
+    pose[:3, 3] = np.array(frame.position)
     return frame.body, pose
 
 
@@ -80,7 +80,8 @@ def with_end_effector(model: RobotModel, link: str) -> LinkTree:
     It has no motion of its own: its joint, with the link's name, does not follow any coordinate. Raises
     RobotDynamicsError for an unknown link.
     """
-    tree, (body, pose) = LinkTree.of(model), frame_on_body(model, link)
+    tree = LinkTree.of(model)
+    (body, pose) = frame_on_body(model, link)
     frame = Link(
         link, body, False, pose[:3, :3], pose[:3, 3], 0.0, np.zeros(3), np.zeros((3, 3))
     )
@@ -114,11 +115,14 @@ def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Ar
     """
     tree, (q,) = checked(robot, q=q)
     n = len(q)
-    M, dM = np.zeros((n, n)), np.zeros((n, n, n))
+    M = np.zeros((n, n))
+    dM = np.zeros((n, n, n))
     rotations, _ = tree.base_placements(q)
-    z, G = rotations[:, :, 2], tree.couplings
+    z = rotations[:, :, 2]
+    G = tree.couplings
     for rotor, N in zip(tree.rotors, tree.rotor_couplings, strict=True):
-        w, dw = np.zeros(len(tree.links)), np.zeros((len(tree.links), len(tree.links)))
+        w = np.zeros(len(tree.links))
+        dw = np.zeros((len(tree.links), len(tree.links)))
         if rotor.carrier != BASE:
             e = rotations[rotor.carrier] @ rotor.axis
             revolute = [
@@ -129,7 +133,8 @@ def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Ar
                 for k in revolute[place + 1 :]:
                     # joint k rotates e, but not z_i
                     dw[i, k] = e @ np.cross(z[i], z[k])
-        w, dw = w @ G, G.T @ dw @ G
+        w = w @ G
+        dw = G.T @ dw @ G
         M += rotor.inertia * (np.outer(N, N) + np.outer(w, N) + np.outer(N, w))
         dM += rotor.inertia * (
             np.einsum("ik,j->ijk", dw, N) + np.einsum("i,jk->ijk", N, dw)

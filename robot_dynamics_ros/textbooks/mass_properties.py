@@ -37,7 +37,8 @@ def center_of_mass(masses: ArrayLike, centers: ArrayLike) -> Array:
 
     Raises RobotDynamicsError also if the total mass is 0.
     """
-    m, c = np.asarray(masses, dtype=np.float64), np.asarray(centers, dtype=np.float64)
+    m = np.asarray(masses, dtype=np.float64)
+    c = np.asarray(centers, dtype=np.float64)
     if m.ndim != 1 or c.shape != (len(m), 3) or not m.sum() > 0.0:
         raise RobotDynamicsError(
             f"masses have shape {m.shape}, sum {m.sum():g}, centers shape {c.shape}. "
@@ -118,7 +119,8 @@ def rod_inertia(mass: float, length: float) -> Array:
 
 def cylinder_inertia(mass: float, radius: float, length: float) -> Array:
     """Return the inertia (3, 3) about its centre of a cylinder along z, from Tsai (9.8)."""
-    r, h = _not_negative("radius", radius), _not_negative("length", length)
+    r = _not_negative("radius", radius)
+    h = _not_negative("length", length)
     across = (3.0 * r * r + h * h) / 12.0
     return np.asarray(_mass(mass) * np.diag([across, across, r * r / 2.0]))
 
@@ -302,7 +304,8 @@ def with_collision_inertials(urdf: str | bytes, density: float) -> str:
             f"density is {density!r}. Cure: pass a finite number above 0, in kg/m^3"
         )
     document = UrdfDocument(urdf, _SOURCE)
-    robot, moved = document.root, _moved_links(document.robot)
+    robot = document.root
+    moved = _moved_links(document.robot)
     shapeless = []
     for link in robot.findall("link"):
         collisions = link.findall("collision")
@@ -327,7 +330,8 @@ def with_collision_inertials(urdf: str | bytes, density: float) -> str:
         for number, (collision, solid) in enumerate(
             zip(collisions, solids, strict=True), start=1
         ):
-            owner, path = f'link "{link.get("name")}"', f" <collision> {number}"
+            owner = f'link "{link.get("name")}"'
+            path = f" <collision> {number}"
             part = document.reduced(collision, owner, path)
             where = f"{owner}{path} <{solid.tag}>"
             total.add(

@@ -170,31 +170,33 @@ def newton_euler_base(
     The friction b_i qd_i of the table is omitted.
     """
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
-    rates, accelerations = tree.couplings @ qd, tree.couplings @ qdd
+    rates = tree.couplings @ qd
+    accelerations = tree.couplings @ qdd
     rotations, p = tree.base_placements(q)
     z = rotations[:, :, 2]
     w, dw, dv, F, M, p_star = (list[Array]() for _ in range(6))
     for i, link in enumerate(tree.links):  # forward equations
         if link.parent == BASE:
             p_star.append(p[i])
-            # the base accelerates against gravity
-            w_i, dw_i, dv_i = np.zeros(3), np.zeros(3), -tree.gravity
+            w_i = np.zeros(3)
+            dw_i = np.zeros(3)
+            dv_i = -tree.gravity  # the base accelerates against gravity
         else:
             p_star.append(p[i] - p[link.parent])
-            w_i, dw_i = w[link.parent], dw[link.parent]
+            w_i = w[link.parent]
+            dw_i = dw[link.parent]
             dv_i = (
                 dv[link.parent]
                 + np.cross(dw_i, p_star[i])
                 + np.cross(w_i, np.cross(w_i, p_star[i]))
             )
-        joint_velocity, joint_acceleration = rates[i] * z[i], accelerations[i] * z[i]
+        joint_velocity = rates[i] * z[i]
+        joint_acceleration = accelerations[i] * z[i]
         if link.prismatic:
             dv_i = dv_i + joint_acceleration + 2.0 * np.cross(w_i, joint_velocity)
         else:
-            w_i, dw_i = (
-                w_i + joint_velocity,
-                dw_i + joint_acceleration + np.cross(w_i, joint_velocity),
-            )
+            dw_i = dw_i + joint_acceleration + np.cross(w_i, joint_velocity)
+            w_i = w_i + joint_velocity
         w.append(w_i)
         dw.append(dw_i)
         dv.append(dv_i)
@@ -207,13 +209,11 @@ def newton_euler_base(
         for r in tree.rotors
     ]
     rotor_torques = _rotor_torques(tree, axes, qd, qdd, w, dw, M)
-    f, n = (
-        list(F),
-        [
-            m + np.cross(R @ k.com, x)
-            for m, R, k, x in zip(M, rotations, tree.links, F, strict=True)
-        ],
-    )
+    f = list(F)
+    n = [
+        m + np.cross(R @ k.com, x)
+        for m, R, k, x in zip(M, rotations, tree.links, F, strict=True)
+    ]
     tau = [np.float64(0.0)] * len(tree.links)
     # backward equations; f_i and n_i act at p_i
     for i in reversed(range(len(tree.links))):
@@ -261,7 +261,8 @@ def newton_euler_trace(
     axes of its frame; None: none. Those of the last link are f and n of link n + 1 in Craig (6.51), (6.52).
     """
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
-    rates, accelerations = tree.couplings @ qd, tree.couplings @ qdd
+    rates = tree.couplings @ qd
+    accelerations = tree.couplings @ qdd
     placements = [
         link.placed(x)
         for link, x in zip(tree.links, tree.joint_positions(q), strict=True)
@@ -270,13 +271,18 @@ def newton_euler_trace(
     for i, link in enumerate(tree.links):
         R, P = placements[i]
         if link.parent == BASE:
-            w_i, dw_i, dv_i = np.zeros(3), np.zeros(3), R.T @ -tree.gravity
+            w_i = np.zeros(3)
+            dw_i = np.zeros(3)
+            dv_i = R.T @ -tree.gravity
         else:
-            w_p, dw_p = w[link.parent], dw[link.parent]
-            w_i, dw_i = R.T @ w_p, R.T @ dw_p
+            w_p = w[link.parent]
+            dw_p = dw[link.parent]
+            w_i = R.T @ w_p
+            dw_i = R.T @ dw_p
             # Craig (6.47), Tsai (9.58)
             dv_i = R.T @ (dv[link.parent] + cross(dw_p, P) + cross(w_p, cross(w_p, P)))
-        joint_velocity, joint_acceleration = rates[i] * Z, accelerations[i] * Z
+        joint_velocity = rates[i] * Z
+        joint_acceleration = accelerations[i] * Z
         if link.prismatic:
             # Tsai (9.58)
             dv_i = dv_i + joint_acceleration + 2.0 * cross(w_i, joint_velocity)
@@ -294,13 +300,11 @@ def newton_euler_trace(
     rotor_torques = _rotor_torques(
         tree, [rotor.axis for rotor in tree.rotors], qd, qdd, w, dw, N
     )
-    f, n = (
-        list(F),
-        [
-            N_i + cross(link.com, F_i)
-            for N_i, link, F_i in zip(N, tree.links, F, strict=True)
-        ],
-    )
+    f = list(F)
+    n = [
+        N_i + cross(link.com, F_i)
+        for N_i, link, F_i in zip(N, tree.links, F, strict=True)
+    ]
     if loads is not None:
         f, n = (
             [*np.array(on) + load]
@@ -308,7 +312,8 @@ def newton_euler_trace(
         )
     tau = [np.float64(0.0)] * len(tree.links)
     for i in reversed(range(len(tree.links))):
-        link, (R, P) = tree.links[i], placements[i]
+        link = tree.links[i]
+        (R, P) = placements[i]
         tau[i] = (f[i] if link.prismatic else n[i]) @ Z  # Craig (6.53), Tsai (9.69)
         if link.parent != BASE:
             f_i = R @ f[i]  # Tsai (9.67)
@@ -336,7 +341,9 @@ def _rotor_torques(
     """
     torques = []
     for rotor, e, ratio in zip(tree.rotors, axes, tree.rotor_couplings, strict=True):
-        c, spin, spin_up = rotor.carrier, ratio @ qd, ratio @ qdd
+        c = rotor.carrier
+        spin = ratio @ qd
+        spin_up = ratio @ qdd
         if c != BASE:
             moments[c] = moments[c] + rotor.inertia * (
                 spin_up * e + spin * cross(w[c], e)

@@ -77,10 +77,8 @@ def angle_rate_matrix(axes: str, angles: ArrayLike) -> Array:
     RobotDynamicsError
         For an unknown set, and angles of another shape.
     """
-    order, values = (
-        axes.lower(),
-        shaped("angles", angles, (3,), "pass three angles in rad"),
-    )
+    order = axes.lower()
+    values = shaped("angles", angles, (3,), "pass three angles in rad")
     if (
         len(axes) != 3
         or not set(order) <= set("xyz")
@@ -90,7 +88,8 @@ def angle_rate_matrix(axes: str, angles: ArrayLike) -> Array:
         raise RobotDynamicsError(
             f'axes are "{axes}". Cure: name three, such as "ZYZ" (moving) or "xyz" (fixed axes)'
         )
-    turn, columns = np.eye(3), []
+    turn = np.eye(3)
+    columns = []
     # A rotation about fixed axes is the one about moving axes in reverse order.
     sequence = [0, 1, 2] if axes.isupper() else [2, 1, 0]
     for k in sequence:
@@ -127,7 +126,8 @@ def inverse_pose(pose: ArrayLike, tolerance: float = _ORTHONORMAL) -> Array:
     """Return the pose (4, 4) of frame A in B from that of B in A. Raises RobotDynamicsError if it is not a pose."""
     r, p = _rotation_and_position(pose, tolerance)
     inverse = np.eye(4)
-    inverse[:3, :3], inverse[:3, 3] = r.T, -r.T @ p
+    inverse[:3, :3] = r.T
+    inverse[:3, 3] = -r.T @ p
     return inverse
 
 
@@ -137,10 +137,8 @@ def rotated_jacobian(rotation: ArrayLike, jacobian: ArrayLike) -> Array:
     ``rotation`` (3, 3) has the axes of B in A as columns. The reference point is unchanged; ``velocity_transform`` also
     moves it.
     """
-    r, j = (
-        np.asarray(rotation, dtype=np.float64),
-        np.asarray(jacobian, dtype=np.float64),
-    )
+    r = np.asarray(rotation, dtype=np.float64)
+    j = np.asarray(jacobian, dtype=np.float64)
     return np.vstack([r @ j[:3], r @ j[3:]])
 
 
@@ -150,7 +148,8 @@ def link_velocities(tree: LinkTree, q: ArrayLike, qd: ArrayLike) -> tuple[Array,
     They are propagated from the base outwards: Craig (5.45)-(5.48). ``tree`` has the links (``LinkTree.of`` a model).
     q, qd (n,) are positions and rates of the independent coordinates, in rad or m.
     """
-    positions, joint_rates = tree.joint_positions(q), tree.couplings @ np.asarray(qd)
+    positions = tree.joint_positions(q)
+    joint_rates = tree.couplings @ np.asarray(qd)
     w, v = (np.zeros((len(tree.links), 3), dtype=positions.dtype) for _ in range(2))
     for i, (link, position, rate) in enumerate(
         zip(tree.links, positions, joint_rates, strict=True)
@@ -179,7 +178,8 @@ def frame_velocity(model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) ->
     if body == BASE:
         return np.zeros(6)
     w, v = link_velocities(LinkTree.of(model), q, qd)
-    r, p = pose[:3, :3], pose[:3, 3]
+    r = pose[:3, :3]
+    p = pose[:3, 3]
     # The frame is fixed to the body: (5.45), (5.47) without a joint.
     return np.concatenate([r.T @ (v[body] + cross(w[body], p)), r.T @ w[body]])
 
@@ -222,11 +222,13 @@ def link_forces(
     applied = shaped("force", force, (6,), "pass force, then moment")
     tree = LinkTree.of(model)
     body, pose = frame_on_body(model, link)
-    f, n = np.zeros((len(tree.links), 3)), np.zeros((len(tree.links), 3))
+    f = np.zeros((len(tree.links), 3))
+    n = np.zeros((len(tree.links), 3))
     if body == BASE:
         return f, n
     f[body], n[body] = (force_transform(pose) @ applied).reshape(2, 3)
-    positions, i = tree.joint_positions(q), body
+    positions = tree.joint_positions(q)
+    i = body
     while (parent := tree.links[i].parent) != BASE:
         r, p = tree.links[i].placed(float(positions[i]))
         f[parent] = r @ f[i]  # (5.80)

@@ -38,8 +38,8 @@ from robot_dynamics_ros.textbooks.lagrange import inertia_matrix_derivatives
 from robot_dynamics_ros.textbooks.link_tree import checked
 
 _ROUNDING = 1e-12  # of moments of inertia, relative to the largest
-# evaluated and improved positions in the search for bounds
-_POSITIONS, _IMPROVED = 2000, 4
+_POSITIONS = 2000  # evaluated in the search for bounds
+_IMPROVED = 4  # positions from which the search goes on
 
 
 def christoffel_symbols(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
@@ -234,19 +234,15 @@ def guaranteed_inertia_bounds(
     """
     tree = LinkTree.of(model)
     v, w, _ = _reaches(tree, *_ranges(model, lower, upper))
-    g, inertias = (
-        np.abs(tree.couplings),
-        np.array([link.inertia for link in tree.links]),
-    )
+    g = np.abs(tree.couplings)
+    inertias = np.array([link.inertia for link in tree.links])
     spins = np.abs(tree.rotor_couplings)
     for k, rotor in enumerate(tree.rotors):
         if rotor.carrier != BASE:
             inertias[rotor.carrier] -= rotor.inertia * np.outer(rotor.axis, rotor.axis)
             spins[k] += w[rotor.carrier] @ g
-    masses, com = (
-        np.array([link.mass for link in tree.links]),
-        np.array([link.com for link in tree.links]),
-    )
+    masses = np.array([link.mass for link in tree.links])
+    com = np.array([link.com for link in tree.links])
     moments = np.linalg.eigvalsh(inertias)
     joints = (v.T * masses) @ v + (w.T * moments[:, -1]) @ w
     coordinates = (
@@ -306,9 +302,12 @@ def _reaches(tree: LinkTree, low: Array, high: Array) -> tuple[Array, Array, Arr
     The first two have shape (links, joints). The distance (links,), m, is that of the centre of mass from the place of
     the first joint on the link's path.
     """
-    count, ranges = len(tree.links), np.maximum(np.abs(low), np.abs(high))
+    count = len(tree.links)
+    ranges = np.maximum(np.abs(low), np.abs(high))
     strokes = np.abs(tree.couplings) @ ranges * [link.prismatic for link in tree.links]
-    v, w, radii = np.zeros((count, count)), np.zeros((count, count)), np.zeros(count)
+    v = np.zeros((count, count))
+    w = np.zeros((count, count))
+    radii = np.zeros(count)
     for i, link in enumerate(tree.links):
         distance = float(np.linalg.norm(link.com))
         for j in reversed(tree.path(i)):
@@ -331,12 +330,10 @@ def elbow_regressor(
     (q1, q2), (v1, v2), (a1, a2) = (
         np.asarray(x, dtype=np.float64) for x in (q, qd, qdd)
     )
-    c, s, g1, g12 = (
-        np.cos(q2),
-        np.sin(q2),
-        gravity * np.cos(q1),
-        gravity * np.cos(q1 + q2),
-    )
+    c = np.cos(q2)
+    s = np.sin(q2)
+    g1 = gravity * np.cos(q1)
+    g12 = gravity * np.cos(q1 + q2)
     first = [a1, c * (2.0 * a1 + a2) - s * (v2**2 + 2.0 * v1 * v2), a2, g1, g12]
     return np.array([first, [0.0, c * a1 + s * v1**2, a1 + a2, 0.0, g12]])
 

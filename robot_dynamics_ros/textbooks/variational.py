@@ -181,7 +181,9 @@ def euler_integration(
     q, qd, qdd
         Positions, velocities and accelerations (steps + 1, n), at the start and after each step.
     """
-    position, velocity, rows = model.vector("q", q), model.vector("qd", qd), []
+    position = model.vector("q", q)
+    velocity = model.vector("qd", qd)
+    rows = []
     for k in range(steps + 1):
         qdd = model.forward_dynamics(
             position, velocity, force(k * step, position, velocity)

@@ -78,14 +78,13 @@ def test_missing_files_are_reported(tmp_path: Path) -> None:
 
 def test_robots_by_name() -> None:
     for name in resources.robot_names():
-        model, file = RobotModel.shipped(name), resources.dynamics_file(None, name)
+        model = RobotModel.shipped(name)
+        file = resources.dynamics_file(None, name)
         loaded = RobotModel.from_urdf_file(resources.robot_urdf(name), dynamics=file)
         assert (model.inertial_parameters == loaded.inertial_parameters).all()
         assert (model.friction_parameters == loaded.friction_parameters).all()
-    panda, coulomb = (
-        RobotModel.shipped("panda"),
-        RobotModel.shipped("panda", dynamics="panda_coulomb"),
-    )
+    panda = RobotModel.shipped("panda")
+    coulomb = RobotModel.shipped("panda", dynamics="panda_coulomb")
     assert (panda.friction_parameters != coulomb.friction_parameters).any()
     assert resources.dynamics_file("panda_coulomb", "panda") == str(
         ROOT / "config" / "panda_coulomb.dynamics.yaml"

@@ -29,7 +29,8 @@ def write(path: Path, *numbers: float, topic: str = "/x") -> str:
 
 
 def test_exit_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a, b = write(tmp_path / "a", 1.0, 2.0), write(tmp_path / "b", 1.0, 2.25)
+    a = write(tmp_path / "a", 1.0, 2.0)
+    b = write(tmp_path / "b", 1.0, 2.25)
     assert run("compare", a, a) == 0
     assert run("compare", a, b) == 1
     assert run("compare", a, b, "--atol", "0.25") == 0
@@ -63,10 +64,8 @@ def test_names_cannot_control_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = "/x\x1b[2J\x9b2J\x07"
-    a, b = (
-        write(tmp_path / "a", 1.0, topic=name),
-        write(tmp_path / "b", 2.0, topic=name),
-    )
+    a = write(tmp_path / "a", 1.0, topic=name)
+    b = write(tmp_path / "b", 2.0, topic=name)
     assert (
         main(["compare", a, b]),
         main(["compare", a, write(tmp_path / "c", 1.0)]),
@@ -102,14 +101,13 @@ def test_missing_bags_are_an_error_with_a_cure(
 
 
 def test_compare_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a, b = (
-        write(tmp_path / "a", 1.0, 2.0, np.inf),
-        write(tmp_path / "b", 1.0, 2.25, 3.0),
-    )
+    a = write(tmp_path / "a", 1.0, 2.0, np.inf)
+    b = write(tmp_path / "b", 1.0, 2.25, 3.0)
     assert run("compare", a, b, "--json") == 1
     facts = json.loads(capsys.readouterr().out)
     comparison = compare_bags(a, b)
-    ((topic,), expected) = facts["topics"], comparison.topics[0].fields[0]
+    (topic,) = facts["topics"]
+    expected = comparison.topics[0].fields[0]
     assert (facts["a"], facts["matches"], topic["topic"], topic["count"]) == (
         a,
         False,
@@ -131,7 +129,8 @@ def test_compare_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_junit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a, b = write(tmp_path / "a", 1.0, 2.0), write(tmp_path / "b", 1.0, 2.25)
+    a = write(tmp_path / "a", 1.0, 2.0)
+    b = write(tmp_path / "b", 1.0, 2.25)
     out = tmp_path / "out.xml"
     for line, code, kinds in (
         ((a, a), 0, []),
@@ -219,10 +218,8 @@ def test_torque_of_the_installed_recording(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Measured RMS and worst joint are those of the command torque; the finding comes first."""
-    bag, robot = (
-        str(find_resource("recordings", "panda_exciting_trajectory.mcap")),
-        ("--robot", "panda"),
-    )
+    bag = str(find_resource("recordings", "panda_exciting_trajectory.mcap"))
+    robot = ("--robot", "panda")
     page = page_of(
         bag, *robot, "--rename", "fer_=panda_", "-o", str(tmp_path / "out.html")
     )
@@ -274,7 +271,8 @@ def test_joint_states_are_read_from_the_topic_that_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The default of two topics is the one named joint_states; a note names it and the other."""
-    bag, output = record(tmp_path / "bag", cycles=20), str(tmp_path / "out.html")
+    bag = record(tmp_path / "bag", cycles=20)
+    output = str(tmp_path / "out.html")
     assert f"the stamps on {STATES}, " in page_of(str(bag), "-o", output)
     (note,) = [line for line in capsys.readouterr().err.splitlines() if STATES in line]
     assert COMMANDS in note

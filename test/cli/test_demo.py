@@ -65,7 +65,8 @@ def test_the_demo_compares_laws_in_one_process(
     ]
     assert main(line) == 0
     folder = Path("demo_output/planar_2r")
-    first, bag = capsys.readouterr().out, (folder / "pd/bag/bag.mcap").read_bytes()
+    first = capsys.readouterr().out
+    bag = (folder / "pd/bag/bag.mcap").read_bytes()
     assert imread(folder / "tracking.png").shape[1] > 1000
     pd, computed = (
         read_tracking(folder / law / "bag", law, 2.0)
@@ -206,14 +207,13 @@ def record(
     path: Path, cycles: int = 30, moves_at: int = 10, lost: Any = (), shift: int = 0
 ) -> Path:
     """Record a run: desired k, actual k - 0.5 on joint a from cycle ``moves_at``; commands in another joint order."""
-    states, commands, rest = (
-        JointStateWriter(["a", "b"]),
-        JointStateWriter(["b", "a"]),
-        np.zeros(2),
-    )
+    states = JointStateWriter(["a", "b"])
+    commands = JointStateWriter(["b", "a"])
+    rest = np.zeros(2)
     with BagWriter(path, {STATES: KIND, COMMANDS: KIND}) as bag:
         for k in range(cycles):
-            at, moved = START + k * PERIOD, max(0, k - moves_at + 1)
+            at = START + k * PERIOD
+            moved = max(0, k - moves_at + 1)
             bag.write(
                 STATES,
                 at,

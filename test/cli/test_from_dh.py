@@ -22,11 +22,9 @@ def test_the_files_are_the_arm(tmp_path: Path) -> None:
 
 
 def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
-    table, urdf, beside = (
-        tmp_path / "arm.yaml",
-        tmp_path / "arm.urdf",
-        tmp_path / "arm.dynamics.yaml",
-    )
+    table = tmp_path / "arm.yaml"
+    urdf = tmp_path / "arm.urdf"
+    beside = tmp_path / "arm.dynamics.yaml"
     table.write_text("rows: [[0, 0, 1, 0]]\ndynamics: {gravity: [0, 0, 0]}")
     beside.write_text("mine")
     for output in (urdf, table):

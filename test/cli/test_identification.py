@@ -304,7 +304,8 @@ def test_bags_become_a_dynamics_file(
 ) -> None:
     """From two bags of a SCARA, friction that the model lacks is identified within 3 %."""
     actual = with_friction(SCARA, tmp_path)
-    names, bags = [f"left_{name}" for name in actual.joint_names], []
+    names = [f"left_{name}" for name in actual.joint_names]
+    bags = []
     for k in (1, 2):
         series = fourier(actual, 30.0, 100.0, k).recorded(k, 0.01)
         fields = (series.position, series.velocity, series.effort)

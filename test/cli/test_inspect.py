@@ -72,10 +72,8 @@ def test_equations_and_a_state(
 
 def test_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
     """The last force and moment are those of the end effector; in formulas lc1 is replaced."""
-    state, end = (
-        (0.4, 0.9, 1, -2, 0.5, 1.5),
-        ("--end-effector", "tip", "--force", 1, 2, 3, 4, 5, 6),
-    )
+    state = (0.4, 0.9, 1, -2, 0.5, 1.5)
+    end = ("--end-effector", "tip", "--force", 1, 2, 3, 4, 5, 6)
     trace = json_of(capsys, "planar_2r", "--trace", *state, *end)["trace"]
     assert [link["link"] for link in trace["links"]] == ["link1", "link2", "tip"]
     assert trace["links"][2]["f"] == [1, 2, 3] and trace["links"][2]["n"] == [4, 5, 6]

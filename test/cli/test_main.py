@@ -191,7 +191,8 @@ def test_a_warning_is_printed_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """``torque`` opens the truncated recording several times, and loads the robot in between."""
-    rng, urdf = np.random.default_rng(0), tmp_path / "arm.urdf"
+    rng = np.random.default_rng(0)
+    urdf = tmp_path / "arm.urdf"
     arm = arms.random_arm(rng, [0], ["continuous"])
     urdf.write_text(arm.urdf.replace('effort="1000"', ""), encoding="utf-8")
     states = JointStateWriter(arm.movable)

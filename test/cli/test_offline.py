@@ -22,7 +22,8 @@ from support import coupled_arms
 from support.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
-STATES, COMMANDS = "/joint_states", "/computed_torque_node/command_states"
+STATES = "/joint_states"
+COMMANDS = "/computed_torque_node/command_states"
 
 
 def messages(bag: Path, topic: str) -> list[bytes]:
@@ -70,7 +71,8 @@ def test_the_bag_is_that_of_the_nodes(
         and f"bag: {bag}" in out
     )
     series = read_joint_states(bag, [STATES, COMMANDS])
-    states, commands = series[STATES], series[COMMANDS]
+    states = series[STATES]
+    commands = series[COMMANDS]
     np.testing.assert_array_equal(states.stamps, commands.stamps)
     assert set(np.diff(states.stamps)) == {2_000_000}
     # What is commanded acts until the next state; what the controller says of it is what it publishes.
@@ -124,9 +126,12 @@ def test_a_replay_gives_the_same_commands(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The replay uses the configuration in the bag; a second simulation gives the same bytes."""
-    file, friction = config(tmp_path, **parameters), tmp_path / "friction.yaml"
+    file = config(tmp_path, **parameters)
+    friction = tmp_path / "friction.yaml"
     friction.write_text("joints: {joint1: {coulomb: 0.5}}", encoding="utf-8")
-    first, second, again = tmp_path / "one", tmp_path / "another", tmp_path / "replayed"
+    first = tmp_path / "one"
+    second = tmp_path / "another"
+    again = tmp_path / "replayed"
     for bag in (first, second):
         run(
             "simulate",
@@ -336,7 +341,8 @@ def test_a_short_motion_stays_within_the_limits(robot: str, tmp_path: Path) -> N
 
 def test_a_mimic_gripper_stays_within_the_limits_of_both_joints(tmp_path: Path) -> None:
     """j2 = -2 j1, within +-0.3 rad and 0.5 rad/s; j1 alone would have 2 rad and 5 rad/s."""
-    urdf, bag = tmp_path / "gripper.urdf", tmp_path / "bag"
+    urdf = tmp_path / "gripper.urdf"
+    bag = tmp_path / "bag"
     arm = coupled_arms.tree([(-2, 2, 5), (-0.3, 0.3, 0.5)])
     urdf.write_text(
         arm.with_joint("j2", extra='<mimic joint="j1" multiplier="-2"/>').urdf,

@@ -41,7 +41,8 @@ def test_play(monkeypatch: pytest.MonkeyPatch) -> None:
         "player_node",
         {"input": "my bag", "rate": 1.0},
     )
-    topics, listeners = ["--topics", "/a", "/b"], ["--wait-for", "yes"]
+    topics = ["--topics", "/a", "/b"]
+    listeners = ["--wait-for", "yes"]
     expected = {
         "input": "123",
         "rate": 2.5,

@@ -45,7 +45,8 @@ def test_the_link_goes_through_the_poses(
         "--start",
         *start,
     )
-    points, model = read_trajectory_file(output), RobotModel.shipped(robot)
+    points = read_trajectory_file(output)
+    model = RobotModel.shipped(robot)
     for time, *pose in POSES:
         q = points.positions[points.times.tolist().index(time)]
         assert_close(
@@ -60,10 +61,10 @@ def test_the_link_goes_through_the_poses(
 
 
 def test_chosen_components_and_parameters_of_an_arm(tmp_path: Path) -> None:
-    path, output = (
-        write(tmp_path, components="x z", points=[[0, 0.6, 0, 0.2], [1, 0.4, 0, 0.5]]),
-        tmp_path / "q.yaml",
+    path = write(
+        tmp_path, components="x z", points=[[0, 0.6, 0, 0.2], [1, 0.4, 0, 0.5]]
     )
+    output = tmp_path / "q.yaml"
     run(
         "to-joints",
         "craig_2r",
@@ -75,7 +76,8 @@ def test_chosen_components_and_parameters_of_an_arm(tmp_path: Path) -> None:
         "--xacro-arg",
         "l2:=0.5",
     )
-    points, model = read_trajectory_file(output), RobotModel.shipped("craig_2r", l2=0.5)
+    points = read_trajectory_file(output)
+    model = RobotModel.shipped("craig_2r", l2=0.5)
     places = model.link_pose(points.positions, "link3")[:, [0, 2], 3]
     assert_close(places[[0, -1]], np.array([[0.6, 0.2], [0.4, 0.5]]), 1e-8)
     line = (places - places[0]) @ np.array([0.3, 0.2])  # normal to the line

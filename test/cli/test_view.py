@@ -108,7 +108,8 @@ def test_recording_is_played(urdf: str, served: list[Any], tmp_path: Path) -> No
         and first.state.q == pytest.approx([-0.003, 0.0])
     )
     assert second.state.desired == pytest.approx([np.sin(0.2)] * 2), "0.04 s later"
-    scene, x = second.viewer.scenes[0], np.sin(0.2)
+    scene = second.viewer.scenes[0]
+    x = np.sin(0.2)
     assert scene._ghost.visible
     assert scene._ghost_links[-1].position == pytest.approx(
         [x * np.cos(x), 0.0, -x * np.sin(x)]

@@ -139,7 +139,9 @@ def test_torque_laws_use_the_inertia_at_the_start(law: str) -> None:
     """omega^2 diag M(q_start) and 2 zeta omega diag M(q_start), M from Tsai (9.114), constant."""
     controller = started(law=law, natural_frequency=[8.0, 12.0], damping_ratio=[0.7])
     inertia = np.diag(tsai.mass_matrix(P, Q))
-    omega, q, qd = np.array([8.0, 12.0]), Q + [0.5, 1.0], np.array([0.3, -0.2])
+    omega = np.array([8.0, 12.0])
+    q = Q + [0.5, 1.0]
+    qd = np.array([0.3, -0.2])
     expected = inertia * (omega**2 * (Q - q) - 2 * 0.7 * omega * qd)
     if law == "pd_gravity":
         expected += tsai.gravity(P, q)
@@ -640,10 +642,8 @@ def test_a_payload_applies_from_the_next_cycle_on() -> None:
         (0.01, 0.0, 0.0, 0.01, 0.0, 0.01),
     )
     controller.arm.set_payload(*payload)
-    before, after = (
-        MODEL.gravity_torque(Q),
-        MODEL.with_payload(*payload).gravity_torque(Q),
-    )
+    before = MODEL.gravity_torque(Q)
+    after = MODEL.with_payload(*payload).gravity_torque(Q)
     for time, share in ((0.1, 0.5), (0.2, 1.0), (0.3, 1.0)):
         assert_close(
             command(controller, time).effort, before + share * (after - before), 1e-9

@@ -20,7 +20,8 @@ from robot_dynamics_ros.control.configuration.settings import (
 from robot_dynamics_ros.control.estimation.estimate import Trust
 from support.independent_plant import SECOND, Session
 
-RATE, PERIOD = 500.0, 0.002  # Nm/s, s
+RATE = 500.0  # Nm/s
+PERIOD = 0.002  # s
 RATES = pytest.mark.parametrize("update_rate", [0.0, 250.0])
 Change = Callable[[Session], "dict[str, Any] | None"]
 
@@ -159,7 +160,8 @@ def test_joints_that_freeze_in_motion_are_detected_before_the_law_accelerates_th
     session = arm(torque_rate_limit=()).run(0.4)
     move(session)
     session.run(0.5)
-    q, before = session.plant.q.copy(), float(np.abs(session.plant.qd).max())
+    q = session.plant.q.copy()
+    before = float(np.abs(session.plant.qd).max())
     speed, _ = until_zero(session, 0.05, lambda _: {"q": q, "qd": np.zeros(7)})
     assert session.causes == ["state_implausible"] and speed < 2.0 * before
 
@@ -177,10 +179,8 @@ def test_values_that_freeze_after_an_invalid_message_are_no_feedback(
 
     def freeze(session: Session) -> dict[str, Any]:
         state = np.array((session.plant.q, session.plant.qd))
-        state[0, joint], state[1, joint] = (
-            q[joint] + 1e-5 * (session.random.random() > 0.9),
-            0.0,
-        )
+        state[0, joint] = q[joint] + 1e-5 * (session.random.random() > 0.9)
+        state[1, joint] = 0.0
         return {"q": state[0], "qd": state[1]}
 
     until_zero(session, 1.5, freeze)
@@ -299,7 +299,8 @@ def test_an_overtaken_state_is_ignored(back: int) -> None:
 
 def test_two_states_shortly_after_each_other_without_velocities() -> None:
     """One is stamped 1.8 ms late; the largest differentiated velocity stays near the true one."""
-    session, largest = arm(torque_rate_limit=()), 0.0
+    session = arm(torque_rate_limit=())
+    largest = 0.0
     session.run(0.4, qd=np.empty(0))
     move(session)
     for k in range(300):
@@ -352,7 +353,8 @@ def test_effort_limits_below_gravity_are_refused() -> None:
     with pytest.raises(RobotDynamicsError, match="panda_joint4.*fall"):
         arm(effort_limit_scale=(0.08,)).run(0.1)
     session = arm().run(0.1)
-    controller, link = session.controller, session.model.link_names[-1]
+    controller = session.controller
+    link = session.model.link_names[-1]
     with pytest.raises(RobotDynamicsError, match="fall"):
         controller.tune(
             dataclasses.replace(controller.settings, effort_limit_scale=(0.08,))
@@ -366,7 +368,8 @@ def test_effort_limits_below_gravity_are_refused() -> None:
 def test_a_moving_arm_is_not_activated(qd: Any) -> None:
     """At 0.8 rad/s, without measured velocities too."""
     session = arm()
-    session.plant.braked, q = True, session.plant.q.copy()
+    session.plant.braked = True
+    q = session.plant.q.copy()
     with pytest.raises(RobotDynamicsError, match="activation_max_velocity"):
         for k in range(100):
             moved = q + 0.8 * PERIOD * k * np.eye(7)[0]
@@ -378,7 +381,8 @@ def test_stops_end_before_the_position_limit(kind: str) -> None:
     session = arm(max_deceleration_on_cancel=(1.0,), torque_rate_limit=(2000.0,)).run(
         0.1
     )
-    upper, goal = session.model.position_upper[0], session.plant.q.copy()
+    upper = session.model.position_upper[0]
+    goal = session.plant.q.copy()
     goal[0] = upper - 0.02
     assert session.go([goal], [2.8])
     while upper - session.plant.q[0] > 0.2:
@@ -541,10 +545,11 @@ def test_a_rate_limit_is_for_the_cycles_not_for_the_states() -> None:
     session = arm(update_rate=50.0).run(0.4)
     move(session)
     session.run(1.5)
+    # friction
     assert (
         session.causes == []
         and np.abs(session.plant.q - session.controller.plan.q).max() < 0.05
-    )  # friction
+    )
 
 
 @pytest.mark.parametrize("joint", [1, 3])

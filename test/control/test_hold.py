@@ -19,7 +19,8 @@ from support.comparing import assert_close
 from support.controlled_arm import MODEL, REST, WEIGHT, Q, command, started
 from support.task_space_loops import READY
 
-PERIOD, LATE = 0.002, 25
+PERIOD = 0.002
+LATE = 25
 
 
 def test_damping_is_omitted_if_it_is_unstable_behind_a_delay(

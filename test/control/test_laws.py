@@ -13,7 +13,8 @@ from robot_dynamics_ros.control.laws import LAWS, Gains, Motion
 from support import arms
 from support.comparing import assert_close
 
-IN_PLANE, DOWN = [0.0, -9.81, 0.0], [0.0, 0.0, -9.81]
+IN_PLANE = [0.0, -9.81, 0.0]
+DOWN = [0.0, 0.0, -9.81]
 
 
 class Book:
@@ -26,7 +27,8 @@ class Book:
         gravity: list[float],
         *parameters: float,
     ):
-        self._forms, self._parameters = forms, forms.Parameters(*parameters)
+        self._forms = forms
+        self._parameters = forms.Parameters(*parameters)
         self.model = RobotModel.from_urdf(build(self._parameters).urdf, gravity=gravity)
 
     def velocity_terms(self, q: Any, qd: Any) -> Any:
@@ -99,7 +101,8 @@ class Case(NamedTuple):
 
 
 def cases(n: int) -> list[Case]:
-    desired, measured = arms.states(1, n, 10), arms.states(2, n, 10)
+    desired = arms.states(1, n, 10)
+    measured = arms.states(2, n, 10)
     rows = zip(
         *desired,
         *measured[:2],
@@ -152,12 +155,10 @@ def test_closed_form(name: str, book: Book) -> None:
 @pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_laws_use_the_inputs_of_their_properties(name: str, panda: RobotModel) -> None:
     """Inputs that a Law does not declare have no effect; NaN in the others appears in the torque."""
-    law, g, case, unknown = (
-        LAWS[name],
-        gains(7, ki=30.0),
-        cases(7)[0],
-        np.full(7, np.nan),
-    )
+    law = LAWS[name]
+    g = gains(7, ki=30.0)
+    case = cases(7)[0]
+    unknown = np.full(7, np.nan)
     torque = law.torque(panda, g, *case)
     for needed, without in (
         (law.needs_state, case._replace(q=unknown, qd=unknown)),
@@ -171,14 +172,15 @@ def test_laws_use_the_inputs_of_their_properties(name: str, panda: RobotModel) -
 @pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_laws_that_compensate_gravity_always_do(name: str, panda: RobotModel) -> None:
     """Hold relies on it: torque at rest beyond g(q) is taken as a load."""
-    law, floating, rng = LAWS[name], panda.without_gravity(), np.random.default_rng(5)
-    gains, always = Gains(*np.full((3, 7), 10.0)), True
+    law = LAWS[name]
+    floating = panda.without_gravity()
+    rng = np.random.default_rng(5)
+    gains = Gains(*np.full((3, 7), 10.0))
+    always = True
     for speed in np.geomspace(1e-3, 10.0, 9):
-        q, qd, zero = (
-            rng.uniform(-1.0, 1.0, 7),
-            speed * rng.choice([-1.0, 1.0], 7),
-            np.zeros(7),
-        )
+        q = rng.uniform(-1.0, 1.0, 7)
+        qd = speed * rng.choice([-1.0, 1.0], 7)
+        zero = np.zeros(7)
         desired = Motion(q, qd, zero)
         part = law.torque(panda, gains, desired, q, qd, zero) - law.torque(
             floating, gains, desired, q, qd, zero
@@ -206,7 +208,9 @@ def test_computed_torque_linearises_the_error_of_a_panda(
 
 def test_pd_plus_dissipates_energy_by_damping_only(book: Book) -> None:
     """d/dt (1/2 e'^T M e' + 1/2 e^T Kp e) = -e'^T Kd e' (Paden and Panja), with the book's M and dM/dt."""
-    g, n, step = gains(book.model.n), book.model.n, 1e-6
+    g = gains(book.model.n)
+    n = book.model.n
+    step = 1e-6
     for desired, q, qd, _ in cases(n):
         tau = LAWS["pd_plus"].torque(book.model, g, desired, q, qd, np.zeros(n))
         m = book.mass_matrix(q)
@@ -214,6 +218,8 @@ def test_pd_plus_dissipates_energy_by_damping_only(book: Book) -> None:
         m_dot = (book.mass_matrix(q + step * qd) - book.mass_matrix(q - step * qd)) / (
             2 * step
         )
-        e, e_dot, e_dot_dot = desired.q - q, desired.qd - qd, desired.qdd - qdd
+        e = desired.q - q
+        e_dot = desired.qd - qd
+        e_dot_dot = desired.qdd - qdd
         rate = e_dot @ m @ e_dot_dot + e_dot @ m_dot @ e_dot / 2 + e @ (g.kp * e_dot)
         assert_close(rate, -e_dot @ (g.kd * e_dot), 1e-7, scale=1e3)

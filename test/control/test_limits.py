@@ -143,7 +143,8 @@ def test_a_joint_at_its_margin_is_not_reported(side: float) -> None:
 
 def test_a_limit_may_be_reached_for_some_time() -> None:
     """Each joint separately; leaving the limit resets the time."""
-    check, limits = LastingExcess(NAMES), np.array([1.0, 2.0])
+    check = LastingExcess(NAMES)
+    limits = np.array([1.0, 2.0])
     for a, b, joint in (
         (-1.0, 0.0, None),
         (-1.0, 0.0, None),
@@ -193,7 +194,10 @@ def test_a_manually_guided_arm_stops_before_its_soft_limit(
     controller = make_controller(
         model, ControllerSettings(law="gravity_compensation", update_rate=500.0)
     )
-    peer, q, qd, braked = Peer(urdf, model.joint_names), READY["panda"], np.zeros(7), []
+    peer = Peer(urdf, model.joint_names)
+    q = READY["panda"]
+    qd = np.zeros(7)
+    braked = []
     for k in range(1500):
         controller.measure(0.002 * k, 0.002 * k, q, qd)
         command = controller.update(0.002 * k, 0.002 * k)

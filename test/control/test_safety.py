@@ -47,7 +47,10 @@ def test_a_failed_check_leads_to_on_fault(on_fault: str, after: Mode) -> None:
     assert safety.fault_count == 1
 
 
-A, H, Z, F = Mode.ACTIVE, Mode.HOLD, Mode.ZERO, Mode.FAULT
+A = Mode.ACTIVE
+H = Mode.HOLD
+Z = Mode.ZERO
+F = Mode.FAULT
 BACK = Fault(Cause.CLOCK_JUMPED_BACK, "back")
 #: Fault at a time (s) of the controller, or a pair of controller and steady time, and the mode afterwards.
 HISTORIES = {
@@ -145,7 +148,8 @@ def test_any_history(
 ) -> None:
     """Only the defined transitions; never active with a fault; back to active only by auto reset."""
     safety = machine(on_fault, reset)
-    time, modes = 0.0, [safety.mode]
+    time = 0.0
+    modes = [safety.mode]
     for fault, dt in history:
         time += dt
         step(safety, fault, time, time, blind=fault in (STALE, NAN))

@@ -17,7 +17,9 @@ from support.comparing import assert_close
 from support.independent_plant import EPOCH, SECOND, Given, Session, joint_state
 
 NAMES = ("joint1", "joint2")
-Q, QD, NONE = np.array([0.3, -0.8]), np.array([0.02, -0.01]), np.empty(0)
+Q = np.array([0.3, -0.8])
+QD = np.array([0.02, -0.01])
+NONE = np.empty(0)
 
 JUNK = {
     "noise": b"\x00\x01\x00\x00" + bytes(range(200, 255)),
@@ -149,7 +151,8 @@ def test_a_repeated_state_repeats_the_command() -> None:
         and session.controller.clock.time == time
     )
     session.pass_time(1.0)
-    held, again = session.commands[-1], session.receive("joint_states", data)
+    held = session.commands[-1]
+    again = session.receive("joint_states", data)
     assert held.kind == "unasked" and again.number == first.number == 1
     assert_close(again.command.effort, held.effort, 0.0)
     session.good()
@@ -163,10 +166,8 @@ def test_a_repeated_state_repeats_the_command() -> None:
 
 def test_state_that_persists_over_deactivation() -> None:
     session = Receiver()
-    live, heavy = (
-        session.session,
-        session.model.with_payload("link2", 3.0, (0.1, 0.0, 0.0), (0.0,) * 6),
-    )
+    live = session.session
+    heavy = session.model.with_payload("link2", 3.0, (0.1, 0.0, 0.0), (0.0,) * 6)
     session.good()
     for given in (
         live.on_speed(0.5),
@@ -204,7 +205,9 @@ def test_state_that_persists_over_deactivation() -> None:
 def test_a_fault_is_cleared_when_all_emergency_stops_are_released() -> None:
     """Each source is latched by itself, also before the first state; the refusal names those that are engaged."""
     session = Receiver()
-    live, button, panel = session.session, "~/emergency_stop", "/cell/panel"
+    live = session.session
+    button = "~/emergency_stop"
+    panel = "/cell/panel"
     live.safety.emergency_stop(button, False)
     live.safety.emergency_stop(panel, True)
     for release, named in (((), panel), ((button,), panel), ((panel,), "next cycle")):

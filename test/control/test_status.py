@@ -52,7 +52,8 @@ def test_status_of_an_active_controller() -> None:
 
 
 def test_rate_and_warning_count_from_the_last_report() -> None:
-    controller, report = running(), StatusReport(0.0)
+    controller = running()
+    report = StatusReport(0.0)
     report.report(controller, 1.0)
     command(controller, 1.1, Q + [0.0, 0.7])
     status = report.status(controller, 1.25, 0.0, None)
@@ -75,7 +76,8 @@ def test_old_states_are_a_warning() -> None:
 
 
 def test_status_of_a_fault_and_of_transitions() -> None:
-    controller, report = running(), StatusReport(0.0)
+    controller = running()
+    report = StatusReport(0.0)
     command(controller, 0.7, BEYOND)
     failing = report.status(controller, 1.0, 0.0, None)
     message = f"hold: {controller.safety.fault.message}"

@@ -46,8 +46,10 @@ def test_states_that_were_queued_entitle_to_no_larger_change(
     robot: str, seconds: float
 ) -> None:
     """The process is stopped (SIGSTOP); then the last ten states arrive within 0.1 ms."""
-    session, queue = moving(robot), []
-    begin, session._next_watch = session.time - 0.001, np.inf
+    session = moving(robot)
+    queue = []
+    begin = session.time - 0.001
+    session._next_watch = np.inf
     for _ in range(round(seconds / session.period)):
         session.pass_time()
         queue.append(
@@ -80,10 +82,14 @@ def test_a_gap_entitles_to_no_larger_change(robot: str, update_rate: float) -> N
 @pytest.mark.parametrize("model", [follower(), differential()])
 def test_joints_stop_before_limits_of_dependent_joints(model: RobotModel) -> None:
     """Also where several coordinates move a joint, and beyond the limit within 0.02 s."""
-    rows, random, count = model.limit_rows, np.random.default_rng(0), 0
-    lower, upper = rows.limits[0], rows.limits[1]
+    rows = model.limit_rows
+    random = np.random.default_rng(0)
+    count = 0
+    lower = rows.limits[0]
+    upper = rows.limits[1]
     for _ in range(500):
-        q, qd = random.uniform(-1.0, 1.0, model.n), random.uniform(-3.0, 3.0, model.n)
+        q = random.uniform(-1.0, 1.0, model.n)
+        qd = random.uniform(-3.0, 3.0, model.n)
         a = stopping_deceleration(rows, q, qd, np.full(model.n, 1.0))
         most = np.maximum(np.abs(qd) / 0.02, 1.0)
         assert (a >= 1.0).all() and (a <= most + 1e-9).all()

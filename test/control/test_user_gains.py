@@ -61,7 +61,8 @@ def test_gains_that_are_unstable_when_sampled_are_refused(
 ) -> None:
     """Compared with the eigenvalues of e'' = u, with a delay of one period of 2 ms."""
     period = 0.002
-    kd, kp = 10.0**log_kd / period, 10.0**log_kp / period**2
+    kd = 10.0**log_kd / period
+    kp = 10.0**log_kp / period**2
     step = np.array(
         [[1.0, period, 0.5 * period**2], [0.0, 1.0, period], [-kp, -kd, 0.0]]
     )
@@ -83,11 +84,9 @@ def test_the_controller_refuses_them(
     law: str, load_robot: Callable[..., RobotModel]
 ) -> None:
     """Before the start, and when they change."""
-    model, q, plain = (
-        load_robot("ur5e"),
-        READY["ur5e"],
-        ControllerSettings(law=law, update_rate=500.0),
-    )
+    model = load_robot("ur5e")
+    q = READY["ur5e"]
+    plain = ControllerSettings(law=law, update_rate=500.0)
     fast = replace(plain, natural_frequency=[5000.0])
     controller = make_controller(model, plain)
     inertia = model.mass_matrix(q).diagonal()

@@ -174,7 +174,9 @@ def test_tour_gives_the_results_in_its_text(capsys: pytest.CaptureFixture[str]) 
     """It also prints what is stored as its output, but for numbers."""
     matplotlib.use("Agg")
     names: dict[str, Any] = {}
-    printed, stored, pictures = "", "", 0
+    printed = ""
+    stored = ""
+    pictures = 0
     for cell in json.loads((EXAMPLES / "tour.ipynb").read_text(encoding="utf-8"))[
         "cells"
     ]:

@@ -80,7 +80,8 @@ def test_invalid_qos_and_trajectory_parameters_are_reported(tmp_path: Path) -> N
 
 def test_recorder_ends_with_an_error_if_it_cannot_record(tmp_path: Path) -> None:
     """In a domain of its own, because Fast DDS 3.2 may crash during discovery at exit."""
-    bag, broken = tmp_path / "bag", tmp_path / "broken.yaml"
+    bag = tmp_path / "bag"
+    broken = tmp_path / "broken.yaml"
     bag.mkdir()
     broken.write_text("a: [b", encoding="utf-8")
     for arguments, reason in (

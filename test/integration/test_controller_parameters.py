@@ -23,9 +23,13 @@ from support.ros import JOINTS, PLANAR, TSAI, Array, Driver, Graph, Log, gravity
 NODE = "computed_torque_node"
 START = np.array([-0.6, 0.9])
 
-Q_D, QD_D, QDD_D = np.array([0.3, -0.5]), np.array([0.7, -0.4]), np.array([1.1, -0.9])
-Q, QD = np.array([0.2, -0.3]), np.array([0.5, 0.1])
-KP, KD = np.array([90.0, 40.0]), np.array([18.0, 11.0])
+Q_D = np.array([0.3, -0.5])
+QD_D = np.array([0.7, -0.4])
+QDD_D = np.array([1.1, -0.9])
+Q = np.array([0.2, -0.3])
+QD = np.array([0.5, 0.1])
+KP = np.array([90.0, 40.0])
+KD = np.array([18.0, 11.0])
 
 #: What every test starts from: the defaults, but for set points that move and for tests that pause.
 BASE = {
@@ -64,7 +68,8 @@ class Arm(Driver):
     def effort(self) -> Array:
         """Return the command at Q, QD after the 0.2 s (stamps and steady clock) in which a change takes effect."""
         self.ask(Q, QD)
-        stamp, clock = self.now + 250_000_000, time.monotonic() + 0.25
+        stamp = self.now + 250_000_000
+        clock = time.monotonic() + 0.25
         while self.now < stamp or time.monotonic() < clock:
             self.ask(Q, QD)  # at 100 Hz by the stamps, which the gains need
         return np.array(self.answers[-1].effort)
@@ -121,7 +126,8 @@ def _pd(kp: Any, kd: Any) -> Array:
 
 def test_gains_of_the_laws(arm: Arm) -> None:
     """Gains are given as numbers, or by natural frequency and damping ratio."""
-    omega, zeta = np.array([7.0, 9.0]), np.array([0.8, 1.2])
+    omega = np.array([7.0, 9.0])
+    zeta = np.array([0.8, 1.2])
     frequencies = {
         "gains.natural_frequency": list(omega),
         "gains.damping_ratio": list(zeta),

@@ -143,7 +143,8 @@ def assert_follows(
 
 def test_future_trajectory_replaces_the_current_one(driver: Driver) -> None:
     """The old motion continues until then; the new one starts from the desired motion."""
-    first, second = np.array([0.4, -0.1]), np.array([-0.9, 0.3])
+    first = np.array([0.4, -0.1])
+    second = np.array([-0.9, 0.3])
     begin = accepted(driver, move(first, 2.0))
     accepted(driver, move(second, 1.0), start=begin + 800_000_000)
     old = quintic(0.8, 2.0, at_rest(Q), at_rest(first))
@@ -157,7 +158,10 @@ def test_future_trajectory_replaces_the_current_one(driver: Driver) -> None:
 
 def test_speed_scaling(driver: Driver) -> None:
     """The speed factor changes by 2 / s and the path is unchanged. Values outside 0 to 1 are refused."""
-    graph, v, factor, ramp = driver.graph, np.array([0.3, -0.2]), 0.5, 0.25
+    graph = driver.graph
+    v = np.array([0.3, -0.2])
+    factor = 0.5
+    ramp = 0.25
     publisher = graph.publisher(Float64, f"{NODE}/speed_scaling_factor")
     graph.wait(
         lambda: publisher.get_subscription_count() > 0, "the controller to listen"
@@ -185,7 +189,8 @@ def test_cancel(driver: Driver) -> None:
     """Each joint decelerates by 2 rad/s^2 and then holds its position."""
     v = np.array([0.8, -0.4])
     begin = accepted(driver, cruise(v))
-    here, brake = Q + 1.0 * v, -2.0 * np.sign(v)
+    here = Q + 1.0 * v
+    brake = -2.0 * np.sign(v)
     assert_follows(driver, begin, 1.2, (here, v, REST))
     assert driver.graph.call(Trigger, f"{NODE}/cancel", Trigger.Request()).success
     t = 0.1
@@ -205,7 +210,8 @@ def test_trajectory_with_effort(driver: Driver) -> None:
     )
     rng = np.random.default_rng(4)
     times = np.array([0.4, 1.0, 1.7])
-    q, qd, qdd, given = Q + 0.3 * rng.normal(size=(3, 2)), *rng.normal(size=(3, 3, 2))
+    q = Q + 0.3 * rng.normal(size=(3, 2))
+    qd, qdd, given = rng.normal(size=(3, 3, 2))
     qd[-1] = qdd[-1] = 0.0
     message = trajectory_message(
         points(times, *(x[:, ::-1] for x in (q, qd, qdd, given)), names=JOINTS[::-1])
@@ -244,7 +250,8 @@ def test_payload(driver: Driver) -> None:
     graph.wait(
         lambda: publisher.get_subscription_count() > 0, "the controller to listen"
     )
-    q, qd = Q + [0.02, -0.05], np.array([0.1, -0.2])
+    q = Q + [0.02, -0.05]
+    qd = np.array([0.1, -0.2])
     asked = 100.0 * (Q - q) - 20.0 * qd
 
     def expect(mass: float, out: float, izz: float) -> None:
@@ -263,7 +270,8 @@ def test_payload(driver: Driver) -> None:
     def carry(link: str, mass: float, out: float, izz: float, text: str) -> None:
         message = InertiaStamped()
         message.header.frame_id = link
-        message.inertia.m, message.inertia.com.x = mass, out
+        message.inertia.m = mass
+        message.inertia.com.x = out
         message.inertia.iyy = message.inertia.izz = izz
         log = log_of(driver)
         publisher.publish(message)
@@ -306,7 +314,8 @@ def test_update_rate(tmp_path: Path) -> None:
         )
         graph.wait(lambda: len(driver.efforts) > 50, "commands without states")
 
-        goal, start = Q + [1.0, -1.0], wall_clock.time_ns() + 500_000_000
+        goal = Q + [1.0, -1.0]
+        start = wall_clock.time_ns() + 500_000_000
         driver.answers.clear()
         driver.follow(move(goal, 1.0), start)
         graph.wait(

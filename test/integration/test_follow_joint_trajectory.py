@@ -21,10 +21,13 @@ from action_msgs.msg import GoalStatus  # noqa: E402
 from control_msgs.action import FollowJointTrajectory  # noqa: E402
 from control_msgs.msg import JointTrajectoryControllerState  # noqa: E402
 
-Q, THERE = (0.2, -0.3), (0.6, 0.1)
+Q = (0.2, -0.3)
+THERE = (0.6, 0.1)
 Result = FollowJointTrajectory.Result
-ACCEPTED, SUCCEEDED = GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_SUCCEEDED
-ABORTED, CANCELED = GoalStatus.STATUS_ABORTED, GoalStatus.STATUS_CANCELED
+ACCEPTED = GoalStatus.STATUS_ACCEPTED
+SUCCEEDED = GoalStatus.STATUS_SUCCEEDED
+ABORTED = GoalStatus.STATUS_ABORTED
+CANCELED = GoalStatus.STATUS_CANCELED
 
 
 def goal(seconds: float = 0.6) -> Any:
@@ -38,7 +41,8 @@ class Client:
     """Action client with an arm that is at its desired position, with an offset ``off`` (rad)."""
 
     def __init__(self, robot: Robot) -> None:
-        self.robot, self.graph = robot, robot.graph
+        self.robot = robot
+        self.graph = robot.graph
         self.action = ActionClient(
             self.graph.client,
             FollowJointTrajectory,
@@ -128,7 +132,8 @@ def test_a_goal_is_reached(client: Client, robot: Robot) -> None:
         "20 Hz of the time of joint_states"
     )
     for one in client.feedback:
-        actual, error = np.array(one.actual.positions), np.array(one.error.positions)
+        actual = np.array(one.actual.positions)
+        error = np.array(one.error.positions)
         np.testing.assert_allclose(one.desired.positions, actual + error, atol=1e-12)
         assert len(one.desired.accelerations) == 2 and len(one.actual.velocities) == 2
 

@@ -25,7 +25,8 @@ UDP = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "SUBNET"}
 
 def write_urdf(path: Path, fingers: bool = True) -> Path:
     """Write a 4R arm; on its last link two prismatic fingers of 0.4 kg, the second mimics the first."""
-    links, joints = ['<link name="base"/>'], []
+    links = ['<link name="base"/>']
+    joints = []
 
     def add(
         name: str,
@@ -125,7 +126,8 @@ def test_the_gripper_moves_while_the_arm_tracks(tmp_path: Path) -> None:
 
 def test_commands_lock_what_is_not_controlled(tmp_path: Path, capsys: Any) -> None:
     """A simulation of the arm's joints alone equals that of an arm whose fingers are fixed to its last link."""
-    urdf, bag = write_urdf(tmp_path / "gripping.urdf"), tmp_path / "bag"
+    urdf = write_urdf(tmp_path / "gripping.urdf")
+    bag = tmp_path / "bag"
     words = ["--joints", *ARM, "--locked", "finger_left=0.01"]
     assert (
         main(

@@ -120,7 +120,8 @@ def test_pip(source: Path, tmp_path: Path) -> None:
     """Install to a virtual environment and to a prefix, the layout of --user, which pip refuses in the former."""
     _pip(tmp_path, "wheel", "--no-build-isolation", "-w", str(tmp_path), str(source))
     (wheel,) = tmp_path.glob("*.whl")
-    environment, prefix = tmp_path / "venv", tmp_path / "prefix"
+    environment = tmp_path / "venv"
+    prefix = tmp_path / "prefix"
     _run([sys.executable, "-m", "venv", "--without-pip", str(environment)], tmp_path)
     _pip(
         tmp_path, "--python", str(environment / "bin" / "python"), "install", str(wheel)

@@ -221,7 +221,8 @@ def test_plant_waits_for_the_command_of_its_state(tmp_path: Path) -> None:
                 JointStateWriter(JOINTS).write(at, zeros, zeros, np.array(effort))
             )
 
-        tau, log = np.array([12.0, -3.0]), plant.log_from_now()
+        tau = np.array([12.0, -3.0])
+        log = plant.log_from_now()
         answer(PERIOD, [1.0, np.nan])
         for at in (0, PERIOD - 1, 2 * PERIOD):
             answer(at, tau)

@@ -56,7 +56,8 @@ def test_driver_receives_deadline_and_liveliness_events(tmp_path: Path) -> None:
     missed: list[Any] = []
     with Graph(tmp_path) as graph:
         node = graph.start(NODE, {**ANYWHERE, "state_timeout": 0.5})
-        driver, log = Driver(graph), Log(node.log)
+        driver = Driver(graph)
+        log = Log(node.log)
         graph.await_log(
             log, "/joint_states has 1 publisher, but no message was received"
         )

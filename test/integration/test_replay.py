@@ -29,17 +29,20 @@ CONTROLLED = {
         COMMANDS: {"publisher": {"depth": 1000}},
     },
 }
-LATCHED, BRAKES = f"/{CONTROLLER}/configuration", f"/{CONTROLLER}/brakes_engaged"
+LATCHED = f"/{CONTROLLER}/configuration"
+BRAKES = f"/{CONTROLLER}/brakes_engaged"
 TOPICS = ("/joint_states", f"/{CONTROLLER}/joint_trajectory", COMMANDS)
 CYCLES = 750
 
 
 def test_replay_equals_the_live_node(tmp_path: Path) -> None:
     """With noise, a filter and an integral each command depends on all inputs before."""
-    bag, rng = tmp_path / "live" / "bag", np.random.default_rng(3)
+    bag = tmp_path / "live" / "bag"
+    rng = np.random.default_rng(3)
     with Graph(tmp_path) as graph:
         node = graph.start(CONTROLLER, CONTROLLED)
-        robot, log = Robot(graph, node), Log(node.log)
+        robot = Robot(graph, node)
+        log = Log(node.log)
         recorder = graph.start(
             "recorder_node", {"output": str(bag), "topics": list(TOPICS)}
         )
@@ -58,7 +61,8 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
                 f"the recorder to have {topic}",
             )
         graph.spin_for(0.5)
-        q, qd = np.array([-0.6, 0.9]), np.zeros(2)
+        q = np.array([-0.6, 0.9])
+        qd = np.zeros(2)
         for k in range(CYCLES):
             if k == 50:
                 # So much later that it does not matter whether controller or recorder has them first.
@@ -79,7 +83,8 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
             answer = robot.exchange(
                 q + rng.normal(0.0, 1e-4, 2), qd + rng.normal(0.0, 1e-2, 2), dt=0.004
             )
-            q, qd = np.array(answer.position), np.array(answer.velocity)
+            q = np.array(answer.position)
+            qd = np.array(answer.velocity)
         graph.wait(
             lambda: _counts(recorder.log).get(COMMANDS, 0) == CYCLES,
             "the recorder to have all commands",
@@ -105,7 +110,8 @@ def test_the_black_box_of_a_fault_is_replayed(tmp_path: Path) -> None:
             CONTROLLER,
             {**PLANAR, "black_box_directory": str(boxes), "activation_check": False},
         )
-        driver, log = Driver(graph), Log(node.log)
+        driver = Driver(graph)
+        log = Log(node.log)
         driver.ask((-0.6, 0.9))
         driver.follow(move((0.5, -0.4), 0.5))
         graph.await_log(log, "following")

@@ -69,7 +69,8 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     graph = robot.graph
     robot.begin(Q)
     robot.takes_a_trajectory(move((0.5, 0.5), 100.0))
-    last, speed = (-0.5, 0.8), (0.4, -0.3)
+    last = (-0.5, 0.8)
+    speed = (0.4, -0.3)
     robot.drive(
         lambda: any(robot.answers[-1].velocity), "the motion to begin", last, speed
     )
@@ -103,7 +104,8 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     assert len(held) > 3 and not np.any(silent[held[-1] + 1 :]), silent
 
     # States again: hold at once, the cause is over after 0.2 s, and it waits to be cleared.
-    here, speed = (-0.3, 0.7), (0.2, 0.1)
+    here = (-0.3, 0.7)
+    speed = (0.2, 0.1)
     seen = len(robot.changes)
     fault = robot.drive_to("fault", here, speed)
     assert [status.change for status in robot.changes[seen:]] == [
@@ -140,7 +142,8 @@ def test_a_torque_is_removed_at_its_rate_without_states(robot: Robot) -> None:
     robot.set("state_timeout", 0.5)
 
     def period() -> float:
-        count, begun = len(robot.efforts), time.monotonic()
+        count = len(robot.efforts)
+        begun = time.monotonic()
         robot.graph.wait(
             lambda: len(robot.efforts) >= count + 10, "commands without states"
         )
@@ -168,7 +171,8 @@ WRONG = {
 def test_wrong_feedback(robot: Robot, kind: str) -> None:
     """Of an arm that moves at 2 rad/s; no fault while it is right, and hold or zero effort afterwards."""
     robot.begin(Q, {"position_step_limit": [0.05]})
-    speed, begin = np.array([2.0, -2.0]), robot.now
+    speed = np.array([2.0, -2.0])
+    begin = robot.now
 
     def state() -> tuple[Array, Array]:
         return np.array(Q) + speed * (robot.now + 20_000_000 - begin) * 1e-9, speed
@@ -205,7 +209,8 @@ def test_an_emergency_stop(robot: Robot) -> None:
     stop.publish(Bool(data=True))
     robot.graph.spin_for(0.5)  # nothing tells that an inactive node has it
     assert robot.activate()
-    count, speed = len(robot.answers), (0.4, -0.3)
+    count = len(robot.answers)
+    speed = (0.4, -0.3)
     robot.answer_to(Q, speed)
     assert all(holds(answer.effort, Q, speed) for answer in robot.answers[count:])
     assert robot.await_mode("hold").values["cause"] == "emergency_stop"
@@ -220,7 +225,9 @@ def test_an_emergency_stop(robot: Robot) -> None:
 
 def test_each_emergency_stop_has_its_own_topic(tmp_path: Path) -> None:
     """A second publisher of one is named and refused; the fault is cleared when all are released; replays have it."""
-    button, panel, boxes = "/cell/button", "/cell/emergency_stop", tmp_path / "boxes"
+    button = "/cell/button"
+    panel = "/cell/emergency_stop"
+    boxes = tmp_path / "boxes"
     given = {
         "emergency_stop_topics": [panel],
         "exclusive_topics": True,
@@ -271,8 +278,10 @@ def test_a_clock_that_jumps_back(robots: dict[str, Robot]) -> None:
     robot.takes_a_trajectory(move((0.5, 0.5), 100.0))
     robot.drive(lambda: robot.now > begin + 1_000_000_000, "a second", Q)
     assert any(robot.answer_to(Q).velocity)
-    end, robot.now = robot.now, begin
-    here, speed = (-0.5, 0.8), (0.2, 0.1)
+    end = robot.now
+    robot.now = begin
+    here = (-0.5, 0.8)
+    speed = (0.2, 0.1)
     robot.drive(lambda: len(robot.changes) == 2, "it is over", here, speed)
     first, second = robot.changes
     assert (first.change, first.level, first.values["cause"]) == (
@@ -322,7 +331,8 @@ def test_invalid_state(robot: Robot) -> None:
 def test_a_gripper_on_the_same_topic(robot: Robot) -> None:
     """Its messages have no effect, whatever their stamps and numbers."""
     robot.begin(Q)
-    log, count = robot.log_from_now(), len(robot.efforts)
+    log = robot.log_from_now()
+    count = len(robot.efforts)
     gripper = JointState(
         name=["left_finger", "right_finger"],
         position=[math.nan, 0.01],
@@ -330,7 +340,8 @@ def test_a_gripper_on_the_same_topic(robot: Robot) -> None:
     )
     gripper.header.stamp.sec = 5  # of a clock of its own
     for k in range(5):
-        q, qd = (Q[0] + 0.001 * k, Q[1]), (0.1, 0.002 * k)
+        q = (Q[0] + 0.001 * k, Q[1])
+        qd = (0.1, 0.002 * k)
         robot.send(gripper)
         assert near(robot.exchange(q, qd).effort, following(q, qd, Q))
     robot.graph.spin_for(0.2)

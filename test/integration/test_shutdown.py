@@ -24,7 +24,8 @@ from support.simulation import Simulation
 
 #: The promise is 2 s; a loaded machine gets more, but less than compiling takes.
 BOUND = 20.0
-INT, TERM = signal.SIGINT, signal.SIGTERM
+INT = signal.SIGINT
+TERM = signal.SIGTERM
 #: A node whose middleware blocks after the final command or at shutdown, and keeps the interpreter lock as rclpy does.
 BLOCKED = """
 import ctypes, runpy, rclpy, rclpy.publisher
@@ -68,7 +69,8 @@ def test_nodes_shut_down_promptly(
             graph.start("computed_torque_node", PLANAR),
             graph.start("simulation_node", PLANAR),
         ]
-        recorded, log = Log(nodes[0].log), Log(nodes[1].log)
+        recorded = Log(nodes[0].log)
+        log = Log(nodes[1].log)
         efforts = Driver(graph).efforts
         graph.wait(lambda: len(efforts) > 10, "the controller to answer")
         graph.await_log(log, "waiting for nobody to subscribe")
@@ -97,7 +99,8 @@ def test_the_controller_stops_the_arm_first(tmp_path: Path) -> None:
         node = graph.start(
             "computed_torque_node", {**PLANAR, **parameters, "stop_timeout": 30.0}
         )
-        driver, log = Driver(graph), Log(node.log)
+        driver = Driver(graph)
+        log = Log(node.log)
         graph.wait(lambda: driver.efforts, "commands")
         goal = move((0.0, 3.0), 10.0)
         graph.repeat(
@@ -147,7 +150,8 @@ def test_a_blocked_middleware_does_not_keep_the_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The final command and the recording are complete, and only an error is a failure for a group of processes."""
-    command, bag = processes.node_command, tmp_path / "bag"
+    command = processes.node_command
+    bag = tmp_path / "bag"
     monkeypatch.setattr(
         processes,
         "node_command",
@@ -160,7 +164,8 @@ def test_a_blocked_middleware_does_not_keep_the_process(
         )
         controller = graph.start("computed_torque_node", {**PLANAR, "law": "pd"})
         refused = graph.start("recorder_node")
-        driver, log = Driver(graph), Log(recorder.log, 0)
+        driver = Driver(graph)
+        log = Log(recorder.log, 0)
         graph.repeat(
             lambda: driver.ask((0.4, -0.7)),
             lambda: '"/joint_states": 1' in log.text(),
@@ -212,7 +217,8 @@ def test_hanging_subscriber_does_not_delay_shutdown(tmp_path: Path) -> None:
         trajectory = graph.start(
             "trajectory_node", listeners, "-r", f"joint_trajectory:={topic}"
         )
-        driver, log = Driver(graph), Log(trajectory.log)
+        driver = Driver(graph)
+        log = Log(trajectory.log)
         graph.collect(JointTrajectory, topic)  # two listen, of which one is named
         graph.wait(lambda: graph.client.count_publishers(topic), "the trajectory node")
         while "waiting for late_comer to subscribe" not in log.text():
@@ -240,7 +246,8 @@ def test_hanging_subscriber_does_not_delay_shutdown(tmp_path: Path) -> None:
 def test_interrupted_demo_ends_all_its_processes(
     signals: list[signal.Signals], tmp_path: Path
 ) -> None:
-    log, out = tmp_path / "demo.log", tmp_path / "out"
+    log = tmp_path / "demo.log"
+    out = tmp_path / "out"
     command = "-m robot_dynamics_ros.cli.main demo --live --robot planar_2r --law computed_torque"
     with log.open("w") as output:
         demo = subprocess.Popen(

@@ -82,7 +82,8 @@ def _assert_first_period(state: JointState, acceleration: Array) -> None:
 
 def test_pause_step_and_reset_while_commands_keep_arriving(paused: Simulation) -> None:
     """A reset sets /clock back once, to its start, which is not zero (an unset time in ROS)."""
-    graph, states = paused.graph, paused.states
+    graph = paused.graph
+    states = paused.states
     clock = graph.collect(Clock, "/clock")
     timer = graph.client.create_timer(0.005, lambda: paused.command(TAU))
     try:
@@ -149,7 +150,8 @@ def test_pause_step_and_reset_while_commands_keep_arriving(paused: Simulation) -
 
 def test_external_wrench(paused: Simulation) -> None:
     """A wrench F at the tip in the axes of link 2 gives J^T F; a reset ends it."""
-    fx, fy = 40.0, -25.0
+    fx = 40.0
+    fy = -25.0
     about2 = TSAI.a2 * fy
     torque = np.array(
         [about2 + TSAI.a1 * (math.cos(Q[1]) * fy + math.sin(Q[1]) * fx), about2]
@@ -165,7 +167,8 @@ def test_external_wrench(paused: Simulation) -> None:
 
 def test_invalid_commands_and_wrenches(paused: Simulation) -> None:
     """Invalid messages are counted and do not release the brakes; one per second is logged with the culprit."""
-    graph, log = paused.graph, paused.log_from_now()
+    graph = paused.graph
+    log = paused.log_from_now()
     before = paused.statuses[-1].number("refused")
     paused.push("hand", (1.0,) * 6)
     paused.push("tip", (0.0, math.nan, 0.0, 0.0, 0.0, 0.0))
@@ -243,7 +246,8 @@ def test_failed_step_and_reset(paused: Simulation) -> None:
     (error,) = log.errors
     assert "joint" in error
     paused.graph.spin_for(0.1)
-    last, seen = paused.states[-1], len(paused.states)
+    last = paused.states[-1]
+    seen = len(paused.states)
     paused.graph.wait(lambda: len(paused.states) > seen + 3, "the state again")
     assert all(state == last for state in paused.states[seen:])
     success, reason = paused.try_step()
@@ -257,7 +261,8 @@ def test_failed_step_and_reset(paused: Simulation) -> None:
 
 def test_friction_sticks(tmp_path: Path) -> None:
     """Below the Coulomb torque the position has the same bits; effort is limited. Stamps are dates."""
-    dynamics, start = tmp_path / "sticky.dynamics.yaml", (0.1, 0.3)
+    dynamics = tmp_path / "sticky.dynamics.yaml"
+    start = (0.1, 0.3)
     document = {
         "gravity": [0.0, 0.0, 0.0],
         "joints": {name: {"viscous": 0.5, "coulomb": 3.0} for name in JOINTS},

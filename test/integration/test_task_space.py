@@ -31,7 +31,8 @@ def end_effector_position(plant: Simulation) -> Any:
 def target(x: float, z: float, frame: str = "") -> PoseStamped:
     message = PoseStamped()
     message.header.frame_id = frame
-    message.pose.position.x, message.pose.position.z = x, z
+    message.pose.position.x = x
+    message.pose.position.z = z
     return message
 
 
@@ -83,7 +84,8 @@ def test_the_end_effector_follows_its_targets(tmp_path: Path) -> None:
             lambda: all(state == plant.states[-1] for state in plant.states[-5:]),
             "time to stand still",
         )
-        twist, pose = TwistStamped(), target(0.6, 0.4)
+        twist = TwistStamped()
+        pose = target(0.6, 0.4)
         twist.header.stamp = pose.header.stamp = plant.states[-1].header.stamp
         twist.twist.linear.z = -1.0
         publishers["target_twist"].publish(twist)

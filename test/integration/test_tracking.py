@@ -15,7 +15,8 @@ from robot_dynamics_ros.cli.tracking import read_tracking
 from support.ros import PATIENCE, processes_with
 
 LAWS = ("pd", "computed_torque")
-DURATION, RATE = 4.0, 50.0
+DURATION = 4.0
+RATE = 50.0
 STOP = "active -> hold: the controller stops the arm for deactivation"
 TOPICS = {
     "/joint_states": "sensor_msgs/msg/JointState",

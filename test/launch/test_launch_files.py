@@ -53,10 +53,8 @@ VIEWING = {
     "namespace": ["", "lab/arm"],
 }
 OTHERS = ("robot_state_publisher", "rviz2", "tf2_ros", "ros2bag")
-JOINT_STATE, TRAJECTORY = (
-    "sensor_msgs/msg/JointState",
-    "trajectory_msgs/msg/JointTrajectory",
-)
+JOINT_STATE = "sensor_msgs/msg/JointState"
+TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 TEXT = "std_msgs/msg/String"
 
 
@@ -336,7 +334,8 @@ def test_replay_plays_inputs_and_records_inputs_and_commands(install: Install) -
     found = launched(
         "replay", bag=path, output="new", robot="panda", rate="2", law="pd"
     )
-    (player,), recorder = found.processes, found.node("recorder_node")
+    (player,) = found.processes
+    recorder = found.node("recorder_node")
     assert _given(player, "topics") == list(inputs) and _given(player, "rate") == 2.0
     assert _given(player, "listeners") == ["computed_torque_node", "recorder"]
     recorded = [*inputs, answers, "/diagnostics"]

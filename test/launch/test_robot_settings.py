@@ -51,7 +51,9 @@ def test_settings_are_within_the_limits_of_the_robot(robot: str) -> None:
             DECLARED["trajectory.total_time"].default,
             rate=100.0,
         )
-        q, qd, qdd = motion.positions, motion.velocities, motion.accelerations
+        q = motion.positions
+        qd = motion.velocities
+        qdd = motion.accelerations
         assert qd is not None and qdd is not None
         states = zip(q, qd, qdd, strict=True)
         effort = np.array(

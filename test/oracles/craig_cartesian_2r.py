@@ -18,7 +18,8 @@ def mass_matrix(p: Parameters, q: Array) -> Array:
 
 def velocity_terms(p: Parameters, q: Array, qd: Array) -> Array:
     """Craig (6.103), Vx, N."""
-    s2, c2 = np.sin(q[1]), np.cos(q[1])
+    s2 = np.sin(q[1])
+    c2 = np.cos(q[1])
     vx = (
         -(p.m2 * p.l1 * c2 + p.m2 * p.l2) * qd[0] ** 2
         - p.m2 * p.l2 * qd[1] ** 2
@@ -33,12 +34,10 @@ def velocity_terms(p: Parameters, q: Array, qd: Array) -> Array:
 
 def gravity(p: Parameters, q: Array) -> Array:
     """Craig (6.103), Gx, N."""
-    c1, s2, s12, c12 = (
-        np.cos(q[0]),
-        np.sin(q[1]),
-        np.sin(q[0] + q[1]),
-        np.cos(q[0] + q[1]),
-    )
+    c1 = np.cos(q[0])
+    s2 = np.sin(q[1])
+    s12 = np.sin(q[0] + q[1])
+    c12 = np.cos(q[0] + q[1])
     return np.array([p.m1 * p.g * c1 / s2 + p.m2 * p.g * s12, p.m2 * p.g * c12])
 
 
@@ -54,7 +53,8 @@ def coriolis_and_centrifugal(p: Parameters, q: Array) -> tuple[Array, Array]:
 
     The scan does not show the sign of the first term; it is -, as in ME5118 p. 41.
     """
-    s2, c2 = np.sin(q[1]), np.cos(q[1])
+    s2 = np.sin(q[1])
+    c2 = np.cos(q[1])
     h = p.m2 * p.l1 * p.l2 * s2
     return np.array([[-p.m1 * p.l1**2 * c2 / s2 - h], [h]]), np.array(
         [[0.0, -h], [h, 0.0]]

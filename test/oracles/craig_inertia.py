@@ -12,12 +12,12 @@ from oracles.lagrange import Array
 
 def about_corner(m: float, w: float, length: float, h: float) -> Array:
     """Craig (6.24): about the corner from which the edges run along the positive axes, kg m^2."""
-    xx, yy, zz = (
-        m / 3 * (length**2 + h**2),
-        m / 3 * (w**2 + h**2),
-        m / 3 * (length**2 + w**2),
-    )
-    xy, xz, yz = m / 4 * w * length, m / 4 * h * w, m / 4 * h * length
+    xx = m / 3 * (length**2 + h**2)
+    yy = m / 3 * (w**2 + h**2)
+    zz = m / 3 * (length**2 + w**2)
+    xy = m / 4 * w * length
+    xz = m / 4 * h * w
+    yz = m / 4 * h * length
     return np.array([[xx, -xy, -xz], [-xy, yy, -yz], [-xz, -yz, zz]])
 
 

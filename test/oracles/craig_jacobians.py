@@ -27,13 +27,18 @@ THREE_LINK_FORCE = np.array([1.0, 2.0, 3.0])
 
 def zyz_rates_to_angular_velocity(alpha: float, beta: float) -> Array:
     """E of (5.42), w = E (alpha', beta', gamma')."""
-    sa, ca, sb, cb = np.sin(alpha), np.cos(alpha), np.sin(beta), np.cos(beta)
+    sa = np.sin(alpha)
+    ca = np.cos(alpha)
+    sb = np.sin(beta)
+    cb = np.cos(beta)
     return np.array([[0, -sa, ca * sb], [0, ca, sa * sb], [1, 0, cb]])
 
 
 def link_velocities(l1: float, l2: float, q: Array, qd: Array) -> tuple[Array, Array]:
     """(5.50)-(5.55): w (3, 3) and v (3, 3) of frames {1}, {2} and {3}, each in its own axes."""
-    s2, c2, w = np.sin(q[1]), np.cos(q[1]), qd[0] + qd[1]
+    s2 = np.sin(q[1])
+    c2 = np.cos(q[1])
+    w = qd[0] + qd[1]
     angular = np.array([[0, 0, qd[0]], [0, 0, w], [0, 0, w]])
     v2 = [l1 * s2 * qd[0], l1 * c2 * qd[0], 0.0]
     return angular, np.array([[0.0, 0.0, 0.0], v2, [v2[0], v2[1] + l2 * w, 0.0]])
@@ -41,13 +46,11 @@ def link_velocities(l1: float, l2: float, q: Array, qd: Array) -> tuple[Array, A
 
 def end_velocity(l1: float, l2: float, q: Array, qd: Array) -> Array:
     """(5.57): of the origin of {3}, in the axes of {0}, (3,)."""
-    s1, c1, s12, c12, w = (
-        np.sin(q[0]),
-        np.cos(q[0]),
-        np.sin(q[0] + q[1]),
-        np.cos(q[0] + q[1]),
-        qd[0] + qd[1],
-    )
+    s1 = np.sin(q[0])
+    c1 = np.cos(q[0])
+    s12 = np.sin(q[0] + q[1])
+    c12 = np.cos(q[0] + q[1])
+    w = qd[0] + qd[1]
     return np.array(
         [-l1 * s1 * qd[0] - l2 * s12 * w, l1 * c1 * qd[0] + l2 * c12 * w, 0.0]
     )
@@ -55,18 +58,17 @@ def end_velocity(l1: float, l2: float, q: Array, qd: Array) -> Array:
 
 def jacobian_in_end_frame(l1: float, l2: float, q: Array) -> Array:
     """(5.66)."""
-    s2, c2 = np.sin(q[1]), np.cos(q[1])
+    s2 = np.sin(q[1])
+    c2 = np.cos(q[1])
     return np.array([[l1 * s2, 0.0], [l1 * c2 + l2, l2]])
 
 
 def jacobian_in_base_axes(l1: float, l2: float, q: Array) -> Array:
     """(5.67)."""
-    s1, c1, s12, c12 = (
-        np.sin(q[0]),
-        np.cos(q[0]),
-        np.sin(q[0] + q[1]),
-        np.cos(q[0] + q[1]),
-    )
+    s1 = np.sin(q[0])
+    c1 = np.cos(q[0])
+    s12 = np.sin(q[0] + q[1])
+    c12 = np.cos(q[0] + q[1])
     return np.array([[-l1 * s1 - l2 * s12, -l2 * s12], [l1 * c1 + l2 * c12, l2 * c12]])
 
 
@@ -77,19 +79,19 @@ def determinant(l1: float, l2: float, q: Array) -> float:
 
 def inverse_jacobian(l1: float, l2: float, q: Array) -> Array:
     """(5.74), for the axes of {0}."""
-    s1, c1, s12, c12 = (
-        np.sin(q[0]),
-        np.cos(q[0]),
-        np.sin(q[0] + q[1]),
-        np.cos(q[0] + q[1]),
-    )
+    s1 = np.sin(q[0])
+    c1 = np.cos(q[0])
+    s12 = np.sin(q[0] + q[1])
+    c12 = np.cos(q[0] + q[1])
     rows = [[l2 * c12, l2 * s12], [-l1 * c1 - l2 * c12, -l1 * s1 - l2 * s12]]
     return np.array(rows) / (l1 * l2 * np.sin(q[1]))
 
 
 def rates_along_x(l1: float, l2: float, q: Array) -> Array:
     """(5.75): for 1 m/s along X0; beyond all bounds where sin(q2) goes to zero."""
-    c1, c12, s2 = np.cos(q[0]), np.cos(q[0] + q[1]), np.sin(q[1])
+    c1 = np.cos(q[0])
+    c12 = np.cos(q[0] + q[1])
+    s2 = np.sin(q[1])
     return np.array([c12 / (l1 * s2), -c1 / (l2 * s2) - c12 / (l1 * s2)])
 
 

@@ -53,7 +53,10 @@ def gravity(p: Parameters, q: Array) -> Array:
 
 def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     """Craig (6.58), N m."""
-    c1, c2, s2, c12 = np.cos(q[0]), np.cos(q[1]), np.sin(q[1]), np.cos(q[0] + q[1])
+    c1 = np.cos(q[0])
+    c2 = np.cos(q[1])
+    s2 = np.sin(q[1])
+    c12 = np.cos(q[0] + q[1])
     tau1 = (
         p.m2 * p.l2**2 * (qdd[0] + qdd[1])
         + p.m2 * p.l1 * p.l2 * c2 * (2 * qdd[0] + qdd[1])

@@ -47,6 +47,7 @@ def coriolis_and_centrifugal(p: Parameters, q: Array) -> tuple[Array, Array]:
 
 def rr_torque_of_velocity(p: craig_planar_2r.Parameters, q: Array, qd: Array) -> Array:
     """J^T Vx of the RR arm as the product of p. 41: J of p. 39, and Vx."""
-    s2, c2 = np.sin(q[1]), np.cos(q[1])
+    s2 = np.sin(q[1])
+    c2 = np.cos(q[1])
     j_t = np.array([[p.l1 * s2, p.l1 * c2 + p.l2], [0.0, p.l2]])
     return j_t @ craig_cartesian_2r.velocity_terms(p, q, qd)

@@ -15,8 +15,12 @@ def link_forces(
     p: craig_planar_2r.Parameters, q: Array, qd: Array, qdd: Array
 ) -> tuple[Array, Array]:
     """1f1 and 2f2 of pp. 23-24, on links 1 and 2 from the links before, in their axes, N."""
-    s1, c1, s2, c2 = np.sin(q[0]), np.cos(q[0]), np.sin(q[1]), np.cos(q[1])
-    s12, c12 = np.sin(q[0] + q[1]), np.cos(q[0] + q[1])
+    s1 = np.sin(q[0])
+    c1 = np.cos(q[0])
+    s2 = np.sin(q[1])
+    c2 = np.cos(q[1])
+    s12 = np.sin(q[0] + q[1])
+    c12 = np.cos(q[0] + q[1])
     f2 = np.array(
         [
             p.m2
@@ -46,8 +50,11 @@ def link_moments(
     p: craig_planar_2r.Parameters, q: Array, qd: Array, qdd: Array
 ) -> tuple[Array, Array]:
     """1n1 and 2n2 of pp. 24-25, on links 1 and 2 from the links before, at their joints, N m."""
-    s2, c2 = np.sin(q[1]), np.cos(q[1])
-    c1, s12, c12 = np.cos(q[0]), np.sin(q[0] + q[1]), np.cos(q[0] + q[1])
+    s2 = np.sin(q[1])
+    c2 = np.cos(q[1])
+    c1 = np.cos(q[0])
+    s12 = np.sin(q[0] + q[1])
+    c12 = np.cos(q[0] + q[1])
     a = qdd[0] + qdd[1]
     n2 = p.m2 * (
         p.l1 * p.l2 * (c2 * qdd[0] + s2 * qd[0] ** 2) + p.l2 * p.g * c12 + p.l2**2 * a

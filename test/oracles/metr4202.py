@@ -34,12 +34,10 @@ class Parameters:
 def inverse_jacobian(q: Array) -> Array:
     """Q.1b: rates of the joints by the velocity of the tool point, for ``metr4202_statics.LENGTHS``."""
     l1, l2 = LENGTHS
-    s1, c1, s12, c12 = (
-        np.sin(q[0]),
-        np.cos(q[0]),
-        np.sin(q[0] + q[1]),
-        np.cos(q[0] + q[1]),
-    )
+    s1 = np.sin(q[0])
+    c1 = np.cos(q[0])
+    s12 = np.sin(q[0] + q[1])
+    c12 = np.cos(q[0] + q[1])
     rows = [[l2 * c12, l2 * s12], [-l1 * c1 - l2 * c12, -l1 * s1 - l2 * s12]]
     return np.array(rows) / (l1 * l2 * np.sin(q[1]))
 
@@ -70,7 +68,10 @@ def potential_energy(p: Parameters, q: Complex) -> complex:
 
 def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     """Q.3, step 4, N m; the sign of qd1^2 in the second as derived, not as printed."""
-    c1, s2, c2, c12 = np.cos(q[0]), np.sin(q[1]), np.cos(q[1]), np.cos(q[0] + q[1])
+    c1 = np.cos(q[0])
+    s2 = np.sin(q[1])
+    c2 = np.cos(q[1])
+    c12 = np.cos(q[0] + q[1])
     coupling = p.m2 * p.l2**2 / 3 + p.m2 * p.l1 * p.l2 * c2 / 2
     h = p.m2 * p.l1 * p.l2 * s2
     tau1 = (

@@ -21,12 +21,10 @@ PRINTED_TAU_1 = -50.0
 def jacobian(q: Array) -> Array:
     """Q.1a: d(x, y)/dq of the tool point, (2, 2), m."""
     l1, l2 = LENGTHS
-    s1, c1, s12, c12 = (
-        np.sin(q[0]),
-        np.cos(q[0]),
-        np.sin(q[0] + q[1]),
-        np.cos(q[0] + q[1]),
-    )
+    s1 = np.sin(q[0])
+    c1 = np.cos(q[0])
+    s12 = np.sin(q[0] + q[1])
+    c12 = np.cos(q[0] + q[1])
     return np.array([[-l1 * s1 - l2 * s12, -l2 * s12], [l1 * c1 + l2 * c12, l2 * c12]])
 
 

@@ -14,7 +14,10 @@ import numpy as np
 
 from oracles.lagrange import Array
 
-D3, D5, A4, A7 = 0.316, 0.384, 0.0825, 0.088
+D3 = 0.316
+D5 = 0.384
+A4 = 0.0825
+A7 = 0.088
 AXES = "xyz"
 
 
@@ -77,7 +80,8 @@ def _shoulder(j: Inertia, mc: Inertia, mass: Mass) -> list[tuple[str, float, flo
 
 
 def _elbow(j: Inertia, mc: Inertia, mass: Mass) -> list[tuple[str, float, float]]:
-    past, along = _from(mass, 5), 2 * D5 * mc(5, "z")
+    past = _from(mass, 5)
+    along = 2 * D5 * mc(5, "z")
     return [
         (
             "J4yy + J3zz + ...",

@@ -36,10 +36,8 @@ class DhArm:
         here = _turn_z(self.base[1]) @ _shift(0.0, self.base[0])
         out = []
         for a, alpha, d, angle in zip(self.a, self.alpha, self.d, q, strict=True):
-            along_z, along_x = (
-                _turn_z(angle) @ _shift(0.0, d),
-                _shift(a, 0.0) @ _turn_x(alpha),
-            )
+            along_z = _turn_z(angle) @ _shift(0.0, d)
+            along_x = _shift(a, 0.0) @ _turn_x(alpha)
             here = here @ (along_x @ along_z if self.craig else along_z @ along_x)
             out.append(here)
         return out
@@ -62,14 +60,16 @@ class DhArm:
 
 
 def _turn_z(angle: complex) -> Complex:
-    c, s = np.cos(angle), np.sin(angle)
+    c = np.cos(angle)
+    s = np.sin(angle)
     return np.array(
         [[c, -s, 0, 0], [s, c, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], dtype=np.complex128
     )
 
 
 def _turn_x(angle: float) -> Complex:
-    c, s = np.cos(angle), np.sin(angle)
+    c = np.cos(angle)
+    s = np.sin(angle)
     return np.array(
         [[1, 0, 0, 0], [0, c, -s, 0], [0, s, c, 0], [0, 0, 0, 1]], dtype=np.complex128
     )
@@ -77,7 +77,8 @@ def _turn_x(angle: float) -> Complex:
 
 def _shift(x: float, z: float) -> Complex:
     out = np.eye(4, dtype=np.complex128)
-    out[0, 3], out[2, 3] = x, z
+    out[0, 3] = x
+    out[2, 3] = z
     return out
 
 

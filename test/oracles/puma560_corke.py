@@ -235,14 +235,19 @@ def to_explicit(q: Array) -> Array:
 
 def explicit_gravity(q: Array) -> Array:
     """Gravity torques of the explicit model, N m, at Armstrong's angles."""
-    g1, g2, g3, g4, g5 = -37.2, -8.44, 1.02, 0.249, -0.0282
-    c2, s2, c23, s23 = (
-        np.cos(q[1]),
-        np.sin(q[1]),
-        np.cos(q[1] + q[2]),
-        np.sin(q[1] + q[2]),
-    )
-    c4, s4, c5, s5 = np.cos(q[3]), np.sin(q[3]), np.cos(q[4]), np.sin(q[4])
+    g1 = -37.2
+    g2 = -8.44
+    g3 = 1.02
+    g4 = 0.249
+    g5 = -0.0282
+    c2 = np.cos(q[1])
+    s2 = np.sin(q[1])
+    c23 = np.cos(q[1] + q[2])
+    s23 = np.sin(q[1] + q[2])
+    c4 = np.cos(q[3])
+    s4 = np.sin(q[3])
+    c5 = np.cos(q[4])
+    s5 = np.sin(q[4])
     elbow = g2 * s23 + g4 * c23 + g5 * (s23 * c5 + c23 * c4 * s5)
     return np.array(
         [
@@ -262,10 +267,23 @@ def explicit_arm_inertia(q: Array) -> Array:
     a11 is nan: the printed I1 and I3 do not follow from the printed masses and lengths (1.55 and 1.60 against 1.43 and
     1.38 kg m^2). The term 2 I12 C2 of the print's a22 is read as 2 I12 C3: a22 cannot depend on joint 2.
     """
-    c2, s2, c3, s3 = np.cos(q[1]), np.sin(q[1]), np.cos(q[2]), np.sin(q[2])
-    c23, s23 = np.cos(q[1] + q[2]), np.sin(q[1] + q[2])
-    i2, i4, i5, i6, i8, i9, i12 = 1.75, 0.69, 0.372, 0.333, -0.134, 0.0238, -0.011
-    i13, i15, i16, i18 = -0.00379, 0.00125, 0.00124, 0.000431
+    c2 = np.cos(q[1])
+    s2 = np.sin(q[1])
+    c3 = np.cos(q[2])
+    s3 = np.sin(q[2])
+    c23 = np.cos(q[1] + q[2])
+    s23 = np.sin(q[1] + q[2])
+    i2 = 1.75
+    i4 = 0.69
+    i5 = 0.372
+    i6 = 0.333
+    i8 = -0.134
+    i9 = 0.0238
+    i12 = -0.011
+    i13 = -0.00379
+    i15 = 0.00125
+    i16 = 0.00124
+    i18 = 0.000431
     a12 = i4 * s2 + i8 * c23 + i9 * c2 + i13 * s23 - i18 * c23
     a13 = i8 * c23 + i13 * s23 - i18 * c23
     a22 = i2 + i6 + 2 * (i5 * s3 + i12 * c3 + i15 + i16 * s3)

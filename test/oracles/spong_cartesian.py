@@ -33,7 +33,8 @@ def gravity(p: Parameters, q: Array) -> Array:
 
 def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """By the Jacobians (9.66) and (9.68), J."""
-    first, second = np.array([0.0, 0.0, qd[0]]), np.array([0.0, qd[1], qd[0]])
+    first = np.array([0.0, 0.0, qd[0]])
+    second = np.array([0.0, qd[1], qd[0]])
     return (p.m1 * first @ first + p.m2 * second @ second) / 2
 
 

@@ -46,12 +46,10 @@ def gravity(p: Parameters, q: Array) -> Array:
 
 def regressor(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     """Y of (9.132), corrected, (2, 5); of p it takes g alone."""
-    c2, s2, g1, g12 = (
-        np.cos(q[1]),
-        np.sin(q[1]),
-        p.g * np.cos(q[0]),
-        p.g * np.cos(q[0] + q[1]),
-    )
+    c2 = np.cos(q[1])
+    s2 = np.sin(q[1])
+    g1 = p.g * np.cos(q[0])
+    g12 = p.g * np.cos(q[0] + q[1])
     return np.array(
         [
             [

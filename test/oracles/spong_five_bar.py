@@ -86,7 +86,8 @@ def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
 
 def potential_energy(p: Parameters, q: Complex) -> complex:
     """g sum m y of the centres (9.96)-(9.99), J."""
-    y1, y2 = np.sin(q[0]), np.sin(q[1])
+    y1 = np.sin(q[0])
+    y2 = np.sin(q[1])
     heights = (p.lc1 * y1, p.lc2 * y2, p.l2 * y2 + p.lc3 * y1, p.l1 * y1 - p.lc4 * y2)
     return complex(
         p.g * sum(m * y for m, y in zip((p.m1, p.m2, p.m3, p.m4), heights, strict=True))

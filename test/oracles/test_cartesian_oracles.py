@@ -33,7 +33,8 @@ from support import arms
 from support.comparing import assert_close
 from support.worked_arms import chain
 
-L1, L2 = 0.7, 0.4
+L1 = 0.7
+L2 = 0.4
 STATES = list(zip(*arms.states(8, 2, 4)[:2], strict=True))
 
 
@@ -46,12 +47,14 @@ def test_example_5_2() -> None:
     """E of (5.42) against dR/dt R^T, (5.39), with R = Rz Ry Rz by a complex step."""
 
     def turned(angles: Any) -> Any:
-        (ca, cb, cc), (sa, sb, sc) = np.cos(angles), np.sin(angles)
+        (ca, cb, cc) = np.cos(angles)
+        (sa, sb, sc) = np.sin(angles)
         first = np.array([[ca, -sa, 0], [sa, ca, 0], [0, 0, 1]])
         middle = np.array([[cb, 0, sb], [0, 1, 0], [-sb, 0, cb]])
         return first @ middle @ np.array([[cc, -sc, 0], [sc, cc, 0], [0, 0, 1]])
 
-    angles, rates = np.array([-2.0, 0.4, 2.5]), np.array([0.7, -1.3, 0.4])
+    angles = np.array([-2.0, 0.4, 2.5])
+    rates = np.array([0.7, -1.3, 0.4])
     spin = (turned(angles + 1e-30j * rates).imag / 1e-30) @ turned(angles).T
     w = craig_jacobians.zyz_rates_to_angular_velocity(*angles[:2]) @ rates
     assert_close([spin[2, 1], spin[0, 2], spin[1, 0]], w, 1e-14)
@@ -87,10 +90,8 @@ def test_example_5_3(q: Array, qd: Array) -> None:
         craig_jacobians.end_velocity(L1, L2, q, qd),
         1e-14,
     )
-    in_tip, in_base = (
-        craig_jacobians.jacobian_in_end_frame(L1, L2, q),
-        craig_jacobians.jacobian_in_base_axes(L1, L2, q),
-    )
+    in_tip = craig_jacobians.jacobian_in_end_frame(L1, L2, q)
+    in_base = craig_jacobians.jacobian_in_base_axes(L1, L2, q)
     assert_close(propagation.velocity_jacobian(model, q, "tool")[:2], in_tip, 1e-14)
     assert_close(model.jacobian(q, "tool")[:2], in_base, 1e-14)
     # Example 5.4 (5.73): the same determinant in all axes.
@@ -115,7 +116,8 @@ def test_example_5_4() -> None:
 
 def test_example_5_5() -> None:
     """(5.74), (5.75): rates for 1 m/s along X0, which grow as 1 / sin(q2)."""
-    model, largest = _two_links(), []
+    model = _two_links()
+    largest = []
     for bend in (1.0, 0.1, 0.01, 0.001):
         q = np.array([0.4, bend])
         j = craig_jacobians.jacobian_in_base_axes(L1, L2, q)
@@ -146,12 +148,11 @@ def test_example_5_6(load_robot: Callable[..., RobotModel]) -> None:
     assert smallest_singular_value(model.jacobian(wrist, "tool0")) < 1e-10
     tree = LinkTree.of(model)
     rotations, origins = tree.base_placements(regular)
-    axis, upper, fore = (
-        rotations[1][:, 2],
-        origins[2] - origins[1],
-        origins[4] - origins[2],
-    )
-    upper, fore = upper - axis * (axis @ upper), fore - axis * (axis @ fore)
+    axis = rotations[1][:, 2]
+    upper = origins[2] - origins[1]
+    fore = origins[4] - origins[2]
+    upper = upper - axis * (axis @ upper)
+    fore = fore - axis * (axis @ fore)
     bend = np.arctan2(axis @ np.cross(fore, upper), fore @ upper)
     turn = float(np.sign(axis @ rotations[2][:, 2]))
     elbow = regular + np.array([0, 0, turn * bend, 0, 0, 0])
@@ -163,7 +164,8 @@ def test_example_5_6(load_robot: Callable[..., RobotModel]) -> None:
 @pytest.mark.parametrize("q", [q for q, _ in STATES])
 def test_example_5_7(q: Array) -> None:
     """Below (5.90), (5.96); exercises 5.10 and 5.13 turn it round and into the base's axes."""
-    model, force = _two_links(), np.array([3.0, -2.0])
+    model = _two_links()
+    force = np.array([3.0, -2.0])
     expected = craig_jacobians.static_torques(L1, L2, q, force)
     assert_close(
         propagation.joint_torques(model, q, [*force, 0, 0, 0, 0], "tool"),
@@ -173,7 +175,8 @@ def test_example_5_7(q: Array) -> None:
     assert_close(
         craig_jacobians.jacobian_in_end_frame(L1, L2, q).T @ force, expected, 1e-13
     )
-    c, s = np.cos(q.sum()), np.sin(q.sum())
+    c = np.cos(q.sum())
+    s = np.sin(q.sum())
     s1 = np.sin(q[0])
     assert_close(
         propagation.joint_torques(model, q, [10 * c, -10 * s, 0, 0, 0, 0], "tool"),
@@ -185,11 +188,10 @@ def test_example_5_7(q: Array) -> None:
 def test_example_5_8() -> None:
     """A force sensor in the wrist reads what acts at the tool: with T = ^S_T T, F_T = T_f(T^-1) F_S."""
     tool_in_sensor = np.eye(4)
-    tool_in_sensor[:3, :3], tool_in_sensor[:3, 3] = (
-        arms.rotation(np.random.default_rng(0)),
-        [0.02, 0.0, 0.2],
-    )
-    r, p = tool_in_sensor[:3, :3], tool_in_sensor[:3, 3]
+    tool_in_sensor[:3, :3] = arms.rotation(np.random.default_rng(0))
+    tool_in_sensor[:3, 3] = [0.02, 0.0, 0.2]
+    r = tool_in_sensor[:3, :3]
+    p = tool_in_sensor[:3, 3]
     read = np.array([5.0, -2.0, 1.0, 0.3, 0.2, -0.1])
     expected = np.concatenate(
         [r.T @ read[:3], r.T @ (read[3:] - np.cross(p, read[:3]))]
@@ -230,7 +232,8 @@ def test_examples_6_6_and_6_7(q: Array, qd: Array) -> None:
     assert_close(
         b @ [qd[0] * qd[1]] + c @ qd**2, expected, 1e-12, 100.0 / np.sin(q[1]) ** 2
     )
-    j, h = craig_jacobians.jacobian_in_end_frame, 1e-6
+    j = craig_jacobians.jacobian_in_end_frame
+    h = 1e-6
     rate = (j(p.l1, p.l2, q + h * qd) - j(p.l1, p.l2, q - h * qd)) / (2 * h)
     assert_close(craig_cartesian_2r.jacobian_rate(p, q, qd), rate, 1e-8)
 

@@ -89,7 +89,9 @@ def torque(
     book: ModuleType, p: Any, q: Array, qd: Array, qdd: Array
 ) -> tuple[Array, float]:
     """M qdd + V + G and the size of its terms, by which rounding is measured."""
-    m, v, g = book.mass_matrix(p, q), book.velocity_terms(p, q, qd), book.gravity(p, q)
+    m = book.mass_matrix(p, q)
+    v = book.velocity_terms(p, q, qd)
+    g = book.gravity(p, q)
     return m @ qdd + v + g, float(
         np.max(np.abs(m) @ np.abs(qdd) + np.abs(v) + np.abs(g))
     )
@@ -230,11 +232,10 @@ def test_craig_box() -> None:
 
     The integrals (6.17) decide about the signs in Craig (6.25) and Tsai (9.9), which the prints have wrong.
     """
-    m, edges = 2.3, np.array([0.4, 0.7, 1.1])
-    corner, centre = (
-        craig_inertia.about_corner(m, *edges),
-        craig_inertia.about_centre(m, *edges),
-    )
+    m = 2.3
+    edges = np.array([0.4, 0.7, 1.1])
+    corner = craig_inertia.about_corner(m, *edges)
+    centre = craig_inertia.about_centre(m, *edges)
     assert_close(craig_inertia.integrated(m, np.zeros(3), edges), corner, TOLERANCE)
     assert_close(craig_inertia.integrated(m, -edges / 2, edges), centre, TOLERANCE)
     assert_close(tsai_exercises.bar_about_corner(m, *edges), corner, TOLERANCE)
@@ -249,7 +250,8 @@ def test_craig_box() -> None:
 
 def test_tsai_bar_in_turned_axes() -> None:
     """Exercise 3: a URDF inertial whose own axes are turned back by phi, in the link's axes."""
-    box, phi = (2.3, 0.4, 0.7, 1.1), 0.6
+    box = (2.3, 0.4, 0.7, 1.1)
+    phi = 0.6
     bar = arms.Link("", box[0], (0, 0, 0), craig_inertia.about_centre(*box))
     turned = chain((turning(), bar)).urdf.replace(
         "<inertial><origin", f'<inertial><origin rpy="0 0 {-phi}"'

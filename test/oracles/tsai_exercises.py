@@ -26,7 +26,8 @@ def bar_about_corner(m: float, a: float, b: float, c: float) -> Array:
 
 def bar_in_turned_axes(m: float, a: float, b: float, c: float, phi: float) -> Array:
     """Exercise 3: (9.12) by (9.29) in axes that are turned by phi about z_c, about the centre, kg m^2."""
-    cos, sin = np.cos(phi), np.sin(phi)
+    cos = np.cos(phi)
+    sin = np.sin(phi)
     xx = b**2 * cos**2 + a**2 * sin**2 + c**2
     yy = b**2 * sin**2 + a**2 * cos**2 + c**2
     xy = (a**2 - b**2) * sin * cos
@@ -35,8 +36,13 @@ def bar_in_turned_axes(m: float, a: float, b: float, c: float, phi: float) -> Ar
 
 def pointer_inertia(m: float, length: float, q: Array) -> Array:
     """Exercise 4: of the rod about O in base axes, kg m^2."""
-    s1, c1, s2, c2 = np.sin(q[0]), np.cos(q[0]), np.sin(q[1]), np.cos(q[1])
-    xy, xz, yz = -s1 * c1 * c2**2, -c1 * c2 * s2, -s1 * c2 * s2
+    s1 = np.sin(q[0])
+    c1 = np.cos(q[0])
+    s2 = np.sin(q[1])
+    c2 = np.cos(q[1])
+    xy = -s1 * c1 * c2**2
+    xz = -c1 * c2 * s2
+    yz = -s1 * c2 * s2
     rows = [[1 - c1**2 * c2**2, xy, xz], [xy, 1 - s1**2 * c2**2, yz], [xz, yz, c2**2]]
     return m * length**2 / 3 * np.array(rows)
 
@@ -45,7 +51,10 @@ def pointer_angular_momentum(
     m: float, length: float, q: Complex, qd: Complex
 ) -> Complex:
     """Exercise 5: of the rod about O in base axes, kg m^2/s."""
-    s1, c1, s2, c2 = np.sin(q[0]), np.cos(q[0]), np.sin(q[1]), np.cos(q[1])
+    s1 = np.sin(q[0])
+    c1 = np.cos(q[0])
+    s2 = np.sin(q[1])
+    c2 = np.cos(q[1])
     h = [
         s1 * qd[1] - c1 * s2 * c2 * qd[0],
         -c1 * qd[1] - s1 * s2 * c2 * qd[0],

@@ -40,7 +40,8 @@ def velocity_coupling(p: Parameters, q: Array, qd: Array) -> Array:
 
 def gravity(p: Parameters, q: Array) -> Array:
     """Tsai (9.117)-(9.118), N m."""
-    c1, c12 = np.cos(q[0]), np.cos(q[0] + q[1])
+    c1 = np.cos(q[0])
+    c12 = np.cos(q[0] + q[1])
     g1 = (
         p.m1 * p.g * p.a1 * c1 / 2
         + p.m2 * p.g * p.a1 * c1
@@ -51,7 +52,10 @@ def gravity(p: Parameters, q: Array) -> Array:
 
 def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     """Tsai (9.73)-(9.74), N m, written out as printed."""
-    c1, c2, s2, c12 = np.cos(q[0]), np.cos(q[1]), np.sin(q[1]), np.cos(q[0] + q[1])
+    c1 = np.cos(q[0])
+    c2 = np.cos(q[1])
+    s2 = np.sin(q[1])
+    c12 = np.cos(q[0] + q[1])
     tau1 = (
         ((p.m1 / 3 + p.m2) * p.a1**2 + p.m2 * p.a1 * p.a2 * c2 + p.m2 * p.a2**2 / 3)
         * qdd[0]
@@ -76,9 +80,14 @@ def joint_forces(p: Parameters, q: Array, qd: Array, qdd: Array) -> tuple[Array,
     The force does not depend on the point of reference. Tsai's link frames sit at the distal joint, with
     the same axes as ours.
     """
-    s1, c1, s2, c2 = np.sin(q[0]), np.cos(q[0]), np.sin(q[1]), np.cos(q[1])
-    s12, c12 = np.sin(q[0] + q[1]), np.cos(q[0] + q[1])
-    w, alpha = qd[0] + qd[1], qdd[0] + qdd[1]
+    s1 = np.sin(q[0])
+    c1 = np.cos(q[0])
+    s2 = np.sin(q[1])
+    c2 = np.cos(q[1])
+    s12 = np.sin(q[0] + q[1])
+    c12 = np.cos(q[0] + q[1])
+    w = qd[0] + qd[1]
+    alpha = qdd[0] + qdd[1]
     f1 = [
         p.m2
         * (-p.a1 * qd[0] ** 2 - p.a2 * w**2 * c2 / 2 - p.a2 * alpha * s2 / 2 + p.g * s1)

@@ -45,7 +45,9 @@ def mass_matrix(p: Parameters, q: Array) -> Array:
     """kg m^2."""
     k1, k2, k3 = p.own
     x, y, z = np.array(p.shared) * np.cos([q[1], q[2], q[1] + q[2]])
-    m12, m13, m23 = k2 + k3 + x + 2 * y + z, k3 + y + z, k3 + y
+    m12 = k2 + k3 + x + 2 * y + z
+    m13 = k3 + y + z
+    m23 = k3 + y
     return np.array(
         [
             [k1 + k2 + k3 + 2 * (x + y + z), m12, m13],

@@ -39,7 +39,10 @@ def gravity(p: Parameters, q: Array) -> Array:
 
 def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
     """Half of rho v^2 over the rod, by Simpson's rule, which is exact here, J."""
-    s1, c1, s2, c2 = np.sin(q[0]), np.cos(q[0]), np.sin(q[1]), np.cos(q[1])
+    s1 = np.sin(q[0])
+    c1 = np.cos(q[0])
+    s2 = np.sin(q[1])
+    c2 = np.cos(q[1])
     tip = p.length * np.array(
         [
             -s1 * c2 * qd[0] - c1 * s2 * qd[1],

@@ -28,7 +28,10 @@ class Parameters:
 
 def mass_matrix(p: Parameters, q: Array) -> Array:
     """Tsai (9.139): sum of one matrix for each link."""
-    a11, a12, a22, c2 = p.a1**2, p.a1 * p.a2, p.a2**2, np.cos(q[1])
+    a11 = p.a1**2
+    a12 = p.a1 * p.a2
+    a22 = p.a2**2
+    c2 = np.cos(q[1])
     return np.array(
         p.m1 * np.array([[a11 / 3, 0, 0], [0, 0, 0], [0, 0, 0]])
         + p.m2
@@ -64,7 +67,11 @@ def gravity(p: Parameters, q: Array) -> Array:
 
 def torque(p: Parameters, q: Array, qd: Array, qdd: Array) -> Array:
     """Tsai (9.146)-(9.148): two torques (N m) and a force (N)."""
-    a11, a12, a22, c2, s2 = p.a1**2, p.a1 * p.a2, p.a2**2, np.cos(q[1]), np.sin(q[1])
+    a11 = p.a1**2
+    a12 = p.a1 * p.a2
+    a22 = p.a2**2
+    c2 = np.cos(q[1])
+    s2 = np.sin(q[1])
     coupling = (p.m2 / 2 + p.m3) * a12 * c2 + (p.m2 / 3 + p.m3) * a22
     tau1 = (
         (

@@ -26,7 +26,8 @@ def mass_matrix(p: Parameters, q: Array) -> Array:
     """kg m^2."""
     reach = p.a2 * np.cos(q[1]) + p.a3 * np.cos(q[1] + q[2])
     h = p.a2 * p.a3 * np.cos(q[2])
-    m22, m23 = p.a2**2 + p.a3**2 + 2 * h, p.a3**2 + h
+    m22 = p.a2**2 + p.a3**2 + 2 * h
+    m23 = p.a3**2 + h
     return p.m * np.array([[reach**2, 0.0, 0.0], [0.0, m22, m23], [0.0, m23, p.a3**2]])
 
 

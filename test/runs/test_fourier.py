@@ -19,7 +19,8 @@ SERIES: Any = dict(
 
 def test_wave_is_the_papers() -> None:
     """Swevers et al. 1997 (5) by plain loops, and its derivatives by central differences."""
-    times, w = np.linspace(0.0, 4.0, 2001), 1.7
+    times = np.linspace(0.0, 4.0, 2001)
+    w = 1.7
     q, qd, qdd = fourier_wave(times, SINE, COSINE, w)
     for j in range(2):
         expected = sum(
@@ -38,7 +39,8 @@ def test_a_quintic_leads_to_whole_periods_of_the_series() -> None:
     points = fourier(**SERIES)
     assert (points.times[0], points.times[-1]) == (0.0, 1.5 + 8.0)
     w = 2 * np.pi * 0.25
-    center, rest = np.array([0.1, 0.2]), np.zeros(2)
+    center = np.array([0.1, 0.2])
+    rest = np.zeros(2)
     first = center - (COSINE / (w * np.arange(1, 4))).sum(axis=1)
     quintic = BPoly.from_derivatives(
         [0.0, 1.5], np.array([[[0.5, -1.0], rest, rest], [first, rest, rest]])

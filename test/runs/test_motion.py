@@ -91,7 +91,9 @@ def moved(model: RobotModel) -> float:
     values = {p.name: p.default for p in trajectory.ALL} | default_motion(model, start)
     made = trajectory.trajectory_from(values.get, model.joint_names, start.tolist())
     points, _ = scaled_to_limits(model, made, start)
-    q, qd, qdd = points.positions, points.velocities, points.accelerations
+    q = points.positions
+    qd = points.velocities
+    qdd = points.accelerations
     assert qd is not None and qdd is not None
     np.testing.assert_array_equal(q[0], start)
     jerk = np.diff(qdd, axis=0) / np.diff(points.times)[:, None]

@@ -47,18 +47,17 @@ Run = Callable[..., "Outcome"]
 JOINTS = ("joint1", "joint2")
 TSAI = tsai_planar_2r.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)
 NODE = "/computed_torque_node"
-STATES, TRAJECTORIES, PAYLOAD = (
-    "/joint_states",
-    f"{NODE}/joint_trajectory",
-    f"{NODE}/payload",
-)
-RENAMED, A, B = "/arm/states", "/a/joint_states", "/b/joint_states"
-CAMERA, WRONG = "/camera/target_pose", "/wrong/joint_states"
-SPEED, STOP, PANEL = (
-    f"{NODE}/speed_scaling_factor",
-    f"{NODE}/emergency_stop",
-    "/cell/emergency_stop",
-)
+STATES = "/joint_states"
+TRAJECTORIES = f"{NODE}/joint_trajectory"
+PAYLOAD = f"{NODE}/payload"
+RENAMED = "/arm/states"
+A = "/a/joint_states"
+B = "/b/joint_states"
+CAMERA = "/camera/target_pose"
+WRONG = "/wrong/joint_states"
+SPEED = f"{NODE}/speed_scaling_factor"
+STOP = f"{NODE}/emergency_stop"
+PANEL = "/cell/emergency_stop"
 BRAKES = f"{NODE}/brakes_engaged"
 KINDS = {
     STATES: JOINT_STATE,
@@ -73,7 +72,9 @@ KINDS = {
     **{f"{NODE}/{name}": kind for name, kind in TARGETS.items()},
 }
 EMPTY = b"\0\1\0\0"  # only the header of CDR
-BEGIN, PERIOD, DELAY = 1_700_000_000_123_456_789, 2_000_000, 300_000  # ns
+BEGIN = 1_700_000_000_123_456_789  # ns
+PERIOD = 2_000_000  # ns
+DELAY = 300_000  # ns
 INERTIA = (1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3)
 
 
@@ -133,7 +134,8 @@ def run(tmp_path: Path, model: RobotModel) -> Run:
         messages: list[Recorded], options: dict[str, Any] | None = None, **values: Any
     ) -> Outcome:
         folder = tmp_path / f"run{len(list(tmp_path.iterdir()))}"
-        bag, output = record(folder / "bag", messages), folder / "out" / "bag"
+        bag = record(folder / "bag", messages)
+        output = folder / "out" / "bag"
         return Outcome(
             replay(bag, output, model, settings(**values), **(options or {})), output
         )
@@ -364,12 +366,11 @@ def test_targets_of_the_recording(run: Run, model: RobotModel) -> None:
     assert len(late.commands) == 300 and late.commands == early.commands
     for k, command in enumerate(late.decoded):
         q, qd = motion(k)
-        x, j = model.link_pose(q, "tip")[[0, 2], 3], model.jacobian(q, "tip")[[0, 2]]
-        goal, velocity, acceleration = (
-            model.link_pose(motion(0)[0], "tip")[[0, 2], 3],
-            np.zeros(2),
-            np.zeros(2),
-        )
+        x = model.link_pose(q, "tip")[[0, 2], 3]
+        j = model.jacobian(q, "tip")[[0, 2]]
+        goal = model.link_pose(motion(0)[0], "tip")[[0, 2], 3]
+        velocity = np.zeros(2)
+        acceleration = np.zeros(2)
         if k >= 50:
             begin = min(k // 50 * 50, 200)
             t = min(1e-9 * PERIOD * (k - begin), 0.1)
@@ -380,10 +381,8 @@ def test_targets_of_the_recording(run: Run, model: RobotModel) -> None:
                 ]
             )
             if k < 250:  # the target's velocity then ends
-                velocity, acceleration = (
-                    np.array([0.1 + 0.5 * t, -0.2 + 0.3 * t]),
-                    np.array([0.5, 0.3]),
-                )
+                velocity = np.array([0.1 + 0.5 * t, -0.2 + 0.3 * t])
+                acceleration = np.array([0.5, 0.3])
         xdd = acceleration + 2.0 * (velocity - j @ qd) + goal - x
         qdd = np.linalg.solve(j, xdd - model.jacobian_dot_qd(q, qd, "tip")[[0, 2]])
         # undamped, and not at the end of the velocity

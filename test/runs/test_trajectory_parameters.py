@@ -20,7 +20,8 @@ from robot_dynamics_ros.runs.trajectory_parameters import (
     trajectory_of_file,
 )
 
-NAMES, START = ["a", "b"], [0.5, -0.5]
+NAMES = ["a", "b"]
+START = [0.5, -0.5]
 SERIES = {
     "sine": [0.5, -0.5, 0.2, -0.2],
     "cosine": [0.4, -0.2, 0.0, 0.0],

@@ -81,11 +81,10 @@ def test_chunk_that_decompresses_to_gigabytes(
     """The stated size is right, too small, or larger than the memory."""
     monkeypatch.setattr(recovery, "LARGEST", 1 << 22)
     compression = "zstd" if pack is zstd.compress else "lz4"
-    large, small = mcap_messages(1, 1 << 24), mcap_messages(1, 8)
-    bomb, honest = (
-        chunk(large, compression, pack(large), reported),
-        chunk(small, compression, pack(small), first=1),
-    )
+    large = mcap_messages(1, 1 << 24)
+    small = mcap_messages(1, 8)
+    bomb = chunk(large, compression, pack(large), reported)
+    honest = chunk(small, compression, pack(small), first=1)
     file = mcap(tmp_path / "bag.mcap", [bomb, honest])
     with pytest.warns(BagWarning, match="bag.mcap"):
         assert [len(message.data) for message in read_all(file)] == [8]
@@ -170,7 +169,8 @@ def database(path: Path, count: int = 50, size: int = 1000) -> Path:
 
 def hot_journal(bag: Path, named: Path) -> bytes:
     """Return an empty rollback journal that names a super-journal (sqlite.org/fileformat2.html, 3)."""
-    magic, page_size = bytes.fromhex("d9d505f920a163d7"), 4096
+    magic = bytes.fromhex("d9d505f920a163d7")
+    page_size = 4096
     page = bag.read_bytes()[:page_size]
     pages = bag.stat().st_size // page_size
     head = (magic + struct.pack(">IIIII", 1, 1, pages, 512, page_size)).ljust(

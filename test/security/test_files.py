@@ -96,7 +96,8 @@ READERS = {
 @pytest.mark.parametrize("reader", READERS)
 def test_yaml_is_data_only(kind: str, reader: str, tmp_path: Path) -> None:
     """Tags that create Python objects, and documents that fill the memory, are refused for all YAML files."""
-    made, file = tmp_path / "made", tmp_path / "file.yaml"
+    made = tmp_path / "made"
+    file = tmp_path / "file.yaml"
     file.write_text(YAML[kind].replace("{}", str(made)), encoding="utf-8")
     with soon(), pytest.raises(RobotDynamicsError):
         READERS[reader](file)

@@ -185,10 +185,8 @@ def test_five_bar_in_motion_satisfies_the_optimality_conditions(
         plant.step(plant.model.gravity_torque(plant.position) + rng.normal(0.0, 3.0, 2))
         z = LINES @ plant.velocity
         still = np.abs(z) < 1e-12
-        low, high = (
-            np.where(still, -LEVELS, -LEVELS * np.sign(z)),
-            np.where(still, LEVELS, -LEVELS * np.sign(z)),
-        )
+        low = np.where(still, -LEVELS, -LEVELS * np.sign(z))
+        high = np.where(still, LEVELS, -LEVELS * np.sign(z))
         answer = lsq_linear(
             LINES.T,
             plant.impulse / plant.step_size,
@@ -224,7 +222,8 @@ def test_any_coupled_robot_loses_energy_to_friction(
 
 def test_stuck_joints_of_a_batch() -> None:
     """With more rows than coordinates, and some of the plants moving."""
-    model, start = mechanisms.five_bar(False, FIVE_BAR), np.array([0.4, 1.3])
+    model = mechanisms.five_bar(False, FIVE_BAR)
+    start = np.array([0.4, 1.3])
     rates = np.array([[0.0, 0.0], [0.5, 0.0], [0.0, 0.5], [0.5, 0.5]])
     many = PlantBatch(model, 4, initial_positions=start, initial_velocities=rates)
     each = [
@@ -288,12 +287,14 @@ def test_dependent_rows() -> None:
 @pytest.mark.parametrize("seed", range(30))
 def test_solution_is_the_best_of_all_combinations_of_modes(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    n, count = int(rng.integers(1, 4)), int(rng.integers(1, 4))
+    n = int(rng.integers(1, 4))
+    count = int(rng.integers(1, 4))
     p = random_rows(rng, n, count, whole=True)
     modes = rng.integers(0, 5, count)
     v, impulse, error, _ = p.solved(modes)
     assert np.abs(v - p.brute_force()).max() < 1e-8 and error < 1e-9
-    z, room = p.directions @ v, 1e-9
+    z = p.directions @ v
+    room = 1e-9
     ends = {row.AT_LOWER: p.lower, row.STUCK: np.zeros(count), row.AT_UPPER: p.upper}
     for k, mode in enumerate(modes):
         if mode in ends:
@@ -335,15 +336,15 @@ def test_descent_takes_as_many_solves_as_the_reference(seed: int, unit: float) -
 @pytest.mark.parametrize("seed", range(10))
 def test_residual_is_that_of_its_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    n, count = int(rng.integers(1, 5)), int(rng.integers(1, 5))
+    n = int(rng.integers(1, 5))
+    count = int(rng.integers(1, 5))
     p = random_rows(rng, n, count, whole=False)
-    v, carried = rng.standard_normal(n), rng.standard_normal(n)
+    v = rng.standard_normal(n)
+    carried = rng.standard_normal(n)
     for scale in (0.0, 0.01, 1.0):
         rows = p.table()
-        rows[:, row.VELOCITY], rows[:, row.IMPULSE] = (
-            p.directions @ v,
-            scale * rng.standard_normal(count),
-        )
+        rows[:, row.VELOCITY] = p.directions @ v
+        rows[:, row.IMPULSE] = scale * rng.standard_normal(count)
         # Unconstrained velocity from which these impulses lead to this velocity, up to a random part.
         pull = p.directions.T @ rows[:, row.IMPULSE] + rng.choice(
             [0.0, 1.0]
@@ -382,7 +383,8 @@ def test_row_at_its_limit_is_held_by_it(
 @pytest.mark.parametrize("start", range(5))
 def test_indefinite_matrix_gives_nan(start: int) -> None:
     for diagonal in ([-1.0, 1.0], [1.0, -1.0]):
-        p, v = replace(_sum_of_two(4.0), a=np.diag(diagonal)), np.empty(2)
+        p = replace(_sum_of_two(4.0), a=np.diag(diagonal))
+        v = np.empty(2)
         rows = p.table()
         coupled.solve_coupled(
             coupled.Problem(
@@ -447,7 +449,8 @@ def test_row_that_just_reaches_its_limit(
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_row_that_is_pulled_back_from_its_limit_stops(sign: float) -> None:
     """The first joint breaks away and reaches its limit; the light second joint pulls it back beyond its friction."""
-    a, room = np.array([[1.0, 0.27], [0.27, 0.09]]), np.array([0.1, np.inf])
+    a = np.array([[1.0, 0.27], [0.27, 0.09]])
+    room = np.array([0.1, np.inf])
     free = sign * np.linalg.solve(a, np.array([3.0, 2.5]))
     p = Problem(a, free, np.ones(2), np.ones(2), -room, room, np.eye(2))
     expected, _, solution = p.textbook()

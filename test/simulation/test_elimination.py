@@ -32,14 +32,14 @@ def _independent(e: Array, chosen: NDArray[np.bool_]) -> list[int]:
 def test_equations_are_those_of_the_independent_rows(seed: int, scale: float) -> None:
     """Reduced row echelon form with NumPy's rank, in any unit."""
     rng = np.random.default_rng(seed)
-    n, count = int(rng.integers(1, 5)), int(rng.integers(2, 8))
-    e, chosen = scale * _rows(rng, n, count), rng.random(count) < 0.8
+    n = int(rng.integers(1, 5))
+    count = int(rng.integers(2, 8))
+    e = scale * _rows(rng, n, count)
+    chosen = rng.random(count) < 0.8
     targets = rng.standard_normal(count)
     equations = elimination.eliminate(e, chosen, targets)
-    members, pivots = (
-        equations.members[: equations.rank],
-        equations.pivots[: equations.rank],
-    )
+    members = equations.members[: equations.rank]
+    pivots = equations.pivots[: equations.rank]
     assert members.tolist() == _independent(e / scale, chosen)
     assert np.array_equal(
         equations.table[: equations.rank][:, pivots], np.eye(equations.rank)
@@ -105,13 +105,12 @@ def test_the_coordinate_without_mass_is_named(bad: int) -> None:
 def test_rows_at_rest_stay_at_rest(seed: int) -> None:
     """The acceleration minimises 1/2 a^T A a - load^T a subject to E a = 0; the reaction does no work."""
     rng = np.random.default_rng(seed)
-    n, count = int(rng.integers(1, 6)), int(rng.integers(2, 6))
+    n = int(rng.integers(1, 6))
+    count = int(rng.integers(2, 6))
     half = rng.standard_normal((n, n))
-    e, matrix, load = (
-        _rows(rng, n, count),
-        half @ half.T + 0.1 * np.eye(n),
-        rng.standard_normal(n),
-    )
+    e = _rows(rng, n, count)
+    matrix = half @ half.T + 0.1 * np.eye(n)
+    load = rng.standard_normal(n)
     rests = rng.random(count) < 0.5
     allowed = null_space(e[rests]) if rests.any() else np.eye(n)
     expected = allowed @ np.linalg.solve(allowed.T @ matrix @ allowed, allowed.T @ load)
@@ -134,7 +133,8 @@ def test_rows_at_rest_stay_at_rest(seed: int) -> None:
 
 
 def test_the_last_of_many_rows_is_at_rest() -> None:
-    directions, rows = np.vstack([np.eye(2)] * 10), np.zeros((20, row.SIZE))
+    directions = np.vstack([np.eye(2)] * 10)
+    rows = np.zeros((20, row.SIZE))
     rows[19, row.AT_REST] = 1.0
     motion = np.vstack([np.zeros(2), [3.0, 5.0], np.eye(2)])
     assert elimination.hold_at_rest(np.eye(2), directions, rows, motion) == -1

@@ -34,7 +34,8 @@ def pendulum(**joint: float) -> RobotModel:
 
 def magnitude(u: float, level: float, driving: float, backdriving: float) -> float:
     """Return the friction f = level + mu |u - f| by bisection: f - mu |u - f| grows with f."""
-    low, high = 0.0, 1e4
+    low = 0.0
+    high = 1e4
     for _ in range(80):
         f = 0.5 * (low + high)
         excess = f - level - (driving if u > f else backdriving) * abs(u - f)
@@ -47,8 +48,11 @@ def oracle(
 ) -> tuple[float, float]:
     """Return position and velocity of the pendulum from rest by tiny Euler steps of the differential inclusion."""
     inertia = float(model.mass_matrix([0.0])[0, 0])
-    c, driving, backdriving = 1.0, 0.1, 0.2
-    weight, v = float(model.gravity_torque([0.0])[0]), 0.0
+    c = 1.0
+    driving = 0.1
+    backdriving = 0.2
+    weight = float(model.gravity_torque([0.0])[0])
+    v = 0.0
     for _ in range(round(seconds / dt)):
         net = tau - weight * math.cos(q)
         way = math.copysign(1.0, v if v != 0.0 else net)
@@ -57,7 +61,8 @@ def oracle(
             continue
         after = v + dt * (net - viscous * v - way * f) / inertia
         after = 0.0 if v * after < 0.0 else after
-        q, v = q + dt * 0.5 * (v + after), after
+        q = q + dt * 0.5 * (v + after)
+        v = after
     return q, v
 
 
@@ -96,7 +101,8 @@ def test_sticking_is_exact_up_to_the_level_of_the_load(way: float) -> None:
 
 def test_the_order_of_convergence_with_viscous_friction_is_that_of_rk4() -> None:
     """The level depends on the velocity through the load, without a change of mode."""
-    model, ends = pendulum(viscous=2.0), []
+    model = pendulum(viscous=2.0)
+    ends = []
     for dt in (0.02, 0.01, 0.005, 0.00125):
         plant = Plant(model, "rk4", dt, [START], [2.0])
         plant.step([-5.0], round(0.4 / dt))
@@ -145,11 +151,9 @@ def test_friction_torque_is_that_of_the_plant() -> None:
         plant.step([tau], 3)
         before = plant.velocity
         plant.step([tau])
-        q, qd, qdd = (
-            plant.position,
-            0.5 * (before + plant.velocity),
-            (plant.velocity - before) / 1e-4,
-        )
+        q = plant.position
+        qd = 0.5 * (before + plant.velocity)
+        qdd = (plant.velocity - before) / 1e-4
         needed = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(
             q, qd, qdd=qdd
         )
@@ -197,15 +201,16 @@ def test_an_arm_with_geared_joints_beside_an_ode_solver(rotor_inertia: float) ->
         arms.planar_2r(0.4, 0.3, link, link),
         {"joints": gears, "gravity": [0.0, -9.81, 0.0]},
     )
-    reflected, tau, start = (
-        rotor_inertia * 50.0**2,
-        np.array([26.0, 3.0]),
-        np.array([0.2, 0.5, 1.5, -1.2]),
-    )
+    reflected = rotor_inertia * 50.0**2
+    tau = np.array([26.0, 3.0])
+    start = np.array([0.2, 0.5, 1.5, -1.2])
 
     def slope(_: float, state: Array) -> Array:
-        q, v = state[:2], state[2:]
-        smooth, way, a = 0.8 * v, np.sign(v), np.zeros(2)
+        q = state[:2]
+        v = state[2:]
+        smooth = 0.8 * v
+        way = np.sign(v)
+        a = np.zeros(2)
         for _ in range(30):  # the load depends on the acceleration of the rotor
             applied = way * (tau - smooth - reflected * a)
             friction = smooth + way * [magnitude(u, 1.0, 0.1, 0.2) for u in applied]

@@ -114,9 +114,13 @@ def test_compiled_loops_are_those_of_the_formulations(
     rng = np.random.default_rng(robot.bare.seed)
     q, qd, _ = robots_with_drives.state(robot, model.n)
     model = _closed(model, q, rng, 1)
-    arm, expected = make_arm(model, False), loop_constraints(model, q, qd)
-    gap, jacobian, drift = np.empty(3), np.empty((3, model.n)), np.empty(3)
-    bodies, loops = len(arm.robot.bodies), unpack_loops(arm.structure, arm.numbers)
+    arm = make_arm(model, False)
+    expected = loop_constraints(model, q, qd)
+    gap = np.empty(3)
+    jacobian = np.empty((3, model.n))
+    drift = np.empty(3)
+    bodies = len(arm.robot.bodies)
+    loops = unpack_loops(arm.structure, arm.numbers)
     measure_loops(
         arm.robot,
         loops,
@@ -149,7 +153,8 @@ def test_friction_holds_a_four_bar_exactly(integrator: str) -> None:
     """Three joints stick with one degree of freedom: their total friction bound is sum bound_k |dq_k / dq_crank|."""
     model = four_bar(DRY)
     q, way = assembled(model, speed=1.0)
-    weight, most = model.gravity_torque(q) @ way, LEVELS @ np.abs(way)
+    weight = model.gravity_torque(q) @ way
+    most = LEVELS @ np.abs(way)
     for direction in (1.0, -1.0):
         for factor in (0.999, 1.001):
             plant = started(model, integrator=integrator)
@@ -192,8 +197,10 @@ def test_five_bar_as_loop_and_as_coupling(integrator: str) -> None:
         f"joint{k}": {"coulomb": c, "viscous": 0.1 * c}
         for k, c in enumerate((0.9, 0.7, 0.4, 0.3), start=1)
     }
-    coupled, looped = five_bar(False, friction), five_bar(True, friction)
-    start, rate = np.array([0.4, 1.7]), np.array([-0.5, 0.2])
+    coupled = five_bar(False, friction)
+    looped = five_bar(True, friction)
+    start = np.array([0.4, 1.7])
+    rate = np.array([-0.5, 0.2])
     by_coupling = Plant(
         coupled, integrator, initial_positions=start, initial_velocities=rate
     )
@@ -234,7 +241,8 @@ def test_five_bar_as_loop_and_as_coupling(integrator: str) -> None:
 def test_limit_of_any_joint_stops_all(integrator: str, joint: int) -> None:
     """Limits of the driven joint and of the others: the position is exactly that of the limit."""
     q, _ = assembled(four_bar())
-    low, high = float(q[joint] - 0.2), float(q[joint] + 0.15)
+    low = float(q[joint] - 0.2)
+    high = float(q[joint] + 0.15)
     limit = f'<limit lower="{low!r}" upper="{high!r}" effort="1000" velocity="1000"/>'
     model = four_bar({JOINTS[0]: {"viscous": 1.0}}, {JOINTS[joint]: limit})
     for tau in (8.0, -4.0):
@@ -313,10 +321,8 @@ def test_random_loops(integrator: str) -> None:
                 np.isfinite(plant.loop_forces).all() and plant.loop_gaps.max() < 1e-10
             )
             assert plant.residual < 1e-9 * (1.0 + np.abs(plant.velocity).max())
-            low, high = (
-                np.minimum(q, model.position_lower),
-                np.maximum(q, model.position_upper),
-            )
+            low = np.minimum(q, model.position_lower)
+            high = np.maximum(q, model.position_upper)
             assert (plant.position >= low - 1e-9).all() and (
                 plant.position <= high + 1e-9
             ).all()
@@ -457,7 +463,8 @@ def test_change_of_model_and_reset() -> None:
     model = four_bar(DRY)
     plant = started(model, speed=3.0)
     plant.step([3.0, 0.0, 0.0], 50)
-    first, force = plant.position, plant.loop_forces
+    first = plant.position
+    force = plant.loop_forces
     plant.change_model(
         model.with_payload("coupler", 5.0, [0.3, 0.0, 0.0], [0.1, 0, 0, 0.1, 0, 0.1])
     )
@@ -476,7 +483,8 @@ def test_change_of_model_and_reset() -> None:
 def test_peer() -> None:
     """MuJoCo with a stiff connect constraint: the same motion for half a second, within its compliance."""
     mujoco = pytest.importorskip("mujoco")
-    plant, bodies = started(four_bar(), speed=4.0), ""
+    plant = started(four_bar(), speed=4.0)
+    bodies = ""
     for name, mass, length, x in (
         ("rocker", 1.1, 0.5, 0.6),
         ("coupler", 1.4, 0.6, 0.25),

@@ -24,7 +24,8 @@ def _readings(
 
 
 def test_exact_sensors_change_nothing() -> None:
-    q, v = np.array([-0.0, 1e-300, 3.0]), np.array([0.1, -0.0, np.pi])
+    q = np.array([-0.0, 1e-300, 3.0])
+    v = np.array([0.1, -0.0, np.pi])
     measured = Sensors().start(3).read(q, v)
     assert measured[0] is q and measured[1] is v
 
@@ -121,7 +122,8 @@ def test_a_command_acts_a_fixed_number_of_steps_later(
     steps: int, events: list[tuple[int, int]]
 ) -> None:
     """In step s the torque is u(s - d), the last command before step s - d."""
-    given_before, value = [], 0.0
+    given_before = []
+    value = 0.0
     for gives, count in events:
         value += gives
         given_before += [value] * count
@@ -132,10 +134,12 @@ def test_a_command_acts_a_fixed_number_of_steps_later(
 
 
 def test_arrays_are_copied() -> None:
-    start, tau = np.array([[7.0, 8.0]]), np.array([[1.0, 2.0]])
+    start = np.array([[7.0, 8.0]])
+    tau = np.array([[1.0, 2.0]])
     delay_line = EffortDelay(1, start)
     delay_line.give(tau)
-    start[:], tau[:] = 0.0, 0.0
+    start[:] = 0.0
+    tau[:] = 0.0
     assert [(t.tolist(), k) for t, k in delay_line.pieces(3)] == [
         ([[7.0, 8.0]], 1),
         ([[1.0, 2.0]], 2),

@@ -52,7 +52,9 @@ def panda(load_robot: Callable[..., Any]) -> RobotModel:
 )
 def test_torque_is_held_and_delayed(steps: int, delay: int) -> None:
     """A mass under u, constant in each step h: x+ = x + h v + h^2 u / (2 m), v+ = v + h u / m, for rk4 exactly."""
-    mass, step, periods = 2.0, 0.01, 40
+    mass = 2.0
+    step = 0.01
+    periods = 40
     settings = {
         "step_size": step,
         "control_period": steps * step,
@@ -66,13 +68,17 @@ def test_torque_is_held_and_delayed(steps: int, delay: int) -> None:
         initial_positions=[0.3],
         **settings,
     )
-    x, v = 0.3, 0.0
-    motion, commands, efforts = [(x, v)], [], []
+    x = 0.3
+    v = 0.0
+    motion = [(x, v)]
+    commands = []
+    efforts = []
     for s in range(periods * steps):
         if s % steps == 0:
             commands.append(-20.0 * x - 3.0 * v)
         u = commands[(s - delay) // steps] if s >= delay else 0.0
-        x, v = x + step * v + step**2 * u / (2 * mass), v + step * u / mass
+        x = x + step * v + step**2 * u / (2 * mass)
+        v = v + step * u / mass
         if (s + 1) % steps == 0:
             motion.append((x, v))
             efforts.append(u)
@@ -341,7 +347,8 @@ def test_each_plant_agrees_with_simulate(method: str, panda: RobotModel) -> None
     models.append(
         panda.with_payload("panda_link8", 1.0, [0.0, 0.0, 0.1], np.eye(3) * 0.01)
     )
-    q, qd = PANDA + rng.uniform(-0.1, 0.1, (5, 7)), rng.uniform(-0.5, 0.5, (5, 7))
+    q = PANDA + rng.uniform(-0.1, 0.1, (5, 7))
+    qd = rng.uniform(-0.5, 0.5, (5, 7))
     keywords: dict[str, Any] = {
         "method": method,
         "control_period": 0.005,

@@ -18,7 +18,8 @@ from support import arms, mechanisms
 
 INERTIA = 0.5  # kg m^2
 DEFAULTS = {parameter.name: parameter.default for parameter in ALL}
-STEP, PERIOD = 0.001, 0.004  # s
+STEP = 0.001  # s
+PERIOD = 0.004  # s
 
 
 def _model(viscous: float = 0.0, coulomb: float = 0.0) -> RobotModel:
@@ -243,8 +244,10 @@ def test_noise_and_encoder_do_not_affect_the_motion() -> None:
         "velocity_noise": [0.2],
         "position_resolution": [0.005],
     }
-    quiet, noisy = _go(_arm()), _go(_arm(**sensors, seed=7))
-    exact, first = _measured(quiet, 300), _measured(noisy, 300)
+    quiet = _go(_arm())
+    noisy = _go(_arm(**sensors, seed=7))
+    exact = _measured(quiet, 300)
+    first = _measured(noisy, 300)
     assert (first - exact).std(axis=0) == pytest.approx([0.01, 0.2], rel=0.2)
     np.testing.assert_allclose(
         first[:, 0] / 0.005, np.rint(first[:, 0] / 0.005), rtol=0, atol=1e-6
@@ -294,7 +297,8 @@ def test_loops_are_reported() -> None:
     model = mechanisms.four_bar()
     q, way = mechanisms.assembled(model, speed=1.0)
     arm = _arm(model, initial_positions=q.tolist())
-    force, gap = "loop 1: force of base on rocker, N", "loop 1: gap, m"
+    force = "loop 1: force of base on rocker, N"
+    gap = "loop 1: gap, m"
     assert list(arm.loops) == [force, gap]
     _advance(arm, 1)
     assert arm.loops[force] == [0.0, 0.0, 0.0]
@@ -303,7 +307,8 @@ def test_loops_are_reported() -> None:
     _advance(arm, 1)
     plant = Plant(model, initial_positions=q)
     plant.step(effort)
-    reported, reported_gap = arm.loops[force], arm.loops[gap]
+    reported = arm.loops[force]
+    reported_gap = arm.loops[gap]
     assert (
         isinstance(reported, list)
         and isinstance(reported_gap, float)

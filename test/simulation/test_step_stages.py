@@ -7,7 +7,9 @@ from robot_dynamics_ros.dynamics.kernels.layout import FRICTION_SIZE
 from robot_dynamics_ros.simulation.step import arrays, row, vector
 from robot_dynamics_ros.simulation.step.stages import exact_position, update_state
 
-LOWEST, HIGHEST, FASTEST = -0.4, 0.5, 2.0
+LOWEST = -0.4
+HIGHEST = 0.5
+FASTEST = 2.0
 
 
 def _buffers(n: int, rows: int) -> arrays.Buffers:
@@ -64,7 +66,8 @@ def test_exact_position_of_a_row(
     )
     buffers = _buffers(2, 2)
     buffers.modes[:] = row.STUCK if mode != row.STUCK else row.FORWARD, mode
-    buffers.rows[:, row.LOWER], buffers.rows[:, row.UPPER] = (-9.0, lower), (9.0, upper)
+    buffers.rows[:, row.LOWER] = (-9.0, lower)
+    buffers.rows[:, row.UPPER] = (9.0, upper)
     assert float(exact_position(joints, buffers, 1, rested, y)) == pytest.approx(
         end, rel=0, abs=0, nan_ok=True
     )

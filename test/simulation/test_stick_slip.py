@@ -28,7 +28,8 @@ def _one(
 
 def _wide(a: np.ndarray, free: np.ndarray, bounds: list[float]) -> Problem:
     """Return a problem without limits and with equal friction in both directions."""
-    bound, wide = np.array(bounds), np.full(len(bounds), np.inf)
+    bound = np.array(bounds)
+    wide = np.full(len(bounds), np.inf)
     return Problem(a, free, bound, bound, -wide, wide)
 
 
@@ -71,7 +72,8 @@ def test_solution_is_the_best_of_all_combinations_of_modes(
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 5))
     p = random_problem(rng, n, 2.0)
-    held, modes = p.a @ rng.standard_normal(n) * (seed % 2), rng.integers(0, 5, n)
+    held = p.a @ rng.standard_normal(n) * (seed % 2)
+    modes = rng.integers(0, 5, n)
     v, impulse, error, solves = p.solved(modes, held, descend)
     assert np.abs(v - p.brute_force()).max() < 1e-9 and error < 1e-9
     assert not descend or solves <= 3 * n + 2, "not many more than there are joints"
@@ -86,7 +88,8 @@ def test_solution_is_the_best_of_all_combinations_of_modes(
     assert np.all(
         impulse[modes == row.BACKWARD] == p.backward[modes == row.BACKWARD]
     ), "to the bit"
-    joints, before = p.table(impulse), modes.copy()
+    joints = p.table(impulse)
+    before = modes.copy()
     joints[:, row.UNCONSTRAINED] = v
     assert ss.solve(p.a, joints, modes, np.empty((n, n)), np.empty(n)) == (0, 0.0)
     assert np.array_equal(modes, before)
@@ -144,13 +147,12 @@ def test_descent_takes_as_many_solves_as_the_reference(seed: int, fast: bool) ->
     n = int(rng.integers(4, 9))
     p = random_problem(rng, n, 3.0 if fast else 4.0)
     some = rng.choice([0.0, 0.03], n) if fast else 0.03
-    p.forward, p.backward = some * p.forward, some * p.backward
+    p.forward = some * p.forward
+    p.backward = some * p.backward
     if fast:
         p.free = 3.0 * p.free
-        p.lower, p.upper = (
-            -rng.choice([0.1, 1.0, 3.0], n),
-            rng.choice([0.1, 1.0, 3.0], n),
-        )
+        p.lower = -rng.choice([0.1, 1.0, 3.0], n)
+        p.upper = rng.choice([0.1, 1.0, 3.0], n)
     expected, _, solution = p.textbook(np.diag(p.a))
     v, _, _, solves = p.solved(rng.integers(0, 5, n), descend=True)
     assert v == pytest.approx(solution, rel=1e-9, abs=1e-10)
@@ -162,10 +164,8 @@ def test_residual_is_that_of_its_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 5))
     p = random_problem(rng, n, 1.0)
-    joints, v = (
-        p.table(rng.standard_normal(n)),
-        rng.choice([0.1, 1.0, 5.0], n) * rng.standard_normal(n),
-    )
+    joints = p.table(rng.standard_normal(n))
+    v = rng.choice([0.1, 1.0, 5.0], n) * rng.standard_normal(n)
     joints[:, row.VELOCITY] = v
     expected = p.residual(v, p.a @ (v - p.free))
     assert ss.residual(p.a, joints) == pytest.approx(expected, rel=1e-10)
@@ -193,7 +193,8 @@ def test_only_modes_that_exist_are_tried(
         row.AT_UPPER: [3, 2],
     }
     for mode in range(5):
-        joints, modes = _one(np.nan, bounds, lower, upper).table(), np.array([mode])
+        joints = _one(np.nan, bounds, lower, upper).table()
+        modes = np.array([mode])
         ss.replace_invalid_modes(joints, modes)
         assert modes[0] == next(s for s in [mode, *instead[mode]] if exist[s])
         assert joints[0, row.FRICTIONLESS] == frictionless
@@ -215,7 +216,9 @@ def test_one_solve_a_mode_on_the_way(
     free: float, velocity: float, mode: int, coupled: bool
 ) -> None:
     """One per mode passed; a coupled row starts from rest; none if the unconstrained motion is the solution."""
-    p, right, room = _one(free, coupled=coupled), velocity - free, 1e-13 * coupled
+    p = _one(free, coupled=coupled)
+    right = velocity - free
+    room = 1e-13 * coupled
     for start in range(5):
         modes = np.array([start])
         v, impulse, error, solves = p.solved(modes)
@@ -293,10 +296,8 @@ def test_limit_holds_a_joint_once_the_load_reaches_the_friction_bound(
 def test_nothing_is_solved_only_if_no_mode_changes() -> None:
     """Two joints that continue to slip; then one that stops."""
     for free, solves in (([3.0, 3.0], 0), ([3.0, 0.0], 2), ([0.0, 3.0], 2)):
-        p, modes = (
-            _wide(np.eye(2), np.array(free), [1.0, 1.0]),
-            np.array([row.FORWARD, row.FORWARD]),
-        )
+        p = _wide(np.eye(2), np.array(free), [1.0, 1.0])
+        modes = np.array([row.FORWARD, row.FORWARD])
         assert ss.modes_unchanged(p.table(-1.0), modes) == (solves == 0)
         v, _, error, count = p.solved(modes, -1.0)
         assert (count, error, v.tolist()) == (
@@ -318,7 +319,8 @@ def test_without_friction_both_directions_are_one_mode(
         (3.0, 3.0, 0),
         (9.0, 5.0, 2),
     ):
-        modes, p = np.array([start]), _one(free, (0.0, 0.0), coupled=coupled)
+        modes = np.array([start])
+        p = _one(free, (0.0, 0.0), coupled=coupled)
         v, _, _, count = p.solved(modes)
         assert v.sum() == pytest.approx(velocity, rel=0, abs=1e-13 * coupled)
         assert count == solves + coupled
@@ -356,10 +358,8 @@ def test_rounding_of_the_load_does_not_cause_slipping(
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_rounding_of_large_terms_does_not_cause_slipping(sign: float) -> None:
     """Two stuck joints with impulses of -1 - 1e-7 and -3e6: the first is the difference of terms of 2e6."""
-    a, free = (
-        np.array([[2.0, 1.0], [1.0, 2.0]]),
-        np.array([1e6 + 0.5 * (1.0 + 1e-7), -2e6]),
-    )
+    a = np.array([[2.0, 1.0], [1.0, 2.0]])
+    free = np.array([1e6 + 0.5 * (1.0 + 1e-7), -2e6])
     v, _, _, solves = _wide(a, sign * free, [1.0, 1e7]).solved(
         np.array([row.STUCK, row.STUCK])
     )

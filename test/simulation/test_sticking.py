@@ -48,7 +48,8 @@ def test_torque_ramp_breaks_away_at_the_static_level(
     method: str, sign: int, friction: dict[str, float]
 ) -> None:
     """In the step at the time tau_static / rate, or tau_c / rate without static friction."""
-    rate, step = 1.234, 0.001
+    rate = 1.234
+    step = 0.001
     level = friction.get("static", 0.5 if sign > 0 else 0.6)
     plant = plants.start(
         plants.turning(0.05, coulomb=0.5, coulomb_negative=0.6, **friction),
@@ -67,7 +68,8 @@ def test_torque_ramp_breaks_away_at_the_static_level(
 @any_method
 def test_friction_drops_to_the_coulomb_torque_while_slipping(method: str) -> None:
     """Without Stribeck velocity q = (tau - tau_c) t^2 / (2 I); the first step still has static friction."""
-    duration, inertia = 0.5, 0.05
+    duration = 0.5
+    inertia = 0.05
     expected = (0.81 - 0.5) * duration**2 / (2 * inertia)
     for step in (0.1,) if method == "event" else (1e-3, 1e-4):
         plant = plants.start(
@@ -84,10 +86,8 @@ def test_stuck_joint_equals_a_fixed_joint(urdf_path: Callable[[str], Path]) -> N
         urdf_path("planar_2r").read_text(), {"joint1": {"coulomb": 1000.0}}
     )
     locked = RobotModel.from_urdf_file(urdf_path("planar_2r"), locked={"joint1": 0.4})
-    plant, peer = (
-        Plant(model, initial_positions=[0.4, -0.3]),
-        Plant(locked, initial_positions=[-0.3]),
-    )
+    plant = Plant(model, initial_positions=[0.4, -0.3])
+    peer = Plant(locked, initial_positions=[-0.3])
     for _ in range(20):
         plant.step([0.0, 1.0], 50)
         peer.step([1.0], 50)
@@ -107,8 +107,10 @@ def test_slipping_joint_stops_by_the_closed_form(
     Without b: after I v0 / tau_c at I v0^2 / (2 tau_c). In the step of this time; rk4 within tau_c / I dt^2 of the
     position, semi_implicit, q+ = q + dt v+, within v0 dt, and with b within two steps.
     """
-    inertia, speed = 0.31, abs(v0)
-    time, angle = inertia * speed / level, inertia * v0**2 / (2 * level)
+    inertia = 0.31
+    speed = abs(v0)
+    time = inertia * speed / level
+    angle = inertia * v0**2 / (2 * level)
     if viscous:
         time = inertia / viscous * math.log1p(viscous * speed / level)
         angle = (inertia * speed - level * time) / viscous
@@ -214,7 +216,8 @@ def _path(
 ) -> tuple[Array, NDArray[np.bool_]]:
     """Return positions and stuck joints every 0.05 s for 2 s, under sines that move the joints alternately."""
     plant = plants.start(model, method, step, initial_positions=[0.4, -0.7])
-    positions, stuck = [], []
+    positions = []
+    stuck = []
     for k in range(40):
         wave = np.array([3.3 * np.sin(0.25 * k), 1.7 * np.sin(0.365 * k + 1)])
         plant.step(model.gravity_torque(plant.position) + wave, round(0.05 / step))
@@ -289,7 +292,9 @@ def test_random_robots_agree_with_the_event_method(seed: int) -> None:
 
 def test_semi_implicit_step_satisfies_the_optimality_conditions() -> None:
     """A (v+ - v) - dt (tau - h - b v) = lambda, A = M + dt b: -dt tau_c sign v+ slipping, within dt tau_c stuck."""
-    dt, coulomb, viscous = 0.001, np.array([6.0, 0.9]), np.array([0.5, 0.3])
+    dt = 0.001
+    coulomb = np.array([6.0, 0.9])
+    viscous = np.array([0.5, 0.3])
     friction = {
         "joint1": {"coulomb": 6.0, "viscous": 0.5},
         "joint2": {"coulomb": 0.9, "viscous": 0.3},
@@ -298,7 +303,8 @@ def test_semi_implicit_step_satisfies_the_optimality_conditions() -> None:
     plant = Plant(model, "semi_implicit", dt, initial_positions=[0.4, -0.9])
     one_sticks = 0
     for k in range(1000):
-        q, v = plant.position, plant.velocity
+        q = plant.position
+        v = plant.velocity
         tau = model.gravity_torque(q) + [
             5.5 * np.sin(0.011 * k),
             3.0 * np.sin(0.023 * k),
@@ -339,7 +345,8 @@ def test_motion_does_not_depend_on_the_steps() -> None:
 
 def test_impact_breaks_a_stuck_neighbour_away() -> None:
     """Joint 2 hits its limit while joint 1 is stuck: v+ = v - M^-1 e2 v2 / (M^-1)_22."""
-    coulomb, speed = 8.0, 3.0
+    coulomb = 8.0
+    speed = 3.0
     model = plants.planar(
         {"joint1": {"coulomb": coulomb}}, gravity=(0, 0, 0), limit2=LIMIT
     )

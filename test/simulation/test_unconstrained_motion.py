@@ -56,12 +56,15 @@ def test_agrees_with_pinocchio(name: str, urdf_path: URDF) -> None:
     pytest.importorskip("pinocchio")
     from support.pinocchio_peer import Peer
 
-    text, start, dt = plants.unlimited(urdf_path(name)), np.array(STARTS[name]), 0.001
+    text = plants.unlimited(urdf_path(name))
+    start = np.array(STARTS[name])
+    dt = 0.001
     model = RobotModel.from_urdf(text)
     assert not model.friction_torque(np.zeros(model.n), np.ones(model.n)).any()
     peer: Any = Peer(text, model.joint_names)
     tau = model.gravity_torque(start) + np.diag(model.mass_matrix(start))
-    q, v = start, np.zeros(model.n)
+    q = start
+    v = np.zeros(model.n)
     for _ in range(1000):
         a1 = peer.aba(q, v, tau)
         v2 = v + dt / 2 * a1

@@ -22,7 +22,9 @@ from robot_dynamics_ros.recordings.bags import JointSeries
 from support.arms import Array
 from support.noisy_recordings import fourier, with_friction
 
-SECONDS, RATE, NOISE = 30.0, 200.0, 0.02
+SECONDS = 30.0
+RATE = 200.0
+NOISE = 0.02
 _VISIBLE = 0.25  # of a joint's torque, by which a mistake must change it to be visible
 
 
@@ -40,7 +42,10 @@ class Arm:
     def __init__(
         self, urdf: Path, folder: Path, seed: int, seconds: float = SECONDS
     ) -> None:
-        self.urdf, self.folder, self.seed, self.seconds = urdf, folder, seed, seconds
+        self.urdf = urdf
+        self.folder = folder
+        self.seed = seed
+        self.seconds = seconds
         self.rng = np.random.default_rng(seed)
         self.model = self.like()
 
@@ -113,7 +118,8 @@ def _read(
     effort = series.effort[:, order] * signs
     if effort_only:
         return replace(series, effort=effort)
-    q, qd = series.position[:, order] * signs, series.velocity[:, order] * signs
+    q = series.position[:, order] * signs
+    qd = series.velocity[:, order] * signs
     return replace(series, position=q, velocity=qd, effort=effort)
 
 
@@ -141,7 +147,8 @@ def _friction(arm: Arm) -> Case:
 
 
 def _one_sign(effort_only: bool, arm: Arm) -> Case:
-    series, n = arm.series(), arm.model.n
+    series = arm.series()
+    n = arm.model.n
     mistakes = [
         _read(
             series, list(range(n)), np.where(np.arange(n) == j, -1.0, 1.0), effort_only
@@ -168,7 +175,8 @@ def _all_signs(arm: Arm) -> Case:
 
 
 def _swapped(effort_only: bool, arm: Arm) -> Case:
-    series, n = arm.series(), arm.model.n
+    series = arm.series()
+    n = arm.model.n
     pairs = [(i, j) for i in range(n) for j in range(i)]
     orders = [[{i: j, j: i}.get(k, k) for k in range(n)] for i, j in pairs]
     mistakes = [_read(series, order, np.ones(n), effort_only) for order in orders]

@@ -240,7 +240,8 @@ def random_arm(
     Link names are not in alphabetical order, so that peers that sort siblings by name have another joint order.
     """
     names = [f"link_{(17 * k + 5) % 97:02d}_{k}" for k in range(len(parents) + 1)]
-    links, joints = [Link(names[0])], []
+    links = [Link(names[0])]
+    joints = []
     for k, (parent, kind) in enumerate(zip(parents, types, strict=True)):
         mass = rng.uniform(0.3, 5.0)
         links.append(

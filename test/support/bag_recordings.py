@@ -22,11 +22,9 @@ from rosbags.typesys import Stores, get_typestore
 from robot_dynamics_ros.recordings.bags import Message
 
 TYPES = get_typestore(Stores.LATEST)
-JOINT_STATE, FLOAT, TEXT = (
-    "sensor_msgs/msg/JointState",
-    "std_msgs/msg/Float64",
-    "std_msgs/msg/String",
-)
+JOINT_STATE = "sensor_msgs/msg/JointState"
+FLOAT = "std_msgs/msg/Float64"
+TEXT = "std_msgs/msg/String"
 KINDS = {"/joint_states": JOINT_STATE, "/force": FLOAT}
 START = 1_700_000_000_123_456_789  # floats would lose its last digits
 LATCHED_QOS = Qos(

@@ -8,7 +8,8 @@ def assert_close(
     got: ArrayLike, expected: ArrayLike, tolerance: float, scale: float = 0.0
 ) -> None:
     """Assert |got - expected| <= tolerance * max(1, scale, max |expected|) and equal shapes."""
-    got, expected = np.asarray(got, dtype=float), np.asarray(expected, dtype=float)
+    got = np.asarray(got, dtype=float)
+    expected = np.asarray(expected, dtype=float)
     assert got.shape == expected.shape, f"shape {got.shape}, expected {expected.shape}"
     size = max(1.0, scale, float(np.abs(expected).max(initial=0.0)))
     error = float(np.abs(got - expected).max(initial=0.0))

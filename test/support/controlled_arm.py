@@ -23,7 +23,8 @@ ARM = FREE_ARM.with_joint(
     "joint2", limit='<limit lower="-2" upper="2" effort="500" velocity="5"/>'
 )
 MODEL = RobotModel.from_urdf(ARM.urdf, gravity=GRAVITY)
-Q, REST = np.array([0.3, -0.8]), np.zeros(2)
+Q = np.array([0.3, -0.8])
+REST = np.zeros(2)
 WEIGHT = tsai.gravity(P, Q)
 TASK_SPACE = TaskSpaceSettings(components="x y")
 

@@ -77,9 +77,7 @@ def coupled_arms(draw: st.DrawFn) -> RobotModel:
 
 def joint_motion(model: RobotModel, q: Array, qd: Array) -> tuple[Array, Array, Array]:
     """Return rates, and positions above the lower and below the upper limits, of all moving joints (..., joints)."""
-    matrix, limits = (
-        model.coupling_matrix[: len(model.moving_joints)],
-        model.moving_joint_limits,
-    )
+    matrix = model.coupling_matrix[: len(model.moving_joints)]
+    limits = model.moving_joint_limits
     positions = q @ matrix.T
     return qd @ matrix.T, positions - limits[:, 0], limits[:, 1] - positions

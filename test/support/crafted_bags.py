@@ -80,7 +80,8 @@ def mcap(
         4, struct.pack("<HH", 1, 1) + names + struct.pack("<I", len(pairs)) + pairs
     )
     head = MCAP + mcap_record(1, _text("ros2") + _text("test")) + schema + channel
-    at, places = len(head), []
+    at = len(head)
+    places = []
     for part in chunks:
         places.append((at, len(part)))
         at += len(part)

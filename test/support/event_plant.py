@@ -41,10 +41,8 @@ class EventFriction:
 
     def smooth(self, v: Array) -> Array:
         """Return viscous and sigmoid friction torque (n,); 1 / (1 + exp(-x)) = (1 + tanh(x / 2)) / 2."""
-        slope, shift = (
-            self._table[:, layout.SIGMOID_SLOPE],
-            self._table[:, layout.SIGMOID_SHIFT],
-        )
+        slope = self._table[:, layout.SIGMOID_SLOPE]
+        shift = self._table[:, layout.SIGMOID_SHIFT]
         rise = 0.5 * (np.tanh(0.5 * slope * (v + shift)) - np.tanh(0.5 * slope * shift))
         total: Array = (
             self._table[:, layout.VISCOUS] * v
@@ -104,7 +102,10 @@ def solve_modes(
     Murty's least-index principal pivoting with two bounds (Judice and Pires 1994): assume modes,
     solve, change the mode of the first joint that violates its own, repeat. It ends for positive definite matrices.
     """
-    holds, forward, backward, free = 0, 1, -1, 2
+    holds = 0
+    forward = 1
+    backward = -1
+    free = 2
     guess = np.where(rest, holds, free)
     for _ in range(_MOST_PIVOTS):
         bound = np.select([guess == forward, guess == backward], [lowest, highest], 0.0)
@@ -127,7 +128,9 @@ def solve_modes(
     raise RuntimeError("the mass matrix is close to singular")
 
 
-_RELATIVE, _ABSOLUTE = 1e-12, 1e-13  # tolerances of the integration
+# Tolerances of the integration.
+_RELATIVE = 1e-12
+_ABSOLUTE = 1e-13
 # Tolerance (rad/s, rad) past zero at which a slipping joint stops or meets its limit, so that it can start at zero.
 _PAST = 1e-14
 # Tolerance of the friction bounds at break-away, relative to the torques on the joint.
@@ -166,7 +169,8 @@ class EventMotion:
         self._tau = tau
         self._wrenches = wrenches or None
         self._still = np.zeros(model.n)
-        self._lower, self._upper = model.position_lower, model.position_upper
+        self._lower = model.position_lower
+        self._upper = model.position_upper
 
     def _bias(self, q: Array, v: Array) -> Array:
         return self._model.inverse_dynamics(q, v, self._still, self._wrenches)
@@ -185,8 +189,10 @@ class EventMotion:
     def decide(self, state: State, returned: Flags) -> tuple[Array, Phase]:
         """Return the phase from here, and the velocity (n,) after an impact; ``returned``: joints that just stopped."""
         q, v = state
-        friction, matrix = self._friction, self._model.mass_matrix(q)
-        at_lower, at_upper = q <= self._lower, q >= self._upper
+        friction = self._friction
+        matrix = self._model.mass_matrix(q)
+        at_lower = q <= self._lower
+        at_upper = q >= self._upper
         if np.any((at_lower & (v < 0.0)) | (at_upper & (v > 0.0))):
             v = _impact(matrix, v, at_lower, at_upper)
         rest = (v == 0.0) & (friction.dry | at_lower | at_upper)
@@ -194,12 +200,12 @@ class EventMotion:
         bias = self._bias(q, v)
         load = self._tau - bias - friction.smooth(v) - friction.sliding(q, v, direction)
 
-        bounds, starting = friction.at_rest(q), friction.starting(q)
-        lowest, highest = (
-            np.where(at_upper, -np.inf, -bounds[0]),
-            np.where(at_lower, np.inf, bounds[1]),
-        )
-        low, high = lowest, highest
+        bounds = friction.at_rest(q)
+        starting = friction.starting(q)
+        lowest = np.where(at_upper, -np.inf, -bounds[0])
+        highest = np.where(at_lower, np.inf, bounds[1])
+        low = lowest
+        high = highest
         # a joint that starts may have less friction at once, so that others start, or it does not
         while True:
             acceleration, moving = solve_modes(matrix, load, rest, low, high)
@@ -207,7 +213,8 @@ class EventMotion:
             higher_still = np.where(rest & (acceleration < 0.0), starting[1], high)
             if np.array_equal(low, lower_still) and np.array_equal(high, higher_still):
                 break
-            low, high = lower_still, higher_still
+            low = lower_still
+            high = higher_still
 
         own = np.diagonal(matrix)
         size = (
@@ -280,8 +287,11 @@ class EventMotion:
             atol=_ABSOLUTE,
         )
         assert found.status >= 0, found.message
-        time, end = float(found.t[-1]), found.y[:, -1]
-        q, v, blame = end[:n].copy(), end[n:].copy(), none
+        time = float(found.t[-1])
+        end = found.y[:, -1]
+        q = end[:n].copy()
+        v = end[n:].copy()
+        blame = none
         nearer = np.where(q - self._lower < self._upper - q, self._lower, self._upper)
         for kind, times in zip(kinds, found.t_events or (), strict=False):
             if len(times) > 0:
@@ -302,7 +312,8 @@ def _event(
     def least(_: float, y: Array) -> float:
         return float(values(y).min()) + past
 
-    least.terminal, least.direction = True, -1.0  # type: ignore[attr-defined]
+    least.terminal = True  # type: ignore[attr-defined]
+    least.direction = -1.0  # type: ignore[attr-defined]
     return least
 
 
@@ -312,10 +323,8 @@ def _impact(matrix: Array, v: Array, at_lower: Flags, at_upper: Flags) -> Array:
     v+ minimises 1/2 (v+ - v)^T M (v+ - v) over v+_j >= 0 at lower and v+_j <= 0 at upper limits (Moreau 1988).
     """
     nothing = np.zeros_like(v)
-    lowest, highest = (
-        np.where(at_upper, -np.inf, nothing),
-        np.where(at_lower, np.inf, nothing),
-    )
+    lowest = np.where(at_upper, -np.inf, nothing)
+    highest = np.where(at_lower, np.inf, nothing)
     after, _ = solve_modes(matrix, matrix @ v, at_lower | at_upper, lowest, highest)
     change = np.abs(after - v)
     # Rounding must not break a joint away.
@@ -340,7 +349,9 @@ class EventPlant:
         initial_velocities: ArrayLike | None = None,
     ) -> None:
         assert set(model.moving_joints) == set(model.joint_names) and not model.loops
-        self._model, self._step_size, self._steps = model, step_size, 0
+        self._model = model
+        self._step_size = step_size
+        self._steps = 0
         rows = [model.moving_joints.index(name) for name in model.joint_names]
         self._friction = EventFriction(model.friction_parameters[rows])
         self.position, self.velocity = initial_state(
@@ -369,9 +380,11 @@ class EventPlant:
 
     def _run(self, motion: EventMotion, duration: float) -> tuple[State, Flags]:
         """Return the state at the end, and a mask (n,) of the joints that friction holds."""
-        model, first = self._model, self.position
+        model = self._model
+        first = self.position
         state = first, self.velocity
-        elapsed, returned = 0.0, np.zeros(model.n, np.bool_)
+        elapsed = 0.0
+        returned = np.zeros(model.n, np.bool_)
         while True:
             velocity, phase = motion.decide(state, returned)
             if elapsed >= duration:

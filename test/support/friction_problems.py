@@ -38,7 +38,8 @@ class Problem:
         return replace(self, **{name: unit * getattr(self, name) for name in names})
 
     def objective(self, v: Array) -> float:
-        d, z = v - self.free, self.directions @ v
+        d = v - self.free
+        z = self.directions @ v
         return float(
             d @ self.a @ d / 2
             + self.forward @ np.maximum(z, 0)
@@ -48,17 +49,14 @@ class Problem:
     def table(self, held: Array | float = 0.0) -> Array:
         """Return the input of the kernel, with the initial impulse ``held`` in the unconstrained motion."""
         joints = np.full((len(self.directions), row.SIZE), np.nan)
-        joints[:, row.BOUND_FORWARD], joints[:, row.BOUND_BACKWARD] = (
-            self.forward,
-            self.backward,
-        )
-        joints[:, row.LOWER], joints[:, row.UPPER] = self.lower, self.upper
+        joints[:, row.BOUND_FORWARD] = self.forward
+        joints[:, row.BOUND_BACKWARD] = self.backward
+        joints[:, row.LOWER] = self.lower
+        joints[:, row.UPPER] = self.upper
         if self.e is None:
             held = np.broadcast_to(held, self.free.shape)
-            joints[:, row.UNCONSTRAINED], joints[:, row.INITIAL_IMPULSE] = (
-                self.free + np.linalg.solve(self.a, held),
-                held,
-            )
+            joints[:, row.UNCONSTRAINED] = self.free + np.linalg.solve(self.a, held)
+            joints[:, row.INITIAL_IMPULSE] = held
             joints[:, row.IMPULSE] = 0.0
         return joints
 
@@ -69,7 +67,8 @@ class Problem:
         n = len(self.free)
         joints = self.table(held)
         if self.e is not None:
-            v, carried = np.empty(n), np.broadcast_to(held, n).copy()
+            v = np.empty(n)
+            carried = np.broadcast_to(held, n).copy()
             free = self.free + np.linalg.solve(self.a, carried)
             solves, error = coupled.solve_coupled(
                 coupled.Problem(self.a, self.e, joints, modes, free, carried), v
@@ -94,7 +93,8 @@ class Problem:
     def violation(self, v: Array) -> float:
         """Return the relative distance of A (v - free) to the E^T lambda with each lambda in its range."""
         e = self.directions
-        z, room = e @ v, 1e-9 * (1.0 + np.abs(e) @ np.abs(v))
+        z = e @ v
+        room = 1e-9 * (1.0 + np.abs(e) @ np.abs(v))
         assert np.all((self.lower - room <= z) & (z <= self.upper + room))
         highest = np.where(z > room, -self.forward, self.backward)
         lowest = np.where(z < -room, self.backward, -self.forward)
@@ -113,7 +113,8 @@ class Problem:
 
     def residual(self, v: Array, impulse: Array) -> float:
         """Return the residual by its definition; soft thresholding of u is u - clip(u, -b, f)."""
-        e, size = self.directions, np.diag(self.a)
+        e = self.directions
+        size = np.diag(self.a)
         own = (e**2 / size).sum(axis=1)
         u = e @ v - own * impulse
         proximal = np.clip(
@@ -126,11 +127,9 @@ class Problem:
 
     def brute_force(self) -> Array:
         """Return the best feasible point over all combinations of modes."""
-        n, best, least = (
-            len(self.free),
-            np.zeros(len(self.free)),
-            self.objective(np.zeros(len(self.free))),
-        )
+        n = len(self.free)
+        best = np.zeros(len(self.free))
+        least = self.objective(np.zeros(len(self.free)))
         for modes in itertools.product(range(5), repeat=len(self.directions)):
             mode = np.array(modes)
             held = (mode != row.BACKWARD) & (mode != row.FORWARD)
@@ -152,12 +151,14 @@ class Problem:
                 [self.a @ self.free + self.directions.T @ pull, ends[held]]
             )
             v = np.linalg.lstsq(system, load, rcond=1e-12)[0][:n]
-            z, room = self.directions @ v, 1e-10
+            z = self.directions @ v
+            room = 1e-10
             if (
                 np.all((self.lower - room <= z) & (z <= self.upper + room))
                 and self.objective(v) < least
             ):
-                best, least = v, self.objective(v)
+                best = v
+                least = self.objective(v)
         return best
 
     def textbook(
@@ -168,13 +169,16 @@ class Problem:
         For linearly independent rows. The row whose impulse exceeds its bounds most, squared over ``weight``, is
         released first.
         """
-        n, e, count = len(self.free), self.directions, 0
+        n = len(self.free)
+        e = self.directions
+        count = 0
         loose = (
             (self.forward + self.backward == 0.0)
             & (self.lower < 0.0)
             & (self.upper > 0.0)
         )
-        modes, v = np.where(loose, row.FORWARD, row.STUCK), np.zeros(n)
+        modes = np.where(loose, row.FORWARD, row.STUCK)
+        v = np.zeros(n)
         while True:
             slips = (modes == row.FORWARD) | (modes == row.BACKWARD)
             friction = np.select(
@@ -190,17 +194,20 @@ class Problem:
             answer = np.linalg.solve(
                 system, np.concatenate([force, np.zeros(len(held))])
             )
-            step, impulse = answer[:n], friction.copy()
+            step = answer[:n]
+            impulse = friction.copy()
             impulse[~slips] = answer[n:]
             count += 1
             # Step to the first blocking row.
-            z, dz = e @ v, e @ step
+            z = e @ v
+            dz = e @ step
             low = np.where((modes == row.BACKWARD) | loose, self.lower, 0.0)
             high = np.where((modes == row.FORWARD) | loose, self.upper, 0.0)
             end = np.where(dz < 0.0, low, high)
             turns = slips & (dz != 0.0)
             share = np.where(turns, (end - z) / np.where(turns, dz, 1.0), 1.0)
-            first, before = int(np.argmin(share)), self.objective(v)
+            first = int(np.argmin(share))
+            before = self.objective(v)
             v = v + min(share[first], 1.0) * step
             assert self.objective(v) <= before + 1e-12 * abs(before), (
                 "otherwise modes could repeat"
@@ -209,7 +216,8 @@ class Problem:
                 limit = row.AT_LOWER if dz[first] < 0.0 else row.AT_UPPER
                 modes[first] = limit if end[first] != 0.0 else row.STUCK
                 continue
-            above, below = impulse - self.backward, -self.forward - impulse
+            above = impulse - self.backward
+            below = -self.forward - impulse
             stuck = modes == row.STUCK
             backward = np.where(
                 stuck & (self.lower < 0.0),

@@ -12,8 +12,8 @@ from robot_dynamics_ros.recordings.bags import JointSeries
 from support.noisy_recordings import Truth, fourier
 
 _RATE = 1000.0  # Hz, of the motion before it is sampled
-# of these samples: the effort is 2 ms late, and is recorded at 200 Hz
-_DELAY, _EVERY = 2, 5
+_DELAY = 2  # samples: the effort is 2 ms late
+_EVERY = 5  # samples: it is recorded at 200 Hz
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ class Gears:
         motion = fourier(model, seconds, _RATE, seed)
         tau = motion.tau.copy()
         for j, joint in enumerate(self.joints(model)):
-            v, load = motion.qd[:, j], motion.tau[:, j]
+            v = motion.qd[:, j]
+            load = motion.tau[:, j]
             coulomb = np.where(v > 0.0, joint["coulomb"], joint["coulomb_negative"])
             level = coulomb + (joint["static"] - coulomb) * np.exp(
                 -((v / joint["stribeck_velocity"]) ** 2)

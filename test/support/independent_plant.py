@@ -29,7 +29,9 @@ from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.recordings.messages.inputs import InputReader
 from support.arms import Array
 
-SECOND, EPOCH, WATCH_PERIOD = 1_000_000_000, 1_700_000_000 * 1_000_000_000, 0.02
+SECOND = 1_000_000_000
+EPOCH = 1_700_000_000 * 1_000_000_000
+WATCH_PERIOD = 0.02
 START = {
     "panda": (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785),
     "ur5e": (0.0, -1.2, 1.4, -1.8, -1.57, 0.0),
@@ -73,7 +75,8 @@ def trajectory(
     **fields: Any,
 ) -> bytes:
     """Return a JointTrajectory; ``fields`` are velocities or accelerations, one row for each time."""
-    none, rows = np.empty(0), np.atleast_2d(np.asarray(positions, dtype=float))
+    none = np.empty(0)
+    rows = np.atleast_2d(np.asarray(positions, dtype=float))
     parts = [
         fields.get(name, [none] * len(rows))
         for name in ("velocities", "accelerations", "effort")
@@ -156,8 +159,11 @@ class Plant:
                 body.inertia * (1.0 + mass_error),
             )
         self.data = self.model.createData()
-        self.q, self.qd = np.array(q, dtype=float), np.zeros(self.model.nv)
-        self.viscous, self.coulomb, self.braked = viscous, coulomb, braked
+        self.q = np.array(q, dtype=float)
+        self.qd = np.zeros(self.model.nv)
+        self.viscous = viscous
+        self.coulomb = coulomb
+        self.braked = braked
 
     def step(self, effort: Array, dt: float) -> None:
         """Advance one semi-implicit step; friction, smoothed within 1 mrad/s, is implicit damping."""
@@ -206,8 +212,11 @@ class Session:
         assert list(self.plant.model.names)[1:] == list(self.names)
         self.settings = settings or ControllerSettings()
         self.period = 1.0 / rate
-        self.time, self.ros = 100.0, EPOCH
-        self.noise, self.wraps, self.reports_effort = noise, wraps, reports_effort
+        self.time = 100.0
+        self.ros = EPOCH
+        self.noise = noise
+        self.wraps = wraps
+        self.reports_effort = reports_effort
         self.effort_factor = effort_factor
         self.random = np.random.default_rng(seed)
         self.effort = np.zeros(self.model.n)  # in force
@@ -217,7 +226,8 @@ class Session:
         self.memory: dict[str, Any] = {}  # of a test
         self._last: Command | None = None
         self._logged: dict[str, float] = {}
-        self._next_watch, self._next_tick = self.time + WATCH_PERIOD, self.ros
+        self._next_watch = self.time + WATCH_PERIOD
+        self._next_tick = self.ros
         self.session = ControllerSession(self.model, self.settings)
         self._reader = InputReader(self.session)
         # checked by the first state
@@ -307,7 +317,8 @@ class Session:
 
     def exit(self, states: bool = True, timeout: float = 1.0) -> None:
         """Shut down as the node does on SIGINT: stop within a timeout, then publish a final command."""
-        controller, begun = self.controller, self.time
+        controller = self.controller
+        begun = self.time
         self.session.safety.begin_stop()
         while not controller.stopped and self.time - begun < timeout:
             self.cycle() if states else self.pass_time()
@@ -320,10 +331,8 @@ class Session:
     def largest_step(self, rates: ArrayLike) -> float:
         """Return the largest change between commands, relative to ``rates`` (Nm/s) for the time plus a period."""
         decided = [given for given in self.commands if given.kind != "repeat"]
-        effort, at = (
-            np.array([given.effort for given in decided]),
-            np.array([given.at for given in decided]),
-        )
+        effort = np.array([given.effort for given in decided])
+        at = np.array([given.at for given in decided])
         allowed = (np.diff(at) + self.period)[:, None] * np.asarray(rates, dtype=float)
         return float((np.abs(np.diff(effort, axis=0)) / allowed).max(initial=0.0))
 

@@ -58,7 +58,8 @@ class Launched:
 
 def launched(name: str, /, **arguments: str) -> Launched:
     """Return the result of launch/<name>.launch.py with these arguments."""
-    context, found = LaunchContext(dict(arguments)), Launched()
+    context = LaunchContext(dict(arguments))
+    found = Launched()
     _visit(_load(ROOT / "launch" / f"{name}.launch.py"), context, found)
     return found
 
@@ -104,7 +105,8 @@ class Given:
     """Stand-in that stores its positional argument, and the others by name."""
 
     def __init__(self, about: Any = None, **given: Any) -> None:
-        self.about, self.given = about, given
+        self.about = about
+        self.given = given
 
 
 class LaunchDescription(Given): ...
@@ -184,7 +186,8 @@ def _load(file: Path) -> Any:
 
 def _visit(entity: Any, context: LaunchContext, found: Launched) -> None:
     """Visit an entity in the order of starting, without event handlers."""
-    values, given = context.launch_configurations, entity.given
+    values = context.launch_configurations
+    given = entity.given
     if (
         "condition" in given
         and _text(given["condition"].about, context).lower() != "true"
@@ -223,7 +226,8 @@ def _text(value: Any, context: LaunchContext) -> str:
 
 
 def _node(given: dict[str, Any], context: LaunchContext) -> Started:
-    package, program = given.get("package", ""), given["executable"]
+    package = given.get("package", "")
+    program = given["executable"]
     arguments = [_text(part, context) for part in given.get("arguments", [])]
     if program == sys.executable:
         _, module, program, *arguments = arguments

@@ -102,7 +102,8 @@ ROWS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, -1.0], [-1.0, 1.0]])
 
 def five_bar(looped: bool, friction: Friction) -> RobotModel:
     """Return the tree: links 1 and 2 at the base, 3 at the end of 2, 4 at the end of 1, Spong, figure 9.10."""
-    (l1, l2), axis = FIVE_BAR, (0, -1, 0)
+    (l1, l2) = FIVE_BAR
+    axis = (0, -1, 0)
     masses = ((1, 0.8, 0.2), (2, 0.6, 0.1), (3, 0.4, 0.3), (4, 0.9, -0.1))
     links = (
         arms.Link("base"),
@@ -137,5 +138,6 @@ def in_tree(model: RobotModel, rows: Array) -> Array:
 
 def energy(plant: Plant) -> float:
     """Return the kinetic and potential energy."""
-    model, q = plant.model, plant.position
+    model = plant.model
+    q = plant.position
     return float(model.kinetic_energy(q, plant.velocity) + model.potential_energy(q))

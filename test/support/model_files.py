@@ -14,20 +14,20 @@ def assert_same_dynamics(model: RobotModel, urdf: Path, mjcf: Path) -> None:
 
     Rotors are on no moving link, and joints are revolute or prismatic.
     """
-    peer, plant = (
-        pin.buildModelFromUrdf(str(urdf)),
-        mujoco.MjModel.from_xml_path(str(mjcf)),
-    )
+    peer = pin.buildModelFromUrdf(str(urdf))
+    plant = mujoco.MjModel.from_xml_path(str(mjcf))
     own = [peer.joints[peer.getJointId(name)].idx_v for name in model.joint_names]
     joints = [plant.joint(name).dofadr[0] for name in model.joint_names]
     assert plant.nv == model.n
     peer.gravity.linear = model.gravity
-    armature, rest = np.zeros(peer.nv), np.zeros(peer.nv)
+    armature = np.zeros(peer.nv)
+    rest = np.zeros(peer.nv)
     for name, position in model.locked.items():
         rest[peer.joints[peer.getJointId(name)].idx_v] = position
     armature[own] = plant.dof_armature[joints]
     peer.armature = armature
-    state, data = peer.createData(), mujoco.MjData(plant)
+    state = peer.createData()
+    data = mujoco.MjData(plant)
     for q, qd, qdd in np.random.default_rng(1).uniform(-1.0, 1.0, (10, 3, model.n)):
         expected = model.inverse_dynamics(q, qd, qdd)
         full = np.zeros((3, peer.nv))
@@ -36,7 +36,8 @@ def assert_same_dynamics(model: RobotModel, urdf: Path, mjcf: Path) -> None:
         np.testing.assert_allclose(
             pin.rnea(peer, state, *full)[own], expected, rtol=1e-9, atol=1e-9
         )
-        data.qpos[joints], data.qvel[joints] = q, qd
+        data.qpos[joints] = q
+        data.qvel[joints] = qd
         mujoco.mj_forward(plant, data)
         inertial = np.empty(model.n)
         mujoco.mj_mulM(plant, data, inertial, qdd[np.argsort(joints)])

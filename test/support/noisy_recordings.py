@@ -13,7 +13,8 @@ from robot_dynamics_ros.recordings.bags import JointSeries
 from support.arms import Array
 
 START = 1_700_000_000_000_000_000
-POSITION_NOISE, VELOCITY_NOISE = 1e-5, 1e-3  # like an encoder's, rad and rad/s
+POSITION_NOISE = 1e-5  # rad, like an encoder's
+VELOCITY_NOISE = 1e-3  # rad/s
 
 
 @dataclass(frozen=True)
@@ -50,12 +51,11 @@ def fourier(
     time = np.arange(0.0, seconds, 1.0 / rate)
     w = 2.0 * np.pi / period * np.arange(1, 6)
     a, b = rng.standard_normal((2, 5, model.n)) / w[:, np.newaxis]
-    sine, cosine = np.sin(np.outer(time, w)), np.cos(np.outer(time, w))
-    q, qd, qdd = (
-        sine @ a - cosine @ b,
-        (cosine * w) @ a + (sine * w) @ b,
-        (cosine * w**2) @ b - (sine * w**2) @ a,
-    )
+    sine = np.sin(np.outer(time, w))
+    cosine = np.cos(np.outer(time, w))
+    q = sine @ a - cosine @ b
+    qd = (cosine * w) @ a + (sine * w) @ b
+    qdd = (cosine * w**2) @ b - (sine * w**2) @ a
     limited = np.isfinite(model.position_lower)
     lower = np.where(limited, model.position_lower, -np.pi)
     upper = np.where(limited, model.position_upper, np.pi)
@@ -64,7 +64,8 @@ def fourier(
         room, np.minimum(model.velocity_limits, 2.5) / np.abs(qd).max(axis=0)
     )
     q = 0.5 * (lower + upper) + scale * (q - 0.5 * (q.max(axis=0) + q.min(axis=0)))
-    qd, qdd = scale * qd, scale * qdd
+    qd = scale * qd
+    qdd = scale * qdd
     tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
     return Truth(model, time, q, qd, qdd, tau)
 

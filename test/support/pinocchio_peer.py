@@ -54,10 +54,8 @@ class Peer:
         assert len(self.names) + len(self.follows) == self.model.nv, (
             "Pinocchio has other movable joints"
         )
-        self.g, self.c = (
-            np.zeros((self.model.nv, len(self.names))),
-            np.zeros(self.model.nv),
-        )
+        self.g = np.zeros((self.model.nv, len(self.names)))
+        self.c = np.zeros(self.model.nv)
         self.joints = [self.model.joints[i] for i in range(1, self.model.njoints)]
         for name, joint in zip(list(self.model.names)[1:], self.joints, strict=True):
             self.g[joint.idx_v], self.c[joint.idx_v] = self._row(name)

@@ -10,7 +10,8 @@ from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from support.bag_recordings import JOINT_STATE, header, make, serialized
 
 DIAGNOSTICS = "diagnostic_msgs/msg/DiagnosticArray"
-STATES, COMMANDS = "/joint_states", "/controller/command_states"
+STATES = "/joint_states"
+COMMANDS = "/controller/command_states"
 START = 1_700_000_000_000_000_000
 PERIOD = 10_000_000
 NONE = np.empty(0)

@@ -35,7 +35,9 @@ from support.ros import (
 )
 
 NODE = "computed_torque_node"
-OK, WARN, ERROR = 0, 1, 2
+OK = 0
+WARN = 1
+ERROR = 2
 
 #: What a test may change while the node runs, as it is set in ``begin``.
 USUAL = {
@@ -53,7 +55,8 @@ USUAL = {
 }
 
 #: computed_torque with the natural frequency 10 rad/s and the damping ratio 1 that are set by default.
-KP, KD = 100.0, 20.0
+KP = 100.0
+KD = 20.0
 
 
 #: Viscous and Coulomb friction of ``rough_arm``, Craig (6.110)-(6.111).
@@ -115,7 +118,8 @@ def holding(q: ArrayLike, qd: ArrayLike, held: ArrayLike) -> Array:
 
 def comes_to_rest_at(place: ArrayLike, q: ArrayLike, qd: ArrayLike) -> bool:
     """Return True if an arm with this velocity stops there with constant deceleration within 0.1 s."""
-    way, speed = np.subtract(place, q), np.asarray(qd)
+    way = np.subtract(place, q)
+    speed = np.asarray(qd)
     return bool(
         (way * speed >= 0.0).all()
         and (np.abs(way) <= np.abs(speed) * 0.1 / 2 + 1e-9).all()
@@ -292,7 +296,8 @@ class Robot(Driver):
         self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0), dt: float = 0.02
     ) -> JointState:
         """Publish this state until a command is received: once, unless messages are lost or a clock triggers cycles."""
-        count, first = len(self.answers), self.now + round(dt * 1e9)
+        count = len(self.answers)
+        first = self.now + round(dt * 1e9)
 
         def come() -> bool:
             latest = (
@@ -311,7 +316,8 @@ class Robot(Driver):
 
     def later_answer_to(self, q: ArrayLike, qd: ArrayLike = (0.0, 0.0)) -> JointState:
         """Return the command for this state after the transition to another law, which takes 0.2 s or longer."""
-        stamps, clock = self.now + 600_000_000, time.monotonic() + 0.6
+        stamps = self.now + 600_000_000
+        clock = time.monotonic() + 0.6
         self.drive(
             lambda: self.now > stamps and time.monotonic() > clock,
             "the law to take over",

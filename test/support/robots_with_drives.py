@@ -143,7 +143,8 @@ class Robot:
         """Return the plain tree: rotors on continuous joints, the payload on a fixed one, no couplings."""
         arm = self.bare
         root = arm.links[0].name
-        links, joints = list(arm.links), list(arm.joints)
+        links = list(arm.links)
+        joints = list(arm.joints)
         for k, rotor in enumerate(self.rotors):
             carrier = root if rotor.carrier == "none" else rotor.carrier
             links.append(arms.Link(f"rotor_{k}", rotor.mass, (0, 0, 0), rotor.inertia))
@@ -274,7 +275,8 @@ def load(arm: arms.Arm, dynamics: dict[str, Any], **keywords: Any) -> RobotModel
 
 def axis_in_parent(joint: arms.Joint) -> Array:
     """Return a joint's axis in the axes of its parent link."""
-    (cr, cp, cy), (sr, sp, sy) = np.cos(joint.rpy), np.sin(joint.rpy)
+    (cr, cp, cy) = np.cos(joint.rpy)
+    (sr, sp, sy) = np.sin(joint.rpy)
     turn = np.array(
         [
             [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
@@ -300,7 +302,8 @@ def robots(
     G has full rank: the k-th coordinate drives the k-th joint of a random order.
     """
     arm = draw(arms.trees(largest))
-    movable, links = arm.movable, [link.name for link in arm.links]
+    movable = arm.movable
+    links = [link.name for link in arm.links]
     order = [str(name) for name in _part(arm, 0).permutation(movable)]
     coordinates = tuple(
         f"p{k}" for k in range(draw(st.integers(0, min(3, len(order)))))
@@ -382,7 +385,8 @@ def _part(arm: arms.Arm, *key: int) -> np.random.Generator:
 def _rotor(rng: np.random.Generator, robot: Robot, k: int) -> Rotor:
     """Return the k-th rotor: alternately in the short form on the joints in turn, and in the general form."""
     arm = robot.bare
-    radius, mass = rng.uniform(0.01, 0.05), float(rng.uniform(0.05, 0.5))
+    radius = rng.uniform(0.01, 0.05)
+    mass = float(rng.uniform(0.05, 0.5))
     axial = mass * radius**2 / 2
     body = {
         "mass": mass,
@@ -459,7 +463,8 @@ def stride(
 def slope(function: Callable[[float], Any], scale: float = 1.0) -> Any:
     """Return the fourth-order numerical derivative at 0 of a function with the length scale 1 / scale."""
     h = 1e-3 / scale
-    near, far = function(h) - function(-h), function(2 * h) - function(-2 * h)
+    near = function(h) - function(-h)
+    far = function(2 * h) - function(-2 * h)
     return (8.0 * near - far) / (12.0 * h)
 
 

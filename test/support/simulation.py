@@ -104,7 +104,8 @@ class Simulation:
     def push(self, link: str, wrench: ArrayLike) -> None:
         message = WrenchStamped()
         message.header.frame_id = link
-        force, moment = message.wrench.force, message.wrench.torque
+        force = message.wrench.force
+        moment = message.wrench.torque
         force.x, force.y, force.z, moment.x, moment.y, moment.z = (
             float(x) for x in wrench
         )

@@ -34,7 +34,8 @@ def load(arm: Arm, gravity: Sequence[float], **keywords: Any) -> RobotModel:
 
 def chain(*parts: tuple[Joint, Link]) -> Arm:
     """Return links in series from "base"; joints and links have default values."""
-    links, joints = [Link("base")], []
+    links = [Link("base")]
+    joints = []
     for k, (joint, link) in enumerate(parts, start=1):
         links.append(Link(f"link{k}", link.mass, link.com, link.inertia))
         joints.append(

@@ -53,7 +53,8 @@ def test_any_robot(robot: drives.Robot) -> None:
         reactions, kernels, rtol=0, atol=1e-10 * (scale + np.abs(kernels).max())
     )
     if small:
-        M, weight = model.mass_matrix(q), 1e-10 * np.abs(model.mass_matrix(q)).max()
+        M = model.mass_matrix(q)
+        weight = 1e-10 * np.abs(model.mass_matrix(q)).max()
         D, h, c = lagrange.dynamic_coefficients(tree, q)
         terms = generalized_dalembert.dalembert_terms(tree, q, qd)
         for matrix in (D, terms.D_rot + terms.D_tran, lagrange.inertia_matrix(tree, q)):
@@ -147,10 +148,8 @@ def test_jacobians_and_derivatives_are_slopes(arm: arms.Arm) -> None:
     np.testing.assert_allclose(
         np.cross((J_w @ qd)[:, :, None], rotations, axis=1), turning, rtol=0, atol=bound
     )
-    M, dM = (
-        lagrange.inertia_matrix(model, q),
-        lagrange.inertia_matrix_derivatives(model, q),
-    )
+    M = lagrange.inertia_matrix(model, q)
+    dM = lagrange.inertia_matrix_derivatives(model, q)
     slope = drives.slope(lambda t: lagrange.inertia_matrix(model, q + t * qd), stride)
     bound = 1e-8 * stride * np.abs(M).max()
     np.testing.assert_allclose(dM @ qd, slope, rtol=0, atol=bound)
@@ -164,8 +163,10 @@ def test_jacobians_and_derivatives_are_slopes(arm: arms.Arm) -> None:
 def test_pseudo_inertia_of_points() -> None:
     """The sum of m r r^T over point masses, from their total mass, centre of mass and inertia."""
     rng = np.random.default_rng(3)
-    masses, points = rng.uniform(0.1, 1.0, 6), rng.uniform(-0.5, 0.5, (6, 3))
-    mass, com = float(masses.sum()), masses @ points / masses.sum()
+    masses = rng.uniform(0.1, 1.0, 6)
+    points = rng.uniform(-0.5, 0.5, (6, 3))
+    mass = float(masses.sum())
+    com = masses @ points / masses.sum()
     inertia = sum(
         m * ((r @ r) * np.eye(3) - np.outer(r, r))
         for m, r in zip(masses, points - com, strict=True)

@@ -48,7 +48,8 @@ def _check(model: RobotModel, task: Task, q: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)
     qd, qdd = rng.normal(size=(2, model.n))
     form = cartesian_dynamics(model, q, qd, task)
-    j, h = form.jacobian, 1e-6
+    j = form.jacobian
+    h = 1e-6
     before, after = (
         cartesian_dynamics(model, q + k * h * qd, qd, task).jacobian for k in (-1, 1)
     )
@@ -103,7 +104,8 @@ def test_shipped_robots(
 def test_any_robot(robot: Robot) -> None:
     """For the last link, with as many rows as are well conditioned."""
     model = robot.model()
-    q, link = arms.states(robot.seed, model.n, 1)[0][0], model.link_names[-1]
+    q = arms.states(robot.seed, model.n, 1)[0][0]
+    link = model.link_names[-1]
     rows: tuple[int, ...] = ()
     for row in range(6):
         more = (*rows, row)
@@ -121,7 +123,8 @@ def test_configuration_space_form(
     robot: str, link: str, rows: tuple[int, ...], q: Any
 ) -> None:
     """Bx [qd qd] + Cx [qd^2] = J^T Vx, Craig (6.104)-(6.107)."""
-    model, task = RobotModel.from_urdf_file(robot_urdf(robot)), Task(link, rows)
+    model = RobotModel.from_urdf_file(robot_urdf(robot))
+    task = Task(link, rows)
     b, c = configuration_space_form(model, q, task)
     qd = np.random.default_rng(0).normal(size=model.n)
     form = cartesian_dynamics(model, q, qd, task)
@@ -142,7 +145,8 @@ def test_the_end_effector_has_the_requested_velocity(
     robot: str, link: str, q: np.ndarray
 ) -> None:
     model = RobotModel.from_urdf_file(robot_urdf(robot))
-    j, v = model.jacobian(q, link), np.array([0.1, -0.2, 0.05, 0.3, 0.1, -0.2])
+    j = model.jacobian(q, link)
+    v = np.array([0.1, -0.2, 0.05, 0.3, 0.1, -0.2])
     rates = joint_rates(j, v, q)
     assert_close(j @ rates, v, 1e-12)
     # No faster than needed: nothing of it leaves the hand where it is.
@@ -181,7 +185,8 @@ def test_a_motion_goes_where_its_velocity_leads() -> None:
     """The error of the Euler method decreases with the step."""
     model = RobotModel.from_urdf_file(robot_urdf("ur5e"))
     v = np.array([0.05, -0.04, 0.03, 0.0, 0.0, 0.0])
-    start, error = model.link_pose(UR5E, "tool0")[:3, 3], []
+    start = model.link_pose(UR5E, "tool0")[:3, 3]
+    error = []
     for steps in (50, 100):
         positions, rates = resolved_rate_motion(
             lambda q: model.jacobian(q, "tool0"), v, UR5E, step=1.0 / steps, steps=steps
@@ -224,7 +229,10 @@ def test_isotropic_points_of_two_links() -> None:
 
 def test_force_from_torques() -> None:
     """Craig exercise 5.10: F of the two links by hand; J^T F for more joints than components."""
-    l1, l2, q, tau = 0.5, 0.4, np.array([0.3, 1.1]), np.array([3.0, -2.0])
+    l1 = 0.5
+    l2 = 0.4
+    q = np.array([0.3, 1.1])
+    tau = np.array([3.0, -2.0])
     j = craig_jacobians.jacobian_in_end_frame(l1, l2, q)
     expected = [
         (tau[0] - tau[1] * (1 + l1 / l2 * np.cos(q[1]))) / (l1 * np.sin(q[1])),
@@ -235,8 +243,6 @@ def test_force_from_torques() -> None:
         end_effector_force(
             craig_jacobians.jacobian_in_end_frame(l1, l2, np.zeros(2)), tau, [0.0, 0.0]
         )
-    wide, force = (
-        np.random.default_rng(2).normal(size=(3, 5)),
-        np.array([1.0, -2.0, 0.5]),
-    )
+    wide = np.random.default_rng(2).normal(size=(3, 5))
+    force = np.array([1.0, -2.0, 0.5])
     assert_close(end_effector_force(wide, wide.T @ force, np.zeros(5)), force, 1e-12)

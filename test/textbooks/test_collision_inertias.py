@@ -60,7 +60,9 @@ def test_box_in_its_own_place() -> None:
 
 def test_cylinder_and_sphere() -> None:
     """A cylinder is along the z axis of its <origin>, here rotated to y; Tsai (9.8)."""
-    density, r, h = 2700.0, 0.1, 0.5
+    density = 2700.0
+    r = 0.1
+    h = 0.5
     turned = collision(
         f'<cylinder radius="{r}" length="{h}"/>',
         '<origin rpy="1.5707963267948966 0 0"/>',
@@ -79,8 +81,10 @@ def test_cylinder_and_sphere() -> None:
 
 def test_shapes_add_up() -> None:
     """Two halves of a rotated box equal the box: products of inertia and the order of rotations matter."""
-    rpy, centre = np.array([0.3, -0.7, 1.1]), np.array([0.1, -0.2, 0.3])
-    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
+    rpy = np.array([0.3, -0.7, 1.1])
+    centre = np.array([0.1, -0.2, 0.3])
+    (cr, cp, cy) = np.cos(rpy)
+    (sr, sp, sy) = np.sin(rpy)
     # The turned box's y axis, Craig (2.64).
     along_y = np.array([cy * sp * sr - sy * cr, sy * sp * sr + cy * cr, cp * sr])
 

@@ -82,7 +82,8 @@ def still(t: float, q: Array, qd: Array) -> Array:
 def test_particle_on_a_sphere() -> None:
     """LaValle example 13.14: a great circle at constant speed."""
     model = particle(2.0, [0, 0, 0])
-    q, qd = np.array([0.6, 0.0, 0.8]), np.array([-0.8, 1.5, 0.6])
+    q = np.array([0.6, 0.0, 0.8])
+    qd = np.array([-0.8, 1.5, 0.6])
     run = run_constrained(model, sphere, q, qd, still, 1.0, 0.01)
     assert_close(run.q, lavalle_closed_chain.sphere_motion(q, qd, run.times), 1e-8)
     assert_close(
@@ -96,13 +97,15 @@ def test_particle_on_a_sphere() -> None:
 
 def test_knife_edge_on_an_incline() -> None:
     """Constraints on velocities only: the blade drifts across the slope and never down it."""
-    slope, rate = 0.4, 2.0
+    slope = 0.4
+    rate = 2.0
     model = particle(
         1.3, [9.81 * np.sin(slope), 0.0, -9.81 * np.cos(slope)], turning=True
     )
 
     def blade(q: Array, qd: Array) -> Constraints:
-        s, c = np.sin(q[2]), np.cos(q[2])
+        s = np.sin(q[2])
+        c = np.cos(q[2])
         return Constraints(
             np.array([[s, -c, 0.0]]),
             np.array([qd[2] * (c * qd[0] + s * qd[1])]),
@@ -236,7 +239,8 @@ def test_errors_decay_as_by_baumgarte() -> None:
 
 def test_a_right_side_is_followed() -> None:
     """LaValle (13.165), x' = f(x, u) = u x with u = 0.5: x grows as exp(u t), the drive pushes with m x''."""
-    model, u = particle(2.0, [0, 0, 0]), 0.5
+    model = particle(2.0, [0, 0, 0])
+    u = 0.5
 
     def driven(q: Array, qd: Array) -> Constraints:
         return Constraints(
@@ -291,7 +295,8 @@ def test_bad_requests_name_the_culprit(model: RobotModel) -> None:
 
 def with_loop(robot: robots_with_drives.Robot) -> RobotModel:
     """Return the robot's model with a loop between two random links at random points."""
-    model, rng = robot.model(), np.random.default_rng(robot.bare.seed)
+    model = robot.model()
+    rng = np.random.default_rng(robot.bare.seed)
     links = model.link_names
     a, b = rng.choice(len(links), 2, replace=False)
     (ax, ay, az), (bx, by, bz) = rng.uniform(-0.5, 0.5, (2, 3)).tolist()
@@ -357,7 +362,8 @@ def test_five_bar_as_loop_and_as_coupling() -> None:
     p = spong_five_bar.Parameters(
         *np.random.default_rng(0).uniform(0.4, 1.2, 14).tolist()
     )
-    arm, gravity = worked_arms.five_bar(p), [0.0, -p.g, 0.0]
+    arm = worked_arms.five_bar(p)
+    gravity = [0.0, -p.g, 0.0]
     coupled = robots_with_drives.load(
         arm, {"gravity": gravity, "couplings": FIVE_BAR_COUPLINGS}
     )
@@ -377,9 +383,12 @@ def test_five_bar_as_loop_and_as_coupling() -> None:
         looped.joint_names.index(name)
         for name in ("joint1", "joint2", "joint3", "joint4")
     ]
-    start, rate = np.array([0.4, 1.7]), np.array([0.5, -0.8])
-    q, qd = np.zeros(4), np.zeros(4)
-    q[order], qd[order] = ROWS @ start - [0, 0, 0, np.pi], ROWS @ rate
+    start = np.array([0.4, 1.7])
+    rate = np.array([0.5, -0.8])
+    q = np.zeros(4)
+    qd = np.zeros(4)
+    q[order] = ROWS @ start - [0, 0, 0, np.pi]
+    qd[order] = ROWS @ rate
 
     def on_loop(t: float, q: Array, qd: Array) -> Array:
         tau = np.zeros(4)
@@ -427,7 +436,8 @@ def test_four_bar_keeps_energy_and_closure() -> None:
     assert np.ptp(kinetic + model.potential_energy(run.q)) <= 2e-6 * np.ptp(kinetic)
     assert run.error.max() <= 1e-12 and run.drift.max() <= 1e-6
     assert abs(run.q[-1, 0] - run.q[0, 0]) > 2 * np.pi
-    tip, ground = model.link_pose(run.q, "rocker") @ [0.5, 0, 0, 1], [*GROUND, 1]
+    tip = model.link_pose(run.q, "rocker") @ [0.5, 0, 0, 1]
+    ground = [*GROUND, 1]
     assert_close(tip, np.broadcast_to(ground, tip.shape), 1e-12)
 
 
@@ -452,7 +462,8 @@ def test_the_crank_alone_drives_it() -> None:
     """Rates of closed positions along the crank's motion; power equals the rate of energy; forward dynamics."""
     model = four_bar()
     q, _ = assembled(model)
-    rate, acceleration = 2.0, -3.0
+    rate = 2.0
+    acceleration = -3.0
     qd, qdd = driven_motion(
         model, loops_of(model), q, ["crank_joint"], [rate], [acceleration]
     )
@@ -502,7 +513,8 @@ def test_loops_stay_with_the_model() -> None:
 
 
 def test_impossible_closures_and_drives_are_refused() -> None:
-    model, rest = four_bar(), np.zeros(3)
+    model = four_bar()
+    rest = np.zeros(3)
     with pytest.raises(RobotDynamicsError, match=r'"base" and "rocker" .* 0\.\d+ m'):
         close_loops(model, [0.3, 3.0, 0.0], held=["crank_joint", "coupler_joint"])
     with pytest.raises(RobotDynamicsError, match="elbow"):

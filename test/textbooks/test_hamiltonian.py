@@ -57,7 +57,8 @@ def energies(model: RobotModel, q: Array, p: Array) -> Array:
 
 def test_energy_does_not_drift(load_robot: Callable[..., RobotModel]) -> None:
     """One minute in steps of 0.02 s from rest, the planar arm horizontal: the error of the midpoint rule is bounded."""
-    model, start = load_robot("planar_2r"), np.zeros(2)
+    model = load_robot("planar_2r")
+    start = np.zeros(2)
     energy = energies(
         model, *hamiltonian.implicit_midpoint(model, start, start, 0.02, 3000)
     )
@@ -97,11 +98,9 @@ def test_a_step_is_symplectic_and_reversible(
 def test_work_of_a_force(load_robot: Callable[..., RobotModel]) -> None:
     """Damping dissipates the energy: dH/dt = qd . tau."""
     model = load_robot("scara")
-    q, p, damping = (
-        np.array([0.2, 0.5, 0.05]),
-        np.array([1.0, -0.4, 0.3]),
-        np.array([0.5, 0.1, 1.0]),
-    )
+    q = np.array([0.2, 0.5, 0.05])
+    p = np.array([1.0, -0.4, 0.3])
+    damping = np.array([0.5, 0.1, 1.0])
 
     def force(t: float, at: Array, rate: Array) -> Array:
         return np.asarray(
@@ -137,7 +136,8 @@ def test_invalid_steps_are_refused(load_robot: Callable[..., RobotModel]) -> Non
 def test_the_action_is_stationary(load_robot: Callable[..., RobotModel]) -> None:
     """LaValle (13.127): no variation that vanishes at both ends changes the action of a free motion at first order."""
     model = load_robot("scara")
-    n, times = model.n, np.linspace(0.0, 0.4, 401)
+    n = model.n
+    times = np.linspace(0.0, 0.4, 401)
 
     def rate(_: float, y: Array) -> Array:
         return np.concatenate(
@@ -153,7 +153,8 @@ def test_the_action_is_stationary(load_robot: Callable[..., RobotModel]) -> None
         rtol=1e-10,
         atol=1e-11,
     )
-    q, qd = run.y[:n].T.copy(), run.y[n:].T.copy()
+    q = run.y[:n].T.copy()
+    qd = run.y[n:].T.copy()
     bump = np.sin(np.pi * times / 0.4)[:, None] * rng.uniform(-1.0, 1.0, n)
     # at its top the bump is the amplitude
     slope = np.pi / 0.4 * np.cos(np.pi * times / 0.4)[:, None] * bump[200]
@@ -169,8 +170,6 @@ def test_the_action_is_stationary(load_robot: Callable[..., RobotModel]) -> None
         return (actions[1] - actions[0]) / 2e-3
 
     # The straight line between the same ends is no motion of the robot.
-    straight, steady = (
-        np.linspace(q[0], q[-1], len(times)),
-        np.broadcast_to((q[-1] - q[0]) / 0.4, qd.shape),
-    )
+    straight = np.linspace(q[0], q[-1], len(times))
+    steady = np.broadcast_to((q[-1] - q[0]) / 0.4, qd.shape)
     assert abs(change(q, qd)) < 1e-5 * abs(change(straight, steady))

@@ -23,7 +23,8 @@ POSITION = (0, 1, 2)
 
 def pose(x: float, y: float, z: float, angle: float = 0.0) -> Array:
     """Return a pose that is turned about z."""
-    c, s = np.cos(angle), np.sin(angle)
+    c = np.cos(angle)
+    s = np.sin(angle)
     return np.array([[c, -s, 0, x], [s, c, 0, y], [0, 0, 1, z], [0, 0, 0, 1]])
 
 
@@ -52,7 +53,8 @@ def test_metr4202_challenge() -> None:
 
 def test_craig_programming_exercise_3() -> None:
     """Chapter 5: both postures of the planar 3R arm, by complex numbers, and the velocity of the tool in its frame."""
-    tool, turn = 0.1 + 0.2j, np.radians(30.0)
+    tool = 0.1 + 0.2j
+    turn = np.radians(30.0)
     corner = cmath.phase(tool)
     rows = [
         [0, 0, 0, 0],
@@ -62,7 +64,8 @@ def test_craig_programming_exercise_3() -> None:
         [0, abs(tool), 0, turn - corner],
     ]
     model = RobotModel.from_dh(rows, "craig", "RRRFF")
-    task, goal = Task("link5", (0, 1, 5)), np.radians(45.0)
+    task = Task("link5", (0, 1, 5))
+    goal = np.radians(45.0)
     found = inverse_kinematics(model, task, pose(0.6, -0.3, 0.0, goal))
     wrist = 0.6 - 0.3j - tool * cmath.exp(1j * (goal - turn))
     elbow = np.arccos((abs(wrist) ** 2 - 0.5) / 0.5) * np.array([1, -1])
@@ -92,7 +95,8 @@ def test_craig_programming_exercise_3() -> None:
     ],
 )
 def test_reachable_poses_are_reached(robot: str, link: str, rows: range) -> None:
-    model, rng = RobotModel.shipped(robot), np.random.default_rng(0)
+    model = RobotModel.shipped(robot)
+    rng = np.random.default_rng(0)
     task = Task(link, tuple(rows))
     for _ in range(10):
         goal = model.link_pose(
@@ -106,7 +110,8 @@ def test_reachable_poses_are_reached(robot: str, link: str, rows: range) -> None
 
 
 def test_the_nearest_solution_is_the_first() -> None:
-    model, task = RobotModel.shipped("ur5e"), Task("tool0")
+    model = RobotModel.shipped("ur5e")
+    task = Task("tool0")
     start = np.array([0.4, -1.2, 1.4, -1.7, -1.4, 0.3])
     found = inverse_kinematics(
         model, task, model.link_pose(start + 0.05, "tool0"), start
@@ -128,11 +133,9 @@ def test_the_nearest_solution_is_the_first() -> None:
 def test_rounding_errors_do_not_change_the_order() -> None:
     """The elbow is up or down at the same distance from the start."""
     rows = [[0, 0, 0, 0], [0, 0.5, 0, 0], [0, 0.5, 0, 0]]
-    model, task, rng = (
-        RobotModel.from_dh(rows, "craig", "RRF"),
-        Task("link3", (0, 1)),
-        np.random.default_rng(0),
-    )
+    model = RobotModel.from_dh(rows, "craig", "RRF")
+    task = Task("link3", (0, 1))
+    rng = np.random.default_rng(0)
     bend = np.arccos(0.8)
     for _ in range(10):
         x, y = (0.8, 0.0) + 1e-13 * rng.normal(size=2)
@@ -143,15 +146,18 @@ def test_rounding_errors_do_not_change_the_order() -> None:
 
 
 def test_the_rest_of_an_unreached_pose_is_reported() -> None:
-    model, task = RobotModel.shipped("metr4202_elbow"), Task("link3", POSITION)
+    model = RobotModel.shipped("metr4202_elbow")
+    task = Task("link3", POSITION)
     with pytest.raises(RobotDynamicsError, match=r"link3.*-?1e?.* m in z.*Cure: "):
         inverse_kinematics(model, task, pose(0.0, 0.0, 7.0))
 
 
 def test_tsai_9_172() -> None:
     rows = [[0, 0, 0, 0], [0, 0.5, 0, 0], [0, 0.4, 0, 0]]
-    model, task = RobotModel.from_dh(rows, "craig", "RRF"), Task("link3", (0, 1))
-    q, qd = np.array([0.4, 0.9]), np.array([1.0, -2.0])
+    model = RobotModel.from_dh(rows, "craig", "RRF")
+    task = Task("link3", (0, 1))
+    q = np.array([0.4, 0.9])
+    qd = np.array([1.0, -2.0])
     found, qdd = joint_motion(
         model, q, model.jacobian(q, "link3")[:2] @ qd, [1.0, -2.0], task
     )
@@ -161,12 +167,11 @@ def test_tsai_9_172() -> None:
 
 def test_motion_of_a_link_and_back() -> None:
     """Twist and acceleration are slopes of the pose along a joint motion, which they give back."""
-    model, h = RobotModel.shipped("ur5e"), 1e-4
-    start, qd, qdd = (
-        np.array([0.4, -1.2, 1.4, -1.7, -1.4, 0.3]),
-        np.linspace(-0.5, 0.6, 6),
-        np.linspace(1.0, -0.8, 6),
-    )
+    model = RobotModel.shipped("ur5e")
+    h = 1e-4
+    start = np.array([0.4, -1.2, 1.4, -1.7, -1.4, 0.3])
+    qd = np.linspace(-0.5, 0.6, 6)
+    qdd = np.linspace(1.0, -0.8, 6)
     t = h * np.arange(-1, 2)[:, None]
     poses, twists, accelerations = link_motion(
         model, "tool0", start + t * qd + t**2 / 2 * qdd, qd + t * qdd, qdd
@@ -180,11 +185,9 @@ def test_motion_of_a_link_and_back() -> None:
 
 
 def test_a_straight_line() -> None:
-    model, task, times = (
-        RobotModel.shipped("metr4202_elbow"),
-        Task("link3", POSITION),
-        np.linspace(0.0, 2.0, 60),
-    )
+    model = RobotModel.shipped("metr4202_elbow")
+    task = Task("link3", POSITION)
+    times = np.linspace(0.0, 2.0, 60)
     poses = np.array([pose(1.0 + t / 4, 0.2 + t / 3, 0.5 + t / 2) for t in times])
     for start in inverse_kinematics(model, task, poses[0]):
         q = joint_path(model, task, times, poses, start)
@@ -194,11 +197,9 @@ def test_a_straight_line() -> None:
 
 def test_a_path_that_cannot_be_followed() -> None:
     """One leaves the reach, 3 m from the shoulder; one passes close to the column, where joint 1 turns round."""
-    model, task, times = (
-        RobotModel.shipped("metr4202_elbow"),
-        Task("link3", POSITION),
-        np.linspace(0.0, 1.0, 21),
-    )
+    model = RobotModel.shipped("metr4202_elbow")
+    task = Task("link3", POSITION)
+    times = np.linspace(0.0, 1.0, 21)
     with pytest.raises(RobotDynamicsError, match=r"at 0\.95 s: .*Cure: "):
         joint_path(
             model, task, times, np.array([pose(1.0, 0.0, 3.0 + 3 * t) for t in times])

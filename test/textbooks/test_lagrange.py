@@ -26,7 +26,8 @@ def test_lagrangian_of_any_robot(robot: robots_with_drives.Robot) -> None:
     model = robot.model()
     assume(len(model.moving_joints) <= 8)
     q, qd, _ = robots_with_drives.state(robot, model.n)
-    kinetic, potential = model.kinetic_energy(q, qd), model.potential_energy(q)
+    kinetic = model.kinetic_energy(q, qd)
+    potential = model.potential_energy(q)
     assert_close(
         lagrangian_by_traces(model, q, qd),
         kinetic - potential,
@@ -37,11 +38,9 @@ def test_lagrangian_of_any_robot(robot: robots_with_drives.Robot) -> None:
 
 def test_energies_of_craigs_links() -> None:
     """Craig (6.69), (6.73): two point masses; those of any tree add up to the energies of the kernels."""
-    p, q, qd = (
-        craig_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0),
-        np.array([0.4, 0.9]),
-        np.array([1.0, -2.0]),
-    )
+    p = craig_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0)
+    q = np.array([0.4, 0.9])
+    qd = np.array([1.0, -2.0])
     first = craig_planar_2r.Parameters(0.5, 0.4, 4.0, 0.0)
     k, u = link_energies(load(arms.craig_planar_2r(p), np.array(IN_PLANE) * p.g), q, qd)
     for values, energy in (
@@ -49,7 +48,8 @@ def test_energies_of_craigs_links() -> None:
         (u, craig_planar_2r.potential_energy),
     ):
         state = (q, qd) if energy is craig_planar_2r.kinetic_energy else (q,)
-        both, one = energy(p, *state).real, energy(first, *state).real
+        both = energy(p, *state).real
+        one = energy(first, *state).real
         assert_close(values, [one, both - one], 1e-14)
 
 
@@ -64,7 +64,8 @@ def test_energies_and_momentum_of_trees(arm: arms.Arm) -> None:
         [model.kinetic_energy(q, qd), model.potential_energy(q)],
         1e-10,
     )
-    peer, point = Peer(arm.urdf, model.joint_names), np.array([0.3, -0.2, 0.5])
+    peer = Peer(arm.urdf, model.joint_names)
+    point = np.array([0.3, -0.2, 0.5])
     h = pin.computeCentroidalMomentum(peer.model, peer.data, peer.q(q), peer.v(qd))
     about = h.angular + np.cross(peer.data.com[0] - point, h.linear)
     assert_close(arm_angular_momentum(model, q, qd, point), about, 1e-10)
@@ -72,11 +73,9 @@ def test_energies_and_momentum_of_trees(arm: arms.Arm) -> None:
 
 def test_momentum_of_the_pointer() -> None:
     """Tsai exercise 5."""
-    p, q, qd = (
-        tsai_pointer.Parameters(0.8, 1.2),
-        np.array([0.4, 0.7]),
-        np.array([1.3, -0.6]),
-    )
+    p = tsai_pointer.Parameters(0.8, 1.2)
+    q = np.array([0.4, 0.7])
+    qd = np.array([1.3, -0.6])
     expected = tsai_exercises.pointer_angular_momentum(p.m, p.length, q, qd)
     assert_close(arm_angular_momentum(load(pointer(p), DOWN), q, qd), expected, 1e-14)
 
@@ -96,11 +95,9 @@ def test_spin_of_rotors() -> None:
             }
         }
     }
-    model, q, qd = (
-        robots_with_drives.load(arm, drive),
-        np.array([0.3, 1.1]),
-        np.array([0.7, -2.0]),
-    )
+    model = robots_with_drives.load(arm, drive)
+    q = np.array([0.3, 1.1])
+    qd = np.array([0.7, -2.0])
     total = arm_angular_momentum(model, q, qd)[2]
     assert total == pytest.approx((model.mass_matrix(q) @ qd)[0], rel=1e-13)
     assert abs(total - arm_angular_momentum(load(arm, DOWN), q, qd)[2]) > 0.5
@@ -109,7 +106,8 @@ def test_spin_of_rotors() -> None:
 def reasons_of(model: RobotModel, q: ArrayLike) -> dict[str, str]:
     """Return the reasons of the coefficients that are zero, and compare the others with M and G."""
     named = named_coefficients(model, q)
-    m, g = model.mass_matrix(q), model.gravity_torque(q)
+    m = model.mass_matrix(q)
+    g = model.gravity_torque(q)
     for i in range(model.n):
         assert np.isclose(named[f"c{i + 1}"][0], g[i], atol=1e-12)
         assert np.allclose(

@@ -83,7 +83,8 @@ def test_box_about_its_corner() -> None:
 def test_rotated_bar() -> None:
     """Tsai exercise 3: the bar (9.12) in axes that are rotated by phi about z_c."""
     m, *size = BOX
-    cos, sin = np.cos(0.6), np.sin(0.6)
+    cos = np.cos(0.6)
+    sin = np.sin(0.6)
     # the bar's axes in the turned ones
     turn = np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]])
     got = mass_properties.rotated(mass_properties.box_inertia(m, size), turn)
@@ -93,15 +94,21 @@ def test_rotated_bar() -> None:
 @pytest.mark.parametrize("elevation", [-0.7, 1.1])
 def test_pointer(elevation: float) -> None:
     """Tsai exercises 4 and 5: a rod from O, at azimuth theta1 and elevation theta2; its inertia and h = I w."""
-    m, length, q, qd = 1.2, 0.8, np.array([0.4, elevation]), np.array([1.3, -0.6])
-    (c1, c2), (s1, s2) = np.cos(q), np.sin(q)
-    u, across = np.array([c1 * c2, s1 * c2, s2]), np.array([s1, -c1, 0.0])
+    m = 1.2
+    length = 0.8
+    q = np.array([0.4, elevation])
+    qd = np.array([1.3, -0.6])
+    (c1, c2) = np.cos(q)
+    (s1, s2) = np.sin(q)
+    u = np.array([c1 * c2, s1 * c2, s2])
+    across = np.array([s1, -c1, 0.0])
     # Columns: where the rod's x, y, z axes (z along it) point in the base frame.
     turn = np.column_stack([np.cross(across, u), across, u])
     central = mass_properties.rotated(mass_properties.rod_inertia(m, length), turn)
     about_o = mass_properties.parallel_axes(m, central, length / 2.0 * u)
     assert_close(about_o, tsai_exercises.pointer_inertia(m, length, q), 1e-15)
-    w, p_c = qd @ [[0.0, 0.0, 1.0], across], length / 2.0 * u
+    w = qd @ [[0.0, 0.0, 1.0], across]
+    p_c = length / 2.0 * u
     expected = tsai_exercises.pointer_angular_momentum(m, length, q, qd)
     assert_close(about_o @ w, expected, 1e-15)
     assert_close(
@@ -124,8 +131,10 @@ def test_principal_axes() -> None:
 
 def test_moment_about_a_line() -> None:
     """Tsai (9.5): the sum of the squared distances of points from the line; products of inertia are not zero."""
-    rng, u = np.random.default_rng(0), np.array([0.6, 0.0, 0.8])
-    points, masses = rng.normal(size=(5, 3)), rng.uniform(0.1, 1.0, 5)
+    rng = np.random.default_rng(0)
+    u = np.array([0.6, 0.0, 0.8])
+    points = rng.normal(size=(5, 3))
+    masses = rng.uniform(0.1, 1.0, 5)
     expected = masses @ ((points**2).sum(axis=1) - (points @ u) ** 2)
     got = mass_properties.moment_of_inertia(inertia_of(points, masses), 3.0 * u)
     assert got == pytest.approx(expected, rel=1e-13)
@@ -133,12 +142,11 @@ def test_moment_about_a_line() -> None:
 
 def test_moments_of_points() -> None:
     """Tsai (9.2), (9.4), (9.5), (9.7)-(9.8): sums over points; a rod has the radius of gyration l / sqrt(12)."""
-    rng, u, w = (
-        np.random.default_rng(1),
-        np.array([0.6, 0.0, 0.8]),
-        np.array([0.0, 1.0, 0.0]),
-    )
-    points, masses = rng.normal(size=(5, 3)), rng.uniform(0.1, 1.0, 5)
+    rng = np.random.default_rng(1)
+    u = np.array([0.6, 0.0, 0.8])
+    w = np.array([0.0, 1.0, 0.0])
+    points = rng.normal(size=(5, 3))
+    masses = rng.uniform(0.1, 1.0, 5)
     inertia = mass_properties.inertia_of_points(masses, points)
     assert_close(inertia, inertia_of(points, masses), 1e-14)
     assert_close(
@@ -158,15 +166,17 @@ def test_moments_of_points() -> None:
 
 def test_body_with_a_density() -> None:
     """Tsai (9.1), (9.8), Craig (6.17): a bar whose density grows as x, by hand; a homogeneous box."""
-    lower, upper = np.array([0.0, -0.1, -0.2]), np.array([0.6, 0.1, 0.2])
+    lower = np.array([0.0, -0.1, -0.2])
+    upper = np.array([0.6, 0.1, 0.2])
     masses, points = mass_properties.point_masses(
         lambda p: 1000.0 * p[:, 0], lower, upper
     )
-    # the integral of x^2 is m l^2 / 2
-    mass, xx = 1000.0 * 0.6**2 / 2.0 * 0.08, 0.6**2 / 2.0
+    mass = 1000.0 * 0.6**2 / 2.0 * 0.08
+    xx = 0.6**2 / 2.0  # the integral of x^2 is m l^2 / 2
     assert masses.sum() == pytest.approx(mass, rel=1e-13)
     assert_close(mass_properties.center_of_mass(masses, points), [0.4, 0.0, 0.0], 1e-14)
-    yy, zz = 0.1**2 / 3.0, 0.2**2 / 3.0
+    yy = 0.1**2 / 3.0
+    zz = 0.2**2 / 3.0
     expected = mass * np.diag([yy + zz, xx + zz, xx + yy])
     assert_close(mass_properties.inertia_of_points(masses, points), expected, 1e-13)
     m, *size = BOX
@@ -183,7 +193,8 @@ def test_body_with_a_density() -> None:
 
 def test_parts_add_up_to_the_model() -> None:
     """Tsai (9.1), (9.9): two boxes fixed to each other are one link of the kernels' model."""
-    sizes, masses = [[0.2, 0.1, 0.3], [0.1, 0.1, 0.5]], [2.0, 0.7]
+    sizes = [[0.2, 0.1, 0.3], [0.1, 0.1, 0.5]]
+    masses = [2.0, 0.7]
     centers = np.array([[0.1, 0.0, 0.2], [-0.2, 0.3, 0.1]])
     parts = [
         mass_properties.box_inertia(m, size)

@@ -50,11 +50,9 @@ def _spin(rotation: Callable[[float], Array], t: float) -> Array:
 def test_a_point_of_a_moving_frame(seed: int) -> None:
     """Craig (6.10): a point that moves along a curve in a tumbling frame, whose origin moves along another."""
     rng = np.random.default_rng(seed)
-    rates, a, b = (
-        rng.uniform(-2.0, 2.0, 3),
-        rng.uniform(-1.0, 1.0, (3, 3)),
-        rng.uniform(-1.0, 1.0, (3, 3)),
-    )
+    rates = rng.uniform(-2.0, 2.0, 3)
+    a = rng.uniform(-1.0, 1.0, (3, 3))
+    b = rng.uniform(-1.0, 1.0, (3, 3))
 
     def rotation(t: float) -> Array:
         return _turned(rates, t)
@@ -65,11 +63,13 @@ def test_a_point_of_a_moving_frame(seed: int) -> None:
     def place(t: float) -> Array:
         return curve(a, t) + rotation(t) @ curve(b, t)
 
-    t, spin = 0.3, partial(_spin, rotation)
+    t = 0.3
+    spin = partial(_spin, rotation)
     r, relative, gaining = (
         rotation(t) @ x for x in (curve(b, t), b[1] + 2.0 * b[2] * t, 2.0 * b[2])
     )
-    w, dw = spin(t), _rate(spin, t)
+    w = spin(t)
+    dw = _rate(spin, t)
     np.testing.assert_allclose(
         newton_euler.point_velocity(a[1] + 2.0 * a[2] * t, w, r, relative),
         _rate(place, t),
@@ -88,7 +88,8 @@ def test_a_body_that_turns_in_a_turning_frame(seed: int) -> None:
     """Craig (6.13)-(6.15)."""
     outer, inner = np.random.default_rng(seed).uniform(-2.0, 2.0, (2, 3))
 
-    t, frame = 0.4, _turned(outer, 0.4)
+    t = 0.4
+    frame = _turned(outer, 0.4)
     first, second = (
         partial(_spin, partial(_turned, rates)) for rates in (outer, inner)
     )
@@ -102,12 +103,10 @@ def test_a_body_that_turns_in_a_turning_frame(seed: int) -> None:
 
 def test_moment_on_a_tumbling_body() -> None:
     """Tsai (9.36), (9.43)-(9.47): the rate of the angular momentum; (9.48), exercise 6, in principal axes."""
-    rates, inertia, zero, t = (
-        np.array([1.3, -0.7, 2.1]),
-        np.diag([0.3, 0.5, 0.7]),
-        np.zeros(3),
-        0.3,
-    )
+    rates = np.array([1.3, -0.7, 2.1])
+    inertia = np.diag([0.3, 0.5, 0.7])
+    zero = np.zeros(3)
+    t = 0.3
     rotation = partial(_turned, rates)
     spin = partial(_spin, rotation)
 
@@ -115,13 +114,15 @@ def test_moment_on_a_tumbling_body() -> None:
         in_base = rotation(t) @ inertia @ rotation(t).T
         return newton_euler.angular_momentum(1.0, in_base, np.ones(3), zero, spin(t))
 
-    w, dw = rotation(t).T @ spin(t), rotation(t).T @ _rate(spin, t)
+    w = rotation(t).T @ spin(t)
+    dw = rotation(t).T @ _rate(spin, t)
     np.testing.assert_allclose(
         rotation(t) @ newton_euler.euler_moment(inertia, w, dw),
         _rate(momentum, t),
         atol=1e-5,
     )
-    (x, y, z), (i, j, k) = w, np.diag(inertia)
+    (x, y, z) = w
+    (i, j, k) = np.diag(inertia)
     expected = [-y * z * (j - k), -z * x * (k - i), -x * y * (i - j)]
     np.testing.assert_allclose(
         newton_euler.euler_moment(inertia, w, zero), expected, rtol=1e-14
@@ -203,7 +204,8 @@ def test_trace_of_craigs_example() -> None:
     )
     np.testing.assert_allclose(trace.F[0], [13.280776, 37.142434, 0.0], atol=5e-7)
     force = np.array([1.0, -2.0, 0.5, 0.3, -0.1, 0.7])
-    tree, loads = with_end_effector(model, "tool"), np.vstack([np.zeros((2, 6)), force])
+    tree = with_end_effector(model, "tool")
+    loads = np.vstack([np.zeros((2, 6)), force])
     loaded = newton_euler.newton_euler_trace(tree, *STATE, loads)
     np.testing.assert_allclose(np.append(loaded.f[2], loaded.n[2]), force)
     added = velocity_jacobian(model, STATE[0], "tool").T @ force

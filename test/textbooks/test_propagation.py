@@ -32,7 +32,8 @@ from support.robots_with_drives import Array, Robot, robots, state
 def _pose(seed: int) -> Array:
     rng = np.random.default_rng(seed)
     pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = arms.rotation(rng), rng.normal(size=3)
+    pose[:3, :3] = arms.rotation(rng)
+    pose[:3, 3] = rng.normal(size=3)
     return pose
 
 
@@ -43,8 +44,10 @@ def test_cross_matrix() -> None:
 
 def test_a_rigid_body_seen_from_two_frames() -> None:
     """Velocities; and forces, by the power, which is the same in both frames: F_A . v_A = F_B . v_B."""
-    pose, (v, f) = _pose(1), np.random.default_rng(2).normal(size=(2, 6))
-    r, p = pose[:3, :3], pose[:3, 3]
+    pose = _pose(1)
+    (v, f) = np.random.default_rng(2).normal(size=(2, 6))
+    r = pose[:3, :3]
+    p = pose[:3, 3]
     # The point at the origin of B moves with v + w x p.
     expected = np.concatenate([r.T @ (v[:3] + np.cross(v[3:], p)), r.T @ v[3:]])
     assert_close(velocity_transform(inverse_pose(pose)) @ v, expected, 1e-14)
@@ -55,7 +58,8 @@ def test_a_rigid_body_seen_from_two_frames() -> None:
 
 
 def test_transforms_follow_one_another() -> None:
-    a_b, b_c = _pose(4), _pose(5)
+    a_b = _pose(4)
+    b_c = _pose(5)
     for transform in (velocity_transform, force_transform):
         assert_close(transform(a_b @ b_c), transform(a_b) @ transform(b_c), 1e-14)
     assert_close(inverse_pose(a_b) @ a_b, np.eye(4), 1e-15)
@@ -63,7 +67,8 @@ def test_transforms_follow_one_another() -> None:
 
 def test_a_rotation_alone_changes_the_axes_of_a_jacobian() -> None:
     """Craig (5.71)."""
-    pose, j = _pose(6), np.random.default_rng(6).normal(size=(6, 4))
+    pose = _pose(6)
+    j = np.random.default_rng(6).normal(size=(6, 4))
     pose[:3, 3] = 0.0
     assert_close(rotated_jacobian(pose[:3, :3], j), velocity_transform(pose) @ j, 1e-14)
 
@@ -89,7 +94,8 @@ SETS = [a + b + c for a in "xyz" for b in "xyz" for c in "xyz" if b not in (a, c
 @pytest.mark.parametrize("axes", [*SETS, *map(str.upper, SETS)])
 def test_rates_of_all_24_sets_of_angles(axes: str) -> None:
     """Craig (5.37), (5.41), (5.42): against SciPy's rotations and their slopes."""
-    angles, rates = np.array([0.4, -1.1, 0.7]), np.array([0.3, 1.2, -0.8])
+    angles = np.array([0.4, -1.1, 0.7])
+    rates = np.array([0.3, 1.2, -0.8])
     rotations = [
         Rotation.from_euler(axes, angles + h * rates).as_matrix()
         for h in (-1e-4, 0.0, 1e-4)
@@ -121,8 +127,10 @@ def test_euler_angle_rates_in_print() -> None:
         angle_rate_matrix("ZYZ", [0.1, 0.2])
 
 
-_TRANSPOSED, _UNKNOWN = np.eye(4), np.eye(4)
-_TRANSPOSED[3, 0], _UNKNOWN[0, 3] = 0.5, np.nan
+_TRANSPOSED = np.eye(4)
+_UNKNOWN = np.eye(4)
+_TRANSPOSED[3, 0] = 0.5
+_UNKNOWN[0, 3] = np.nan
 
 
 @pytest.mark.parametrize(
@@ -147,7 +155,8 @@ def test_any_link_of_any_robot(robot: Robot, k: int) -> None:
     model = robot.model()
     link = model.link_names[k % len(model.link_names)]
     q, qd, _ = state(robot, model.n)
-    expected, turn = model.jacobian(q, link), model.link_pose(q, link)[:3, :3]
+    expected = model.jacobian(q, link)
+    turn = model.link_pose(q, link)[:3, :3]
     assert_close(
         rotated_jacobian(turn, velocity_jacobian(model, q, link)), expected, 1e-10
     )
@@ -163,7 +172,8 @@ def test_forces_on_any_robot(robot: Robot) -> None:
     """The torque of inverse dynamics at rest under the reaction of the environment, minus the gravity torque."""
     model = robot.model()
     link = model.link_names[-1]
-    q, rest = arms.states(robot.seed, model.n, 1)[0][0], np.zeros(model.n)
+    q = arms.states(robot.seed, model.n, 1)[0][0]
+    rest = np.zeros(model.n)
     force = np.random.default_rng(robot.seed).normal(size=6)
     pushed = model.inverse_dynamics(
         q, rest, rest, external_wrenches={link: -force}
@@ -179,7 +189,8 @@ def test_forces_on_any_robot(robot: Robot) -> None:
 def test_all_of_the_force_reaches_the_base() -> None:
     """Each link transmits the same force and the same moment about the root's origin; other links none."""
     model = RobotModel.from_urdf_file(robot_urdf("ur5e"))
-    tree, force = LinkTree.of(model), np.array([3.0, -1.0, 2.0, 0.5, 0.4, -0.3])
+    tree = LinkTree.of(model)
+    force = np.array([3.0, -1.0, 2.0, 0.5, 0.4, -0.3])
     q = np.array([0.4, -1.2, 1.4, -1.7, -1.4, 0.3])
     f, n = link_forces(model, q, force, "tool0")
     rotations, origins = tree.base_placements(q)

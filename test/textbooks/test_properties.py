@@ -30,10 +30,8 @@ def test_velocity_torque_of_trees(arm: arms.Arm) -> None:
     for qd in arms.states(arm.seed + 1, model.n, 3)[1]:
         gravity = model.gravity_torque(q)
         velocity = model.bias_torque(q, qd) - gravity
-        products, squares = (
-            properties.velocity_products(qd),
-            properties.velocity_squares(qd),
-        )
+        products = properties.velocity_products(qd)
+        squares = properties.velocity_squares(qd)
         assert_close(
             b @ products + c @ squares, velocity, 1e-10, float(np.abs(gravity).max())
         )
@@ -44,7 +42,8 @@ def test_velocity_torque_of_trees(arm: arms.Arm) -> None:
 
 def test_craigs_two_links() -> None:
     """Craig example 6.4: (6.66)-(6.68) for point masses at the ends of links l1, l2."""
-    p, q = craig_planar_2r.Parameters(0.5, 0.4, 2.0, 1.5), np.array([0.3, -1.1])
+    p = craig_planar_2r.Parameters(0.5, 0.4, 2.0, 1.5)
+    q = np.array([0.3, -1.1])
     model = RobotModel.from_urdf(arms.craig_planar_2r(p).urdf)
     b, c = craig_planar_2r.coriolis_and_centrifugal(p, q)
     assert_close(properties.coriolis_coefficients(model, q), b, 1e-14)
@@ -80,7 +79,8 @@ def test_planar_elbow() -> None:
     """Spong (9.83): h = -m2 l1 lc2 sin q2, and (9.88)."""
     p = spong_elbow.Parameters(0.7, 0.2, 0.3, 1.5, 2.5, 0.05, 0.1)
     model = load(elbow(p), IN_PLANE)
-    q, qd = np.array([0.4, 1.1]), np.array([0.8, -1.7])
+    q = np.array([0.4, 1.1])
+    qd = np.array([0.8, -1.7])
     h = -p.m2 * p.l1 * p.lc2 * np.sin(q[1])
     expected = np.zeros((2, 2, 2))
     expected[0, 1, 0] = expected[1, 0, 0] = expected[1, 1, 0] = h
@@ -101,14 +101,16 @@ def test_energy_balance(load_robot: Callable[..., RobotModel]) -> None:
         return np.array([2.0, 1.0, 20.0]) * np.sin([3.0 * t, 5.0 * t, 4.0 * t])
 
     def rates(t: float, z: np.ndarray) -> np.ndarray:
-        tau, qd = torque(t), z[3:6]
+        tau = torque(t)
+        qd = z[3:6]
         return np.concatenate([qd, model.forward_dynamics(z[:3], qd, tau), [qd @ tau]])
 
     time = np.linspace(0.0, 2.0, 801)
     motion = solve_ivp(
         rates, (0.0, 2.0), np.zeros(7), t_eval=time, rtol=1e-11, atol=1e-12
     ).y.T
-    q, qd = motion[:, :3], motion[:, 3:6]
+    q = motion[:, :3]
+    qd = motion[:, 3:6]
     energy, work = properties.energy_balance(
         model, time, q, qd, [torque(t) for t in time]
     )
@@ -124,7 +126,8 @@ def test_energy_balance(load_robot: Callable[..., RobotModel]) -> None:
 def test_rows_of_a_wrong_shape_are_refused(
     load_robot: Callable[..., RobotModel],
 ) -> None:
-    model, rows = load_robot("scara"), np.zeros((4, 3))
+    model = load_robot("scara")
+    rows = np.zeros((4, 3))
     with pytest.raises(RobotDynamicsError, match=r"tau .*\(3, 3\)"):
         properties.energy_balance(model, [0, 1, 2, 3], rows, rows, rows[:3])
     with pytest.raises(RobotDynamicsError, match="time"):
@@ -156,10 +159,8 @@ def test_every_position_keeps_to_them(
     """Spong (9.120) at positions not used by the search; the bounds are attained and reported."""
     model = load_robot(robot, "puma560" if robot == "puma560" else None)
     bounds = inertia_bounds(model)
-    low, high = (
-        np.maximum(model.position_lower, -np.pi),
-        np.minimum(model.position_upper, np.pi),
-    )
+    low = np.maximum(model.position_lower, -np.pi)
+    high = np.minimum(model.position_upper, np.pi)
     q = np.random.default_rng(8).uniform(low, high, (20000, model.n))
     eigenvalues = np.linalg.eigvalsh(model.mass_matrix(q))
     assert bounds.lower <= eigenvalues[:, 0].min() * (1 + 1e-9)
@@ -175,7 +176,8 @@ def test_guaranteed_bounds_of_any_robot(robot: robots_with_drives.Robot) -> None
     """Spong (9.112), (9.120) with couplings, rotors and payload: at random positions of a range, and at its ends."""
     model = robot.model()
     assume(len(model.moving_joints) <= 8)
-    low, high = -np.ones(model.n), np.full(model.n, 2.0)
+    low = -np.ones(model.n)
+    high = np.full(model.n, 2.0)
     lowest, highest = properties.guaranteed_inertia_bounds(model, low, high)
     q = np.vstack(
         [
@@ -189,10 +191,8 @@ def test_guaranteed_bounds_of_any_robot(robot: robots_with_drives.Robot) -> None
     assert highest >= eigenvalues[:, -1].max() * (1 - 1e-12)
     _, qd, _ = robots_with_drives.state(robot, model.n)
     beta = properties.passivity_bound(model, low, qd, low, high)
-    total, potential = (
-        model.kinetic_energy(low, qd) + model.potential_energy(low),
-        model.potential_energy(q),
-    )
+    total = model.kinetic_energy(low, qd) + model.potential_energy(low)
+    potential = model.potential_energy(q)
     assert beta >= total - potential.min() - 1e-12 * (
         abs(total) + np.abs(potential).max()
     )
@@ -209,8 +209,9 @@ def test_guaranteed_bounds_of_the_planar_elbow() -> None:
     own = (p.m1 * p.lc1**2 + p.i1) * d[1, 1]
     assert lowest == pytest.approx(own / np.trace(d), rel=1e-12)
     assert 0.2 * searched.lower < lowest < searched.lower
-    # upright; the weights fall twice their height
-    q, qd = np.array([0.5 * np.pi, 0.0]), np.array([1.0, -2.0])
+    # Upright; the weights fall twice their height.
+    q = np.array([0.5 * np.pi, 0.0])
+    qd = np.array([1.0, -2.0])
     fall = 2.0 * p.g * (p.m1 * p.lc1 + p.m2 * (p.l1 + p.lc2))
     assert properties.passivity_bound(
         load(elbow(p), [0, -p.g, 0]), q, qd
@@ -255,8 +256,10 @@ def test_planar_elbow_has_spongs_parameters() -> None:
     """Each Theta is a sum of ours. Apart from mcy1 and mcy2, zero here, ours are four: Theta_2 = l1 Theta_5."""
     result = minimal_parameters(load(elbow(P), [0, -P.g, 0]))
     values = dict(zip(result.names, result.theta.tolist(), strict=True))
-    izz1, izz2 = values.pop("link1.izz + 0.49 link2.mass"), values.pop("link2.izz")
-    mcx1, mcx2 = values.pop("link1.mcx + 0.7 link2.mass"), values.pop("link2.mcx")
+    izz1 = values.pop("link1.izz + 0.49 link2.mass")
+    izz2 = values.pop("link2.izz")
+    mcx1 = values.pop("link1.mcx + 0.7 link2.mass")
+    mcx2 = values.pop("link2.mcx")
     assert_close(
         np.array([izz1 + izz2, P.l1 * mcx2, izz2, mcx1, mcx2]),
         spong_elbow.parameters(P),

@@ -152,11 +152,9 @@ def test_phase_form_of_lavalles_arm() -> None:
         lavalle(lavalle_two_link.Parameters(0.5, 0.25, 0.2, 3.0, 2.0, 0.06, 0.03)),
         [0.0, -9.81, 0.0],
     )
-    x, u, expected = (
-        np.array([0.3, 1.1, 1.0, -2.0]),
-        np.array([5.0, 1.0]),
-        [1.0, -2.0, -18.359597, 34.908468],
-    )
+    x = np.array([0.3, 1.1, 1.0, -2.0])
+    u = np.array([5.0, 1.0])
+    expected = [1.0, -2.0, -18.359597, 34.908468]
     assert_close(variational.phase_transition(model, x, u), expected, 1e-6)
     assert_close(
         variational.phase_transition(model, [x, x], [u, u]), [expected, expected], 1e-6
@@ -197,10 +195,12 @@ def test_action_of_a_robot(load_robot: Callable[..., RobotModel]) -> None:
     ).sol
 
     def varied(size: float) -> float:
-        bump, rate = (
-            (lambda t: np.sin(np.pi * t / 0.2)),
-            (lambda t: np.pi / 0.2 * np.cos(np.pi * t / 0.2)),
-        )
+        def bump(t: float) -> float:
+            return np.sin(np.pi * t / 0.2)
+
+        def rate(t: float) -> float:
+            return np.pi / 0.2 * np.cos(np.pi * t / 0.2)
+
         return variational.action(
             lagrangian,
             lambda t: (motion(t)[:2] + size * bump(t), motion(t)[2:] + size * rate(t)),
@@ -228,7 +228,8 @@ def test_eulers_method() -> None:
     model = RobotModel.from_urdf(
         arms.craig_planar_2r(p).urdf, gravity=np.array(IN_PLANE) * p.g
     )
-    start, tau = (np.array([0.4, 0.9]), np.array([1.0, -2.0])), np.array([20.0, 5.0])
+    start = (np.array([0.4, 0.9]), np.array([1.0, -2.0]))
+    tau = np.array([20.0, 5.0])
 
     def torque(t: float, q: Array, qd: Array) -> Array:
         return tau

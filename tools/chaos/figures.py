@@ -80,8 +80,10 @@ def figures(rig: Rig) -> Figures:
     """Return the results of a run whose marks are set."""
     begin, end, active = (rig.marks[name] for name in ("begin", "end", "active"))
     until = rig.marks.get("arm_lost", active)
-    model, names = rig.model, rig.model.joint_names
-    states, commands = joints(rig.states, names), joints(rig.commands, names)
+    model = rig.model
+    names = rig.model.joint_names
+    states = joints(rig.states, names)
+    commands = joints(rig.commands, names)
     # The numbers are at the end of a Float64MultiArray.
     effort = np.array(
         [np.frombuffer(data[-8 * model.n :]) for _, data in rig.efforts]

@@ -72,10 +72,8 @@ def _messages(kind: Any, names: Sequence[str]) -> SearchStrategy[Any]:
 def _values(kind: str, names: Sequence[str]) -> SearchStrategy[Any]:
     """Return values of a field; half of the lists of texts are the joints, half of the others have as many elements."""
     if match := re.fullmatch(r"sequence<([\w/]+)>", kind):
-        values, count = (
-            _values(match[1], names),
-            min(len(names), 3) if "/" in match[1] else len(names),
-        )
+        values = _values(match[1], names)
+        count = min(len(names), 3) if "/" in match[1] else len(names)
         usual = (
             st.just(list(names))
             if match[1] == "string"
@@ -97,7 +95,8 @@ def publish(node: Node, options: argparse.Namespace) -> str:
         _prepared(node, *topic.split("="), options.joints) for topic in options.targets
     ]
     print("begin", flush=True)
-    count, begin = 0, time.monotonic()
+    count = 0
+    begin = time.monotonic()
     while (passed := time.monotonic() - begin) < options.seconds:
         for _ in range(max(0, min(100, round(passed * options.rate) - count))):
             for publisher, messages in floods:
@@ -142,10 +141,13 @@ def _can_be_sent(publisher: Publisher, data: bytes) -> bool:
 
 def call(node: Node, options: argparse.Namespace) -> str:
     """Call a service as fast as possible; return the number of calls and responses as text."""
-    kind, request, service = Trigger, Trigger.Request(), options.targets[0]
+    kind = Trigger
+    request = Trigger.Request()
+    service = options.targets[0]
     if service.endswith("set_parameters"):
         bad = Parameter("gains.natural_frequency", value=math.nan).to_parameter_msg()
-        kind, request = SetParameters, SetParameters.Request(parameters=[bad])
+        kind = SetParameters
+        request = SetParameters.Request(parameters=[bad])
     executor = make_executor()
     executor.add_node(node)
     client = node.create_client(kind, service)
@@ -153,7 +155,8 @@ def call(node: Node, options: argparse.Namespace) -> str:
         raise SystemExit(f"{service} has no server")
     answers: list[float] = []
     print("begin", flush=True)
-    count, begin = 0, time.monotonic()
+    count = 0
+    begin = time.monotonic()
     while time.monotonic() - begin < options.seconds:
         waits = count - len(answers) >= WAITING
         if not waits:

@@ -116,8 +116,6 @@ def _send(rig: Rig, name: str, *arguments: str) -> str:
     reported = re.search(r"(\d+) (\w+) in ([\d.]+) s(.*)", sender.log.read_text())
     assert reported is not None, sender.log.read_text()
     rate = float(reported[1]) / float(reported[3])
-    growth, size = (
-        rig.processes[name].memory() - before,
-        rig.processes[name].log.stat().st_size,
-    )
+    growth = rig.processes[name].memory() - before
+    size = rig.processes[name].log.stat().st_size
     return f"{rate:.0f} {reported[2]}/s{reported[4]}, memory {growth:+.1f} MB, log {1e-6 * size:.1f} MB"

@@ -34,11 +34,9 @@ SETTINGS = {
 }
 KEPT_BACK = 0.01  # s: five periods of 500 Hz
 STARTED = 100.0  # s, time on /clock when the plant starts, so that it can jump back
-FROM_PLANT, FROM_CONTROLLER, PLANT_CLOCK = (
-    "plant/joint_states",
-    "controller/effort_commands",
-    "plant/clock",
-)
+FROM_PLANT = "plant/joint_states"
+FROM_CONTROLLER = "controller/effort_commands"
+PLANT_CLOCK = "plant/clock"
 
 _STAMP = struct.Struct("<iI")
 _HEADER = 4
@@ -107,13 +105,12 @@ class NetworkNode(NodeProgram):
         )
 
     def _connect(self, kind: Any, source: str, target: str, seed: int) -> None:
-        publisher, line = (
-            self.create_publisher(kind, target, QoSProfile(depth=10)),
-            Line(seed),
-        )
+        publisher = self.create_publisher(kind, target, QoSProfile(depth=10))
+        line = Line(seed)
 
         def receive(data: bytes) -> None:
-            now, settings = time.monotonic(), self._settings
+            now = time.monotonic()
+            settings = self._settings
             if kind is JointState and settings["stamp_offset"]:
                 data = shifted(data, settings["stamp_offset"])
             arrivals = line.arrivals(now, settings)

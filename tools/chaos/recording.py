@@ -50,7 +50,8 @@ class Kept(NamedTuple):
 
     def losses(self, rig: Rig) -> str:
         """Return the losses during the fault and before it as text."""
-        begin, end = rig.marks["begin"], rig.marks["end"]
+        begin = rig.marks["begin"]
+        end = rig.marks["end"]
         lost, sent = self.lost(begin, end)
         return f"{lost} of {sent} states sent meanwhile are lost, {self.lost(0.0, begin)[0]} of the earlier ones"
 
@@ -105,7 +106,8 @@ def pause_recorder(rig: Rig) -> str:
     rig.signal(RECORDER, signal.SIGCONT)
     rig.watch(LASTS)
     stop_recorder(rig)
-    found, end = kept(rig, bag), rig.marks["end"]
+    found = kept(rig, bag)
+    end = rig.marks["end"]
     after, _ = found.lost(end, end + LASTS - 0.5)
     return f"{found.losses(rig)}, {after} of the later ones"
 

@@ -31,20 +31,19 @@ from robot_dynamics_ros.ros.conversions import trajectory_message
 from robot_dynamics_ros.ros.nodes.node_program import make_executor
 from tools.chaos.network import FROM_CONTROLLER, FROM_PLANT, PLANT_CLOCK
 
-CONTROLLER, PLANT, RECORDER, NETWORK, TRAJECTORY = (
-    "controller",
-    "plant",
-    "recorder",
-    "network",
-    "trajectory",
-)
+CONTROLLER = "controller"
+PLANT = "plant"
+RECORDER = "recorder"
+NETWORK = "network"
+TRAJECTORY = "trajectory"
 TRAJECTORY_TOPIC = "computed_torque_node/joint_trajectory"
 NODES = "robot_dynamics_ros.ros.nodes."
 ROBOT = "panda"
 RATE = 500.0  # states a second, and commands: each state is answered
-# s, timeouts of the controller and of the motors
-STATE_TIMEOUT, COMMAND_TIMEOUT = 0.1, 0.1
-AMPLITUDE, SWING = 0.1, 4.0  # rad, s
+STATE_TIMEOUT = 0.1  # s, of the controller
+COMMAND_TIMEOUT = 0.1  # s, of the motors
+AMPLITUDE = 0.1  # rad
+SWING = 4.0  # s
 SWUNG = 1.0  # s, time until the motion is fast
 PATIENCE = 120.0  # s; a loaded machine compiles in the first start
 
@@ -111,7 +110,9 @@ class Rig:
             CONTROLLER: {**robot, **SAFETY, **(controller or {})},
             PLANT: {**robot, **WATCHDOG, **(plant or {})},
         }
-        self.states, self.efforts, self.commands = Received(), Received(), Received()
+        self.states = Received()
+        self.efforts = Received()
+        self.commands = Received()
         self.reports: list[Report] = []
         self.marks: dict[str, float] = {}
         self.exits: list[tuple[str, int]] = []

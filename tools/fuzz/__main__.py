@@ -97,7 +97,9 @@ def fuzz(
     compile_kernels()
     gc.collect()
     gc.freeze()  # permanent objects need no garbage collection
-    tally, samples, end = Tally(), [], time.monotonic() + seconds
+    tally = Tally()
+    samples = []
+    end = time.monotonic() + seconds
     with tqdm(
         desc=target.name,
         total=inputs if inputs < sys.maxsize else None,

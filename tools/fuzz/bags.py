@@ -48,8 +48,10 @@ _KINDS = {
     "/robot_description": TEXT,
 }
 _RECORD = struct.Struct("<BQ")  # operation and length of an MCAP record
-# first and last arrival, size, checksum; compression and records follow
-_CHUNK, _CHUNK_HEAD = 6, 28
+_CHUNK = 6
+_CHUNK_HEAD = (
+    28  # first and last arrival, size, checksum; compression and records follow
+)
 _PAGE = 4096  # of sqlite3
 _VALUES = ("NULL", "''", "'x'", "1.5", "-1", "9223372036854775807", "x''", "x'00'", "zeroblob(300000)", "'@bait@'",
            "1e300", "CAST(x'ff' AS TEXT)", "rowid", "'1) UNION SELECT 1,2,3,4 --'")  # fmt: skip
@@ -138,7 +140,8 @@ def _number(
 
 
 def _records(data: bytes) -> list[tuple[int, bytes]]:
-    records, at = [], 0
+    records = []
+    at = 0
     while at + _RECORD.size <= len(data):
         operation, length = _RECORD.unpack_from(data, at)
         at += _RECORD.size
@@ -205,11 +208,13 @@ def _damaged_database(draw: DrawFn, data: bytes) -> bytes:
     pages = len(data) // _PAGE
     if pages < 2:
         return data
-    kept, page = bytearray(data), draw(st.integers(0, pages - 1)) * _PAGE
+    kept = bytearray(data)
+    page = draw(st.integers(0, pages - 1)) * _PAGE
     begin = page or 100
     match draw(st.integers(0, 8)):
         case 0:
-            at, size = draw(st.integers(16, 99)), pick(draw, (1, 2, 4))
+            at = draw(st.integers(16, 99))
+            size = pick(draw, (1, 2, 4))
             kept[at : at + size] = _number(draw, size, pages, "big")
         case 1:
             kept[begin] = pick(draw, (2, 5, 10, 13, 0, 255))  # type of the page
@@ -220,10 +225,8 @@ def _damaged_database(draw: DrawFn, data: bytes) -> bytes:
             at = page + draw(st.integers(0, _PAGE - 4))
             kept[at : at + 4] = draw(st.integers(0, pages + 1)).to_bytes(4, "big")
         case 4:  # an inner page whose cells all refer to one page, perhaps itself
-            child, count = (
-                (page // _PAGE + draw(st.integers(0, 2))).to_bytes(4, "big"),
-                pick(draw, (1, 30, 400)),
-            )
+            child = (page // _PAGE + draw(st.integers(0, 2))).to_bytes(4, "big")
+            count = pick(draw, (1, 30, 400))
             places = range(_PAGE - 5 * count, _PAGE, 5)
             head = b"\x05\0\0" + struct.pack(">HH", count, places[0]) + b"\0" + child
             head += b"".join(struct.pack(">H", place) for place in places)

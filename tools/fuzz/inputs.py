@@ -125,10 +125,8 @@ def mostly(
 
 def damaged(data: bytes) -> SearchStrategy[bytes]:
     """Return a strategy of these bytes with a few parts removed, replaced or inserted."""
-    places, spans = (
-        st.integers(0, len(data)),
-        st.sampled_from((0, 1, 1, 2, 4, 8, 64, 1024, len(data))),
-    )
+    places = st.integers(0, len(data))
+    spans = st.sampled_from((0, 1, 1, 2, 4, 8, 64, 1024, len(data)))
     copies = st.builds(lambda at, span: data[at : at + span], places, spans)
     repeats = st.builds(
         lambda byte, span: byte * span,
@@ -169,7 +167,8 @@ def _change_element(draw: DrawFn, root: Element) -> None:
     elements = list(root.iter())
     if draw(st.integers(0, 3)):  # mostly elements of the dynamics
         elements = [element for element in elements if element.tag in _TAGS] or elements
-    element, other = pick(draw, elements), pick(draw, elements)
+    element = pick(draw, elements)
+    other = pick(draw, elements)
     key = pick(draw, list(element.attrib) or _ATTRIBUTES)
     match draw(st.integers(0, 13)):
         case 0:
@@ -199,13 +198,15 @@ def _change_element(draw: DrawFn, root: Element) -> None:
         case 8 if root not in other:
             element.append(copy.deepcopy(other))
         case 9:
-            element.tag, element.text = pick(draw, _TAGS), draw(TEXTS)
+            element.tag = pick(draw, _TAGS)
+            element.text = draw(TEXTS)
         case 10:
             for child in element.iter():
                 if "type" in child.attrib:
                     child.set("type", pick(draw, _TYPES))
         case 11:  # deep, or many siblings
-            tag, nested = pick(draw, _TAGS), draw(st.booleans())
+            tag = pick(draw, _TAGS)
+            nested = draw(st.booleans())
             for k in range(pick(draw, (2, 20, 300))):
                 child = ElementTree.SubElement(element, tag, name=f"n{k}")
                 element = child if nested else element
@@ -232,7 +233,9 @@ def _name_files(draw: DrawFn, root: Element) -> None:
 def _append_links(draw: DrawFn, root: Element) -> None:
     """Append many links, in series or in parallel."""
     parent = pick(draw, [link.get("name", "") for link in root.iter("link")] or [""])
-    mass, in_series, kind = draw(NUMBERS), draw(st.booleans()), pick(draw, _TYPES[:4])
+    mass = draw(NUMBERS)
+    in_series = draw(st.booleans())
+    kind = pick(draw, _TYPES[:4])
     for k in range(pick(draw, (1, 5, 5, 30, 100))):
         link = ElementTree.SubElement(root, "link", name=f"more{k}")
         ElementTree.SubElement(

@@ -94,7 +94,9 @@ _CONTENTS = {
 @st.composite
 def sequences(draw: DrawFn) -> bytes:
     """Return a law, and messages: kind, milliseconds since the previous one, bytes."""
-    law, at, parts = draw(st.sampled_from(sorted(LAWS))), 0, []
+    law = draw(st.sampled_from(sorted(LAWS)))
+    at = 0
+    parts = []
     usual = (
         (b"p", b"w", b"a", b"s", b"s", b"t")
         if LAWS[law].task_space
@@ -149,7 +151,9 @@ def _trajectory(draw: DrawFn, at: int) -> bytes:
     begin = draw(
         st.just(header(0)) | _header(at + draw(st.sampled_from((0, 0, -500, 500))))
     )
-    names, points, now = draw(_NAMES), [], 0
+    names = draw(_NAMES)
+    points = []
+    now = 0
     rows = [_row(len(names) if k == 0 or draw(st.booleans()) else 0) for k in range(4)]
     for _ in range(draw(st.sampled_from((0, 1, 1, 2, 3, 3, 10)))):
         now += draw(
@@ -168,21 +172,24 @@ def _trajectory(draw: DrawFn, at: int) -> bytes:
 
 def play(model: RobotModel, data: bytes) -> None:
     """Pass the messages of an input to an active session as the node does, and check its outputs."""
-    law, at = data[:32].decode(errors="replace").strip(), 32
+    law = data[:32].decode(errors="replace").strip()
+    at = 32
     settings = ControllerSettings(
         law=law if law in LAWS else "computed_torque",
         observer_gain=20.0,
         safety=SafetySettings(activation_max_velocity=math.inf),
         task_space=TaskSpaceSettings(components="x y"),
     )
-    session, time = ControllerSession(model, settings), _BEGIN * 10**9
+    session = ControllerSession(model, settings)
+    time = _BEGIN * 10**9
     reader = InputReader(session)
     check(model, session.activate(compare_effort=True))
     while at + _HEAD.size <= len(data):
         kind, pause, length = _HEAD.unpack_from(data, at)
         at += _HEAD.size
         time += min(pause, 10_000) * 1_000_000
-        now, content = Now(time * 1e-9, lambda time=time: time), data[at : at + length]
+        now = Now(time * 1e-9, lambda time=time: time)
+        content = data[at : at + length]
         # the controller checks the results
         with np.errstate(over="ignore", invalid="ignore"):
             check(model, session.watch(now))

@@ -108,7 +108,8 @@ def drive(model: RobotModel, settings: ControllerSettings) -> None:
     high = np.where(
         np.isfinite(model.position_upper), model.position_upper, math.pi
     ).clip(-_FARTHEST, _FARTHEST)
-    rest, middle = np.zeros(model.n), 0.5 * low + 0.5 * high
+    rest = np.zeros(model.n)
+    middle = 0.5 * low + 0.5 * high
     states = [
         (middle, rest),
         (low, rest + 1.0),

@@ -62,7 +62,8 @@ def no_file_is_opened() -> Iterator[None]:
     try:
         yield
     finally:
-        opened, _opened = _opened, None
+        opened = _opened
+        _opened = None
     if opened:
         raise Wrong(f"files were opened: {opened[:3]}")
 
@@ -94,8 +95,10 @@ class Bait:
             data = os.read(self._watch, 1 << 16)
         except BlockingIOError:
             return []
-        # watch, mask, cookie, length of the name that follows
-        names, at, event = [], 0, struct.Struct("iIII")
+        names = []
+        at = 0
+        # Watch, mask, cookie, length of the name that follows.
+        event = struct.Struct("iIII")
         while at < len(data):
             *_, length = event.unpack_from(data, at)
             at += event.size + length
@@ -148,7 +151,9 @@ class Tally:
     def show(self, run: Callable[[bytes], None], data: bytes) -> str | None:
         """Run an input and record the result; return the kind of failure, or None."""
         self.tried += 1
-        begin, held, highest = time.process_time(), resident(), _highest()
+        begin = time.process_time()
+        held = resident()
+        highest = _highest()
         failure = self._outcome(run, data)
         spent = time.process_time() - begin
         used = _highest() - held if _highest() > highest else 0.0

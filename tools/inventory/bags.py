@@ -29,7 +29,8 @@ from support.crafted_bags import chunk, mcap, mcap_messages, mcap_record
 from tools.inventory.observed import lines
 
 COUNT = 120
-MCAP, SQLITE = StoragePlugin.MCAP, StoragePlugin.SQLITE3
+MCAP = StoragePlugin.MCAP
+SQLITE = StoragePlugin.SQLITE3
 PAGE = 4096  # bytes of a page of sqlite3
 
 

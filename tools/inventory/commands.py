@@ -21,7 +21,10 @@ import write_cli  # noqa: E402
 COMMAND = [sys.executable, "-m", "robot_dynamics_ros"]
 SHIPPED = ("config", "launch", "recordings", "rviz", "textbook_arms", "urdf")
 
-_FRICTION = "viscous: 1.0, coulomb: 1.0, coulomb_negative: 1.5, static: 2.0, stribeck_velocity: 0.1, load_coefficient: 0.1"
+_FRICTION = (
+    "viscous: 1.0, coulomb: 1.0, coulomb_negative: 1.5, static: 2.0, "
+    "stribeck_velocity: 0.1, load_coefficient: 0.1"
+)
 _MORE = "quadratic: 0.1, cubic: 0.1, ripple: {amplitude: 0.1, per_turn: 3}, sigmoid: {amplitude: 0.1, slope: 1.0}"
 #: Files that the runs read.
 INPUTS = {
@@ -153,7 +156,8 @@ def results() -> Iterator[str]:
     for name, text in INPUTS.items():
         Path(name).write_text(text, encoding="utf-8")
     for line in RUNS.strip().splitlines():
-        command, before = line.split()[0], set(Path().rglob("*"))
+        command = line.split()[0]
+        before = set(Path().rglob("*"))
         code, out, err = run(line)
         yield f"exit code {code}: {line}"
         if out.startswith("{"):

@@ -39,7 +39,9 @@ class Run(NamedTuple):
 
 def run(line: str) -> Run:
     """Run `robot_dynamics` with the words of ``line`` in this process, in the working directory."""
-    out, err, code = io.StringIO(), io.StringIO(), 0
+    out = io.StringIO()
+    err = io.StringIO()
+    code = 0
     argv = patch.object(sys, "argv", ["robot_dynamics", *shlex.split(line)])
     with argv, redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
         warnings.simplefilter("default")

@@ -24,7 +24,9 @@ from robot_dynamics_ros.cli.processes import NodeProcess
 from support.ros import LATCHED, URDF, Graph, Log
 from tools.inventory.observed import ROOT, run
 
-CONTROLLER, PLANT, MOTION = "computed_torque_node", "simulation_node", "trajectory_node"
+CONTROLLER = "computed_torque_node"
+PLANT = "simulation_node"
+MOTION = "trajectory_node"
 ROBOT = {"robot_description": URDF}
 SLOW_PLANT = {**ROBOT, "publish_rate": 50.0}  # leaves time for the other processes
 TO_CONTROLLER = ("-r", f"joint_trajectory:={CONTROLLER}/joint_trajectory")
@@ -145,10 +147,12 @@ def _is_active(graph: Graph, node: str) -> bool:
 
 def _connections(graph: Graph) -> set[str]:
     """Return the interfaces of all nodes when they no longer change."""
-    found, equal = _observed(graph), 0
+    found = _observed(graph)
+    equal = 0
     while equal < QUIET:
         graph.spin_for(1.0)
-        before, found = found, _observed(graph)
+        before = found
+        found = _observed(graph)
         equal = equal + 1 if found == before else 0
     return found
 
@@ -187,10 +191,8 @@ def _topics(client: Node) -> Iterator[tuple[str, str, str, str, str]]:
         }
         for verb, ends in listed.items():
             for end in ends:
-                setup, kind = (
-                    end.node_namespace.strip("/"),
-                    f"{end.topic_type}, {_qos(end.qos_profile)}",
-                )
+                setup = end.node_namespace.strip("/")
+                kind = f"{end.topic_type}, {_qos(end.qos_profile)}"
                 if _is_ours(setup, end.node_name):
                     yield setup, end.node_name, verb, topic, kind
 

@@ -25,7 +25,8 @@ def chain(
 
     ``way`` (m) is the distance from the root to the first joint.
     """
-    links, joints = [Link("link0")], []
+    links = [Link("link0")]
+    joints = []
     for k, (mass, length) in enumerate(zip(masses, lengths, strict=True), start=1):
         across = mass * length**2 / 12
         inertia = np.diag([0.1 * across, across, across])

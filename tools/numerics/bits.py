@@ -50,9 +50,11 @@ CONDITIONS = {
 
 def results(states: int = STATES) -> dict[str, Floats]:
     """Return all results to compare."""
-    panda, scara = shipped("panda", "panda_coulomb"), shipped("scara")
+    panda = shipped("panda", "panda_coulomb")
+    scara = shipped("scara")
     q, qd, qdd, tau = random_states(panda.n, states, 9)
-    link, few = panda.link_names[-1], slice(0, 20)
+    link = panda.link_names[-1]
+    few = slice(0, 20)
     found: dict[str, Floats] = {
         "inverse_dynamics, many": panda.inverse_dynamics(q, qd, qdd),
         "forward_dynamics, many": panda.forward_dynamics(q, qd, tau),

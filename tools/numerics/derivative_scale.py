@@ -48,7 +48,8 @@ def derivative_scales(
     axes = _move(of, positions, rates, accelerations)
     bodies = [_load(of, i, axis) for i, axis in enumerate(axes)]
     rows = len(of.couplings)
-    by_q, by_qd = np.full((rows, rows), FLOOR), np.full((rows, rows), FLOOR)
+    by_q = np.full((rows, rows), FLOOR)
+    by_qd = np.full((rows, rows), FLOOR)
     for row, (inertia, carrier) in enumerate(
         zip(of.rotors, of.carriers, strict=True), start=len(bodies)
     ):
@@ -57,7 +58,9 @@ def derivative_scales(
             bodies[carrier].wrench[0] += inertia * accelerations[row] + w * rates[row]
             bodies[carrier].b[0] += inertia * rates[row]
             for i in path(of, carrier):
-                s, ds, dds = axes[i].s[0], axes[i].ds[0], axes[i].dds[0]
+                s = axes[i].s[0]
+                ds = axes[i].ds[0]
+                dds = axes[i].dds[0]
                 by_qd[i, row] += w * s
                 by_qd[row, i] += 2.0 * inertia * ds + w * s
                 by_q[row, i] += inertia * dds + w * ds
@@ -89,7 +92,9 @@ def _move(
 
 
 def _load(of: Sizes, i: int, axis: _Axis) -> _Body:
-    m, reach, (w, u) = of.masses[i], axis.reach, axis.v
+    m = of.masses[i]
+    reach = axis.reach
+    (w, u) = axis.v
     h = of.moments[i] + m * reach + FLOOR
     j = of.inertias[i] + 2.0 * of.moments[i] * reach + m * reach * reach + FLOOR
     inertia = np.array([[j, h], [h, m]])
@@ -106,10 +111,12 @@ def _gather(
 ) -> None:
     """Replace bodies by the sums of all bodies that they carry."""
     for j in reversed(range(len(bodies))):
-        (inertia, wrench, b), (s, ds, dds, *_) = bodies[j], axes[j]
+        (inertia, wrench, b) = bodies[j]
+        (s, ds, dds, *_) = axes[j]
         first = inertia @ dds + 2.0 * ds[0] * b + [s @ wrench, s[0] * wrench[1]]
         second = 2.0 * (inertia @ ds + s[0] * b)
-        inertial, back = inertia @ s, 2.0 * (b @ s)
+        inertial = inertia @ s
+        back = 2.0 * (b @ s)
         for i in path(of, j):
             s, ds, dds, *_ = axes[i]
             by_q[i, j] += s @ first

@@ -51,7 +51,8 @@ class Measured:
     """Model and the same robot with 50 digits; ``many`` is True for the kernels of batches."""
 
     def __init__(self, model: RobotModel, many: bool = False) -> None:
-        self.model, self.many = model, many
+        self.model = model
+        self.many = many
         self.exact = oracle.exact_robot(model)
         self.sizes = scale.sizes(model)
 
@@ -68,11 +69,16 @@ class Measured:
 
     def errors(self, motion: Motion) -> dict[str, float]:
         """Return the error of each of QUANTITIES for one motion; NaN if forward dynamics reports singularity."""
-        model, robot, sizes = self.model, self.exact, self.sizes
+        model = self.model
+        robot = self.exact
+        sizes = self.sizes
         q, qd, qdd = motion
-        rest, link = np.zeros(model.n), model.link_names[-1]
-        bias, matrix = oracle.torque(robot, q, qd, rest), oracle.mass_matrix(robot, q)
-        matrix_size, speeds = scale.matrix_scale(sizes, q), np.abs(qd) + scale.FLOOR
+        rest = np.zeros(model.n)
+        link = model.link_names[-1]
+        bias = oracle.torque(robot, q, qd, rest)
+        matrix = oracle.mass_matrix(robot, q)
+        matrix_size = scale.matrix_scale(sizes, q)
+        speeds = np.abs(qd) + scale.FLOOR
         # Arguments, exact result and size of the terms of each method.
         table: dict[str, tuple[tuple[Any, ...], Any, Any]] = {
             "inverse_dynamics": (
@@ -160,10 +166,8 @@ class Measured:
         """Return relative errors for one motion."""
         q, qd, qdd = motion
         rest = np.zeros(len(q))
-        matrix, bias = (
-            oracle.mass_matrix(self.exact, q),
-            oracle.torque(self.exact, q, qd, rest),
-        )
+        matrix = oracle.mass_matrix(self.exact, q)
+        bias = oracle.torque(self.exact, q, qd, rest)
         tau = self.ours("inverse_dynamics", *motion)
         ours, exact, _ = self._derivatives(motion)
         root = np.array([MP.sqrt(x) for x in np.diag(matrix)])

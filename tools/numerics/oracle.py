@@ -111,10 +111,8 @@ def exact_robot(model: RobotModel) -> ExactRobot:
             )
     bodies = []
     for line, numbers in zip(robot.tree, robot.bodies, strict=False):
-        mass, moment = (
-            MP.mpf(float(numbers[layout.MASS])),
-            exact(numbers[layout.FIRST_MOMENT : layout.INERTIA]),
-        )
+        mass = MP.mpf(float(numbers[layout.MASS]))
+        moment = exact(numbers[layout.FIRST_MOMENT : layout.INERTIA])
         com = moment / mass if mass > 0 else moment
         about_origin = _symmetric(exact(numbers[layout.INERTIA :]))
         about_com = about_origin - mass * (
@@ -169,11 +167,15 @@ def move(
         if body.slides:
             lever = lever + x * z
         else:
-            c, s, zero_, one = MP.cos(x), MP.sin(x), MP.mpf(0), MP.mpf(1)
+            c = MP.cos(x)
+            s = MP.sin(x)
+            zero_ = MP.mpf(0)
+            one = MP.mpf(1)
             axes = axes @ np.array(
                 [[c, -s, zero_], [s, c, zero_], [zero_, zero_, one]], dtype=object
             )
-        w, dw = parent.w, parent.dw
+        w = parent.w
+        dw = parent.dw
         a = parent.a + cross(dw, lever) + cross(w, cross(w, lever))
         if body.slides:
             a = a + acceleration * z + 2 * v * cross(w, z)
@@ -213,7 +215,8 @@ def _spin(
     """Return torques (n,) for a rotor of inertia 1, Tsai (9.157)."""
     carrier, axis, _ = robot.rotors[rotor]
     row = robot.couplings[len(robot.bodies) + rotor]
-    spin, spin_up = row @ qd, row @ qdd
+    spin = row @ qd
+    spin_up = row @ qdd
     if carrier < 0:
         return np.asarray(row * spin_up)
     at = moving[carrier]
@@ -242,7 +245,8 @@ def torque(
         moment = inertia @ at.dw + cross(at.w, inertia @ at.w)
         on_joints = on_joints + _carry(robot, moving, i, at.origin + arm, force, moment)
     total = on_joints @ robot.couplings[: len(robot.bodies)]
-    rates, accelerations = exact(qd), exact(qdd)
+    rates = exact(qd)
+    accelerations = exact(qdd)
     for k, rotor in enumerate(robot.rotors):
         total = total + rotor.inertia * _spin(robot, moving, k, rates, accelerations)
     return np.asarray(total)
@@ -264,9 +268,12 @@ def derivatives(
     Those with respect to q have a step of 1e-16 and 30 correct digits; those with respect to qd are exact, because the
     torque is quadratic in the velocities.
     """
-    x, v = exact(q), exact(qd)
-    still, small = 0 * v, MP.mpf(10) ** -16
-    by_q, by_qd = [], []
+    x = exact(q)
+    v = exact(qd)
+    still = 0 * v
+    small = MP.mpf(10) ** -16
+    by_q = []
+    by_qd = []
     size = max(abs(v)) or MP.mpf(1)
     for unit in exact(np.eye(len(x))):
         step = small * unit
@@ -275,10 +282,8 @@ def derivatives(
             / (2 * small)
         )
         step = size * unit
-        ahead, behind = (
-            torque(robot, x, v + step, still, True),
-            torque(robot, x, v - step, still, True),
-        )
+        ahead = torque(robot, x, v + step, still, True)
+        behind = torque(robot, x, v - step, still, True)
         by_qd.append((ahead - behind) / (2 * size))
     return np.array(by_q).T, np.array(by_qd).T
 
@@ -295,7 +300,8 @@ def regressor(
     """Return torques (n, parameters) for a unit of each of ``model.inertial_parameters``."""
     moving = move(robot, q, qd, qdd)
     columns = []
-    zero, units = exact(np.zeros(3)), exact(np.eye(3))
+    zero = exact(np.zeros(3))
+    units = exact(np.eye(3))
     for i, link in enumerate(model.moving_links):
         at = moving[i]
         axes = at.axes @ next_rotation(model.link_frames[link].rotation)
@@ -313,7 +319,8 @@ def regressor(
         for force, moment in loads:
             on_joints = _carry(robot, moving, i, at.origin, force, moment)
             columns.append(on_joints @ robot.couplings[: len(robot.bodies)])
-    rates, accelerations = exact(qd), exact(qdd)
+    rates = exact(qd)
+    accelerations = exact(qdd)
     columns += [
         _spin(robot, moving, k, rates, accelerations) for k in range(len(robot.rotors))
     ]
@@ -323,7 +330,8 @@ def regressor(
 def jacobian(model: RobotModel, robot: ExactRobot, q: ArrayLike, link: str) -> Exact:
     """Return the Jacobian (6, n) of a link's origin, linear rows first, Craig 5.7."""
     still = np.zeros(model.n)
-    moving, frame = move(robot, q, still, still), model.link_frames[link]
+    moving = move(robot, q, still, still)
+    frame = model.link_frames[link]
     rows = exact(np.zeros((6, len(robot.bodies))))
     if frame.body >= 0:
         end = moving[frame.body].origin + moving[frame.body].axes @ exact(
@@ -334,7 +342,8 @@ def jacobian(model: RobotModel, robot: ExactRobot, q: ArrayLike, link: str) -> E
             if robot.bodies[i].slides:
                 rows[:3, i] = z
             else:
-                rows[:3, i], rows[3:, i] = cross(z, end - moving[i].origin), z
+                rows[:3, i] = cross(z, end - moving[i].origin)
+                rows[3:, i] = z
     return np.asarray(rows @ robot.couplings[: len(robot.bodies)])
 
 

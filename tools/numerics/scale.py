@@ -42,10 +42,8 @@ class Sizes(NamedTuple):
 
 def sizes(model: RobotModel) -> Sizes:
     """Return the lengths of a model, payload included."""
-    robot, count = (
-        views(model.kernels.topology, model.kernels.parameters),
-        len(model.moving_joints),
-    )
+    robot = views(model.kernels.topology, model.kernels.parameters)
+    count = len(model.moving_joints)
     couplings = np.zeros((len(robot.tree), model.n))
     for row, line in enumerate(robot.tree):
         for entry in range(line[layout.FIRST], line[layout.AFTER]):
@@ -85,7 +83,9 @@ def _move(
     positions, rates, accelerations = (of.couplings @ np.abs(x) for x in (q, qd, qdd))
     count = len(of.parents)
     ways = of.ways + np.where(of.slides, positions[:count], 0.0)
-    w, dw, a = np.empty(count), np.empty(count), np.empty(count)
+    w = np.empty(count)
+    dw = np.empty(count)
+    a = np.empty(count)
     for i, parent in enumerate(of.parents):
         u, du, b = (
             (w[parent], dw[parent], a[parent]) if parent >= 0 else (0.0, 0.0, gravity)
@@ -94,8 +94,11 @@ def _move(
         if of.slides[i]:
             b = b + accelerations[i] + 2.0 * u * rates[i]
         else:
-            u, du = u + rates[i], du + accelerations[i] + u * rates[i]
-        w[i], dw[i], a[i] = u + FLOOR, du + FLOOR, b + FLOOR
+            du = du + accelerations[i] + u * rates[i]
+            u = u + rates[i]
+        w[i] = u + FLOOR
+        dw[i] = du + FLOOR
+        a[i] = b + FLOOR
     return _Motion(ways, w, dw, a, rates[count:], accelerations[count:])
 
 
@@ -132,8 +135,10 @@ def torque_scale(
 
 
 def _spin(of: Sizes, motion: _Motion, rotor: int) -> Floats:
-    carrier, row = of.carriers[rotor], of.couplings[len(of.parents) + rotor]
-    spin, spin_up = motion.rates[rotor] + FLOOR, motion.accelerations[rotor] + FLOOR
+    carrier = of.carriers[rotor]
+    row = of.couplings[len(of.parents) + rotor]
+    spin = motion.rates[rotor] + FLOOR
+    spin_up = motion.accelerations[rotor] + FLOOR
     if carrier < 0:
         return np.asarray(row * spin_up)
     on_joints = _carry(
@@ -192,7 +197,9 @@ def acceleration_scale(
     if frame.body < 0:
         return np.full(6, FLOOR)
     motion = _move(of, q, qd, np.zeros(of.couplings.shape[1]), of.gravity)
-    w, dw, a = motion.w[frame.body], motion.dw[frame.body], motion.a[frame.body]
+    w = motion.w[frame.body]
+    dw = motion.dw[frame.body]
+    a = motion.a[frame.body]
     linear = a + (dw + w * w) * float(np.linalg.norm(frame.position)) + of.gravity
     return np.repeat([linear, dw], 3)
 

@@ -35,7 +35,8 @@ _IMPLAUSIBLE = 5.0  # prior standard deviations of a link's parameters
 # of the friction power: more negative power is rejected as driving, not friction
 _DRIVING = 0.2
 _TINY = 1e-9  # Nm or N
-_MIN_DELAY, _MAX_DELAY = 2e-3, 0.1  # s
+_MIN_DELAY = 2e-3  # s
+_MAX_DELAY = 0.1  # s
 _INTERVAL = 2.0  # standard errors
 _EXACT = 1e-3  # of a value: the smallest interval
 _UNEVEN = 0.25  # ratio of the difference of two levels of Coulomb friction to their sum
@@ -78,11 +79,9 @@ class Hypothesis(NamedTuple):
 
 
 Cause = Callable[[RobotModel, Evidence], Hypothesis]
-FRICTION, DELAY, LINKS = (
-    "missing friction",
-    "a delay of the effort",
-    "other link parameters",
-)
+FRICTION = "missing friction"
+DELAY = "a delay of the effort"
+LINKS = "other link parameters"
 PRIOR_SAMPLES = 30.0
 """Samples that the prior of LINKS counts as."""
 
@@ -126,7 +125,8 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
         directions = directions[:, strength > _OBSERVABLE * strength[-1]]
         observed = directions.shape[1] == len(strength)
         projection = directions @ directions.T
-        estimate, expected = projection @ (modelled + values), projection @ modelled
+        estimate = projection @ (modelled + values)
+        expected = projection @ modelled
         size = float(np.linalg.norm(estimate))
         if size < _NO_GRAVITY * np.linalg.norm(expected):
             return (
@@ -201,7 +201,8 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
     known = _known_payload(body, model)
 
     def describe(values: Array, errors: Array) -> str | None:
-        mass, moment = values[0], values[1:4]
+        mass = values[0]
+        moment = values[1:4]
         if abs(mass) > _INTERVAL * errors[0] and abs(mass) > _LIGHT:
             com = moment / mass
             if (
@@ -212,15 +213,14 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
             com_errors = np.hypot(errors[1:4], com * errors[0]) / abs(mass)
             where = f"with its centre of mass at {_vector(com, com_errors)} m in the axes of {link}"
             size = f"{interval(abs(mass), errors[0])} kg on {link}, {where}"
-            heavier, uncertain = (
-                mass > 0.0,
-                _INTERVAL * errors[0] > _UNCERTAIN * abs(mass),
-            )
+            heavier = mass > 0.0
+            uncertain = _INTERVAL * errors[0] > _UNCERTAIN * abs(mass)
         else:
             # The mass is not observable, as where the link's origin does not move.
             if np.linalg.norm(moment) < _LIGHT:
                 return None
-            heavier, uncertain = mass > 0.0 or not np.isfinite(errors[0]), False
+            heavier = mass > 0.0 or not np.isfinite(errors[0])
+            uncertain = False
             size = f"a first moment of {_vector(moment if heavier else -moment, errors[1:4])} kg m on {link}"
         if heavier:
             cure = (
@@ -262,7 +262,8 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     These are n viscous coefficients (Nm s/rad or N s/m), n Coulomb levels (Nm or N) in positive direction, and n in
     negative direction, each in the order of the model's n joints, which ``evidence`` must have too.
     """
-    motion, n = evidence.motion, model.n
+    motion = evidence.motion
+    n = model.n
     columns = np.zeros((len(motion.time), n, 3 * n))
     joints = np.arange(n)
     columns[:, joints, joints] = motion.qd
@@ -424,7 +425,8 @@ def rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
 
 def _delay(model: RobotModel, evidence: Evidence) -> Hypothesis:
     def describe(values: Array, errors: Array) -> str | None:
-        delay, error = float(values[0]), float(errors[0])
+        delay = float(values[0])
+        error = float(errors[0])
         if not max(_MIN_DELAY, _INTERVAL * error) < abs(delay) < _MAX_DELAY:
             return None
         return (

@@ -36,13 +36,14 @@ _STARTS = np.arange(-5, 7) / 6.0
 _LONGEST = 0.5  # m, of the zero of a prismatic joint
 # rad and m: smaller ones are within the accuracy of a calibration
 _LEAST_ZERO = 0.02, 0.002
-# Gauss-Newton steps, and the change (rad or m) of a difference quotient
-_STEPS, _SMALL = 4, 1e-4
+_STEPS = 4  # Gauss-Newton steps
+_SMALL = 1e-4  # rad or m, the change of a difference quotient
 _TINY = 1e-9
 _MAX_STEP = 1.5  # median steps between samples without a gap
 _SLOW = 0.01  # rad/s or m/s
-# correlations of a velocity with the derivative of a position
-_ALIKE, _UNLIKE = 0.9, 0.8
+# Correlations of a velocity with the derivative of a position.
+_ALIKE = 0.9
+_UNLIKE = 0.8
 _SAME = 1.25  # ratio of velocities that are equal but for filters
 _RATIOS = {
     -1.0: "one of both has the wrong sign",
@@ -50,8 +51,9 @@ _RATIOS = {
     _DEGREE: "the position is in degrees",
 }
 _MARGIN = 0.1  # of the range within the limits, and of 1 rad or m
-# rad or m beyond the limits, which no swapped joints explain; velocity limits
-_TOO_FAR, _TOO_FAST = 4.0 * np.pi, 5.0
+# Beyond these no swapped joints explain a recording.
+_TOO_FAR = 4.0 * np.pi  # rad or m beyond the limits
+_TOO_FAST = 5.0  # velocity limits
 _BLOCKS = 12  # parts of a recording whose disagreement is the standard error
 
 
@@ -118,14 +120,13 @@ def impossible_motion(model: RobotModel, motion: RecordedMotion) -> list[str]:
     slope = (motion.q[inside + 1] - motion.q[inside - 1]) / (
         motion.time[inside + 1] - motion.time[inside - 1]
     )[:, None]
-    speeds, rates = (
-        root_mean_square(motion.qd[inside]) + _TINY,
-        root_mean_square(slope) + _TINY,
-    )
+    speeds = root_mean_square(motion.qd[inside]) + _TINY
+    rates = root_mean_square(slope) + _TINY
     # correlations, velocities by positions
     likeness = (motion.qd[inside] / speeds).T @ (slope / rates) / len(inside)
     for j in np.flatnonzero((rates > _SLOW) & ~motion.still).tolist():
-        name, ratio = motion.joint_names[j], likeness[j, j] * speeds[j] / rates[j]
+        name = motion.joint_names[j]
+        ratio = likeness[j, j] * speeds[j] / rates[j]
         other = int(np.abs(likeness[j]).argmax())
         if abs(likeness[j, j]) > _ALIKE and not 1.0 / _SAME < ratio < _SAME:
             cause = next(
@@ -157,16 +158,12 @@ def beyond_limits(model: RobotModel, motion: RecordedMotion) -> list[str]:
 def _out_of_limits(
     model: RobotModel, motion: RecordedMotion, impossible: bool
 ) -> list[str]:
-    lower, upper, least, most = (
-        model.position_lower,
-        model.position_upper,
-        motion.q.min(axis=0),
-        motion.q.max(axis=0),
-    )
-    beyond, margin = (
-        np.maximum(lower - least, most - upper),
-        _MARGIN * (1.0 + upper - lower),
-    )
+    lower = model.position_lower
+    upper = model.position_upper
+    least = motion.q.min(axis=0)
+    most = motion.q.max(axis=0)
+    beyond = np.maximum(lower - least, most - upper)
+    margin = _MARGIN * (1.0 + upper - lower)
     fast = np.abs(motion.qd).max(axis=0) / model.velocity_limits
     joints: dict[str, list[str]] = {}
     for j, name in enumerate(motion.joint_names):
@@ -241,9 +238,11 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
             scales=signs,
         )
     for i, j in itertools.combinations(range(len(names)), 2):
-        first, second = names[i], names[j]
+        first = names[i]
+        second = names[j]
         order = list(range(len(names)))
-        order[i], order[j] = j, i
+        order[i] = j
+        order[j] = i
         yield replace(
             plain,
             hint=f"the efforts of {first} and {second} are swapped. Cure: check the order of the effort in the driver",
@@ -268,7 +267,8 @@ def _unit_corrections(
     model: RobotModel, ratios: Array, errors: Array
 ) -> Iterator[Correction]:
     """Yield gains, one for all efforts and one for each, if the efforts are not in Nm or N by the model's torque."""
-    names, plain = model.joint_names, replace(Correction.none(model.n), complexity=1.0)
+    names = model.joint_names
+    plain = replace(Correction.none(model.n), complexity=1.0)
     explained = np.abs(ratios) > _SIGNIFICANT * errors
     if not explained.any():
         return
@@ -292,10 +292,8 @@ def _unit_corrections(
             f"joints in Nm, or --drive-gains {1.0 / unit:.4g}",
             gains=np.full(model.n, 1.0 / unit),
         )
-    ratios, errors = (
-        np.where(explained, ratios, common),
-        np.where(explained, errors, np.inf),
-    )
+    ratios = np.where(explained, ratios, common)
+    errors = np.where(explained, errors, np.inf)
     spread = np.maximum(ratios / common, common / ratios)
     if unit in _PREFIXES and 0.0 < spread.min() and spread.max() < _EQUAL:
         return
@@ -394,10 +392,8 @@ def _zero_corrections(
     Gauss-Newton starts at the best of several offsets. Unknown friction and rotor inertia, the ``columns`` of each
     joint, are fitted too.
     """
-    motion, plain = (
-        evidence.motion,
-        replace(Correction.none(model.n), complexity=_FITTED),
-    )
+    motion = evidence.motion
+    plain = replace(Correction.none(model.n), complexity=_FITTED)
     known = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
     bases = [np.linalg.svd(own, full_matrices=False)[0] for own in columns]
 
@@ -427,7 +423,8 @@ def _zero_corrections(
                 error((offset + _SMALL) * unit) - error((offset - _SMALL) * unit)
             ) / (2.0 * _SMALL)
             weights = 1.0 / (root_mean_square(here) + _TINY) ** 2
-            moment, square = -(slope * here) @ weights, slope**2 @ weights
+            moment = -(slope * here) @ weights
+            square = slope**2 @ weights
             offset += float(moment.sum() / (square.sum() + _TINY))
         steps = [
             moment[k].sum() / (square[k].sum() + _TINY)

@@ -99,7 +99,8 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
         fit: np.log((1.0 - _MIN_REDUCTION) * max(fit.cost(list(fit.hypotheses)), least))
         for fit in fits
     }
-    best, best_hints = np.inf, beyond_limits(model, motion)
+    best = np.inf
+    best_hints = beyond_limits(model, motion)
     subsets = [
         itertools.combinations(plain.hypotheses, count)
         for count in range(_MAX_CAUSES + 1)
@@ -115,7 +116,8 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
             and (described := fit.describe(names, plain.cost([]))) is not None
         ):
             corrected = fit.correction.apply(evidence).motion
-            best, best_hints = score, [*beyond_limits(model, corrected), *described]
+            best = score
+            best_hints = [*beyond_limits(model, corrected), *described]
     return best_hints
 
 
@@ -239,10 +241,8 @@ class _CrossValidation:
         described = {}
         sizes = root_mean_square(self._evidence.motion.tau)
         for name in names:
-            hypothesis, own = (
-                self.hypotheses[name],
-                np.isin(columns, self._columns[name]),
-            )
+            hypothesis = self.hypotheses[name]
+            own = np.isin(columns, self._columns[name])
             torque = root_mean_square(hypothesis.columns @ values[own])
             hint = hypothesis.describe(
                 *(self._delay if name == DELAY else (values[own], errors[own]))
@@ -256,7 +256,8 @@ class _CrossValidation:
         error = "squared error"
         while len(texts) < len(names) + bool(self.correction.hint):
             if self.correction.hint and not texts:
-                hint, cost = self.correction.hint, self.cost([])
+                hint = self.correction.hint
+                cost = self.cost([])
             else:
                 order.append(
                     min(
@@ -264,13 +265,15 @@ class _CrossValidation:
                         key=lambda name: self.cost([*order, name]),
                     )
                 )
-                hint, cost = described[order[-1]], self.cost(order)
+                hint = described[order[-1]]
+                cost = self.cost(order)
             if cost >= before:
                 return texts or None
             texts.append(
                 f"{hint} (it explains {100 * (1.0 - cost / before):.0f} % of the {error})"
             )
-            before, error = cost, "remaining squared error"
+            before = cost
+            error = "remaining squared error"
         return texts
 
     @cached_property
@@ -281,13 +284,16 @@ class _CrossValidation:
         would diminish it. Torques of joints near a reversal are left out: there, friction that depends on the travel
         since the reversal imitates a delay.
         """
-        motion, fit = self._evidence.motion, copy.copy(self)
+        motion = self._evidence.motion
+        fit = copy.copy(self)
         others = [name for name in self.hypotheses if name != DELAY]
-        columns, own = self._indices(others), self._indices([DELAY])
+        columns = self._indices(others)
+        own = self._indices([DELAY])
         unexplained = self.residual - self._rows[:, :, columns] @ self._solved(
             self._blocks.sum(axis=0), columns
         )
-        rows, speed = self._rows.copy(), np.abs(motion.qd)
+        rows = self._rows.copy()
+        speed = np.abs(motion.qd)
         rows[:, :, own] = -np.gradient(motion.tau - unexplained, motion.time, axis=0)[
             :, :, np.newaxis
         ]
@@ -322,13 +328,13 @@ class _CrossValidation:
         friction and link parameters are fitted too, if these reduce the prediction error; and what link parameters
         leave undetermined, each uniform over its prior deviation, by the ratio of what they explain to the rest.
         """
-        columns, whole = self._indices(names), self._blocks.sum(axis=0)
-        values, others = (
-            self._solved(whole, columns),
-            self._solved(whole - self._blocks, columns),
-        )
+        columns = self._indices(names)
+        whole = self._blocks.sum(axis=0)
+        values = self._solved(whole, columns)
+        others = self._solved(whole - self._blocks, columns)
         variances = jackknife(others) ** 2
-        cost, links = self.cost(names), [*names, *({LINKS} - set(names))]
+        cost = self.cost(names)
+        links = [*names, *({LINKS} - set(names))]
         more = [*links, *({FRICTION} - set(names))]
         if self.cost(more) < _BETTER * cost:
             variances += (

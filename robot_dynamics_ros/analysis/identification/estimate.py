@@ -47,7 +47,8 @@ _HALVINGS = 60
 _ARMIJO = 0.1
 
 _MIN_RADIUS = 0.01  # m, of gyration about the centre of mass, in every direction
-_MASSLESS_SHARE, _MASSLESS_RADIUS = 0.05, 0.05  # of the mean body's mass; m
+_MASSLESS_SHARE = 0.05  # of the mean body's mass
+_MASSLESS_RADIUS = 0.05  # m
 
 
 def pseudo_inertia(parameters: Array) -> Array:
@@ -125,7 +126,8 @@ def feasible_fit(
     ``start`` (p,), the first iterate (default: the prior). ``weights`` (p - 10 bodies,) belong to the scalars.
     """
     first = PARAMETERS * bodies
-    matrix, target = triangle[:, :-1], triangle[:, -1]
+    matrix = triangle[:, :-1]
+    target = triangle[:, -1]
     inverse = np.asarray(np.linalg.inv(_pseudo(prior, first)), dtype=np.float64)
     constant = np.linalg.slogdet(inverse)[1].sum()
 
@@ -169,7 +171,8 @@ def feasible_fit(
             share *= 0.5
         else:
             break  # rounding: no step lowers the cost
-        x, now = x + share * step, after
+        x = x + share * step
+        now = after
     return x
 
 
@@ -183,7 +186,8 @@ def _newton(
     """Return rows A and right side b whose least-squares solution s is the Newton step of the divergences."""
     # With P = L L^T, F_k = L^-1 E_k L^-T: Hessian tr(F_k F_l) = A^T A, gradient tr(F_k (L^T P0^-1 L - 1)) = -A^T b.
     factors = np.linalg.cholesky(_pseudo(x, first))
-    bodies, scalars = len(factors), len(x) - first
+    bodies = len(factors)
+    scalars = len(x) - first
     # NumPy 1 takes fewer axes for vectors
     half = np.linalg.solve(factors[:, np.newaxis], _UNITS[np.newaxis])
     # (bodies, 10, 4, 4)
@@ -298,10 +302,8 @@ def identify(
         for _ in range(
             _ROUNDS_OF_FRICTION if any(shape.nonlinear for shape in shapes) else 1
         ):
-            parameterization, before = (
-                replace(parameterization, at=values, shapes=shapes),
-                estimate,
-            )
+            parameterization = replace(parameterization, at=values, shapes=shapes)
+            before = estimate
             samples, factors, estimate, weight, values = _fitted(
                 parameterization, motions
             )

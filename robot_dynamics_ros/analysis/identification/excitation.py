@@ -69,7 +69,8 @@ class ExcitationLimits:
             np.isfinite(model.position_upper), model.position_upper, _RANGE
         )
         inside = 0.5 * margin * (upper - lower)
-        lower, upper = lower + inside, upper - inside
+        lower = lower + inside
+        upper = upper - inside
         if not (lower < upper).all():
             name = model.joint_names[int(np.argmin(upper - lower))]
             raise RobotDynamicsError(
@@ -208,7 +209,9 @@ class _Search:
         base_frequency: float,
         harmonics: int,
     ) -> None:
-        self._model, self._limits, self._frequency = model, limits, base_frequency
+        self._model = model
+        self._limits = limits
+        self._frequency = base_frequency
         order = np.arange(1.0, harmonics + 1.0)
         # Series that start at rest: sum a_l = 0 and sum l b_l = 0.
         self._sine_basis = scipy.linalg.null_space(np.ones((1, harmonics)))
@@ -224,10 +227,8 @@ class _Search:
 
     def _waves(self, count: int) -> Array:
         """Return q, qd, qdd (3, count, 2 L - 2) of the basis of all series that start at rest."""
-        zero_sine, zero_cosine = (
-            np.zeros_like(self._sine_basis.T),
-            np.zeros_like(self._cosine_basis.T),
-        )
+        zero_sine = np.zeros_like(self._sine_basis.T)
+        zero_cosine = np.zeros_like(self._cosine_basis.T)
         sine = np.concatenate([self._sine_basis.T, zero_sine])
         cosine = np.concatenate([zero_cosine, self._cosine_basis.T])
         times = np.arange(count) / (count * self._frequency)
@@ -246,10 +247,12 @@ class _Search:
         table = x.reshape(*x.shape[:-1], self._model.n, -1)
         shape = table[..., : self._coefficients]
         q, qd, qdd = (shape @ wave.T for wave in self._shapes)
-        low, high = q.min(axis=-1), q.max(axis=-1)
+        low = q.min(axis=-1)
+        high = q.max(axis=-1)
         # for extrema between the samples
         room = 0.5 * (high - low) * (self._between - 1.0)
-        low, high = low - room, high + room
+        low = low - room
+        high = high + room
         largest = np.minimum(
             (limits.upper - limits.lower) / (high - low),
             np.minimum(
@@ -259,7 +262,8 @@ class _Search:
         )
         scale = largest * _sigmoid(table[..., -2] + 2.0)
         place = _sigmoid(table[..., -1])
-        least, most = limits.lower - scale * low, limits.upper - scale * high
+        least = limits.lower - scale * low
+        most = limits.upper - scale * high
         return least + place * (most - least), scale[..., np.newaxis] * shape
 
     def excitation(self, x: Array) -> Excitation:
@@ -292,7 +296,8 @@ class _Search:
 
         The penalty is the sum of squares of the relative excess of the effort over ``share`` times its limit.
         """
-        model, limit = self._model, share * self._limits.effort
+        model = self._model
+        limit = share * self._limits.effort
         center, coefficients = self._parameters(x)
         motion = self._motion(center, coefficients)
         regressor = model.regressor(*motion)
@@ -307,10 +312,8 @@ class _Search:
         by_motion = self._gradient_by_motion(
             motion, regressor, by_regressor, friction, by_tau
         )
-        by_center, by_coefficients = (
-            by_motion[0].sum(axis=0),
-            np.einsum("kmj,kmc->jc", by_motion, self._samples),
-        )
+        by_center = by_motion[0].sum(axis=0)
+        by_coefficients = np.einsum("kmj,kmc->jc", by_motion, self._samples)
         centers, tables = self._parameters(x + _STEP * np.eye(self.size))
         change = (centers - center) @ by_center + (
             (tables - coefficients) * by_coefficients
@@ -359,7 +362,9 @@ class _Search:
         """
         # its type hints lack functions that return their gradient too
         search: Any = scipy.optimize.minimize
-        x, share, options = start, 1.0, {"maxiter": _ITERATIONS}
+        x = start
+        share = 1.0
+        options = {"maxiter": _ITERATIONS}
         while share > _MIN_SHARE:
             x = search(
                 self.cost,
@@ -407,7 +412,8 @@ class _Spectrum(NamedTuple):
     def gradient(self) -> Array:
         """Return the gradient of ``smooth_condition`` with respect to the unscaled columns Y (rows, k)."""
         values = self._positive()
-        largest, smallest = values**_POWER, values**-_POWER
+        largest = values**_POWER
+        smallest = values**-_POWER
         slopes = (largest / largest.sum() - smallest / smallest.sum()) / (
             math.log(10.0) * values
         )

@@ -53,7 +53,8 @@ class FrictionShape:
 
     def scaled(self, factor: float) -> FrictionShape:
         """Return the shape whose velocities are larger by ``factor``."""
-        velocity, shift = factor * self.stribeck_velocity, factor * self.sigmoid_shift
+        velocity = factor * self.stribeck_velocity
+        shift = factor * self.sigmoid_shift
         return replace(
             self,
             stribeck_velocity=velocity,
@@ -92,10 +93,12 @@ def friction_columns(
     """
     columns = np.zeros((*rates.shape, len(COEFFICIENTS)))
     for j, shape in enumerate(shapes or [FrictionShape()] * rates.shape[1]):
-        rate, falling = rates[:, j], np.zeros(len(rates))
+        rate = rates[:, j]
+        falling = np.zeros(len(rates))
         if shape.stribeck_velocity > 0.0:
             falling = np.exp(-((rate / shape.stribeck_velocity) ** 2))
-        slope, shift = shape.sigmoid_slope, shape.sigmoid_shift
+        slope = shape.sigmoid_slope
+        shift = shape.sigmoid_shift
         by_coefficient = (
             rate,
             (rate > 0.0) * (1.0 - falling),
@@ -159,7 +162,8 @@ def at_rest(
     those of the joints, ``dt`` (s) is the time between samples.
     """
     fastest = np.abs(rates).max(axis=0, initial=0.0)
-    slow, signless = REST_SHARE * fastest, np.abs(rates) < _SIGNLESS * fastest
+    slow = REST_SHARE * fastest
+    signless = np.abs(rates) < _SIGNLESS * fastest
     still = np.abs(rates) <= slow
     typical = np.sqrt(np.square(accelerations).mean(axis=0))
     for j in np.flatnonzero(typical > 0.0):

@@ -97,10 +97,8 @@ def dynamics_document(
         if frame.body >= 0:
             links[link] = {"mass": 0.0, "com": [0.0] * 3, "inertia": [0.0] * 6}
             if link == model.moving_links[frame.body]:
-                mass, com = (
-                    float(bodies[frame.body, 0]),
-                    bodies[frame.body, 1:4] / bodies[frame.body, 0],
-                )
+                mass = float(bodies[frame.body, 0])
+                com = bodies[frame.body, 1:4] / bodies[frame.body, 0]
                 inertia = symmetric(*bodies[frame.body, 4:]) - steiner(mass, com)
                 links[link] = {
                     "mass": mass,

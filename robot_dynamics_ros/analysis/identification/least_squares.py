@@ -85,7 +85,8 @@ class Samples:
         The filtered noise is nearly white there: parallel decimation, Gautier 1997. Without a filter all are returned.
         ``motions`` have the joints of the model, in its order.
         """
-        samples, recordings = [], []
+        samples = []
+        recordings = []
         moves = ~np.all([motion.still for motion in motions], axis=0)
         for motion in motions:
             step = max(1, int(0.5 / motion.step + 1e-6)) if motion.step else 1
@@ -137,16 +138,15 @@ class Samples:
         for start in range(0, len(self), CHUNK):
             chunk = slice(max(0, start - overlap), min(start + CHUNK, len(self)))
             motion = self.q[chunk], self.qd[chunk], self.qdd[chunk]
-            friction, torque = self.friction[chunk], self.tau[chunk]
+            friction = self.friction[chunk]
+            torque = self.tau[chunk]
             columns = parameterization.columns(*motion, friction)
             if parameterization.loaded:
                 derivatives = parameterization.load_derivatives(
                     motion, columns, friction
                 )
-                columns, torque = (
-                    columns + derivatives,
-                    torque + derivatives @ parameterization.at,
-                )
+                columns = columns + derivatives
+                torque = torque + derivatives @ parameterization.at
             used = self.used[chunk]
             yield chunk, columns * used[:, :, np.newaxis], torque * used
 
@@ -278,11 +278,9 @@ def estimate_base(
     ``factors`` are ``Factors.of(parameterization, samples)``. Raises BagError if a joint moves, but never for
     long enough, or if there are too few torques (two or less for each base parameter).
     """
-    base, counts, moves = (
-        parameterization.base,
-        factors.counts.sum(axis=0),
-        samples.qd.any(axis=0),
-    )
+    base = parameterization.base
+    counts = factors.counts.sum(axis=0)
+    moves = samples.qd.any(axis=0)
     idle = [
         name
         for name, here in zip(
@@ -320,12 +318,11 @@ def estimate_base(
     x = np.zeros(len(parameterization.names))
     for _ in range(_ITERATIONS):
         weighted = factors.weighted(noise)
-        matrix, target = weighted[:, base.independent], weighted[:, -1]
+        matrix = weighted[:, base.independent]
+        target = weighted[:, -1]
         x[base.independent] = np.linalg.lstsq(matrix, target, rcond=None)[0]
-        before, noise = (
-            noise,
-            np.sqrt(factors.squares(x).sum(axis=0) / (freedom * counts)),
-        )
+        before = noise
+        noise = np.sqrt(factors.squares(x).sum(axis=0) / (freedom * counts))
         noise = np.maximum(noise, floor)
         if np.abs(noise / before - 1.0).max() < _CONVERGED:
             break
@@ -399,7 +396,8 @@ def _modelling_error(
             values[chunk]
             for values in (samples.q, samples.qd, samples.qdd, samples.qddd)
         )
-        friction, frictiond = samples.friction[chunk], samples.frictiond[chunk]
+        friction = samples.friction[chunk]
+        frictiond = samples.frictiond[chunk]
         late = parameterization.columns(
             q, qd + _LAG * qdd, qdd + _LAG * qddd, friction + _LAG * frictiond
         )
@@ -422,7 +420,8 @@ def _modelling_error(
         )[0]
         / lengths
     )
-    r, count = len(base.names), len(lengths) - len(base.names)
+    r = len(base.names)
+    count = len(lengths) - len(base.names)
     # for pure noise: chi-squared with count degrees of freedom
     explained = float(np.sum(triangle[r:-1, -1] ** 2))
     if explained < count + _SIGNIFICANT * math.sqrt(2.0 * count):

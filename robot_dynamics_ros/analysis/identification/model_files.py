@@ -71,7 +71,8 @@ def _moved(model: RobotModel) -> dict[str, _Moved]:
         model.friction_parameters,
         strict=True,
     ):
-        mass, com = float(body[0]), body[1:4] / (body[0] or 1.0)
+        mass = float(body[0])
+        com = body[1:4] / (body[0] or 1.0)
         inertia = symmetric(*body[4:]) - steiner(mass, com)
         coulomb = (
             row[layout.COULOMB]
@@ -105,7 +106,8 @@ def urdf_text(urdf: str | bytes, model: RobotModel) -> str:
     The link that a joint moves has the <inertial> of the whole body, including the payload; links fixed to it have
     none. A sigmoid is Coulomb friction of half its amplitude, and Coulomb friction the mean of both directions.
     """
-    robot, moved = parse_xml(urdf, "URDF"), _moved(model)
+    robot = parse_xml(urdf, "URDF")
+    moved = _moved(model)
     bodies = {entry.link: entry for entry in moved.values() if entry.mass > 0.0}
     for link in robot.findall("link"):
         if model.link_frames[link.get("name", "")].body >= 0:
@@ -148,7 +150,8 @@ def mjcf_text(urdf: str | bytes, model: RobotModel) -> str:
         # issued when the model was loaded
         warnings.simplefilter("ignore", RobotModelWarning)
         description = parse_urdf(urdf, "URDF")
-    moved, root = _moved(model), Element("mujoco", model=model.name)
+    moved = _moved(model)
+    root = Element("mujoco", model=model.name)
     SubElement(root, "compiler", angle="radian")
     SubElement(root, "option", gravity=_text(model.gravity))
     bodies = {description.root: SubElement(root, "worldbody")}
@@ -208,7 +211,8 @@ def _text(value: ArrayLike) -> str:
 
 def lost_properties(model: RobotModel) -> list[str]:
     """Return a line for each kind of property of ``model`` that its URDF, or URDF and MJCF, do not contain."""
-    friction, reflected = model.friction_parameters, _rotor_inertia(model)
+    friction = model.friction_parameters
+    reflected = _rotor_inertia(model)
     inertias = zip(model.joint_names, np.diag(reflected).tolist(), strict=True)
     carried = any(rotor.carrier != BASE for rotor in LinkTree.of(model).rotors)
     asymmetric = friction[:, layout.COULOMB] != friction[:, layout.COULOMB_NEGATIVE]
@@ -216,7 +220,8 @@ def lost_properties(model: RobotModel) -> list[str]:
     kinds |= {
         kind: friction[:, columns].any(axis=1) for kind, columns in _FRICTION.items()
     }
-    both, urdf = "URDF and MJCF lack", "the URDF lacks"
+    both = "URDF and MJCF lack"
+    urdf = "the URDF lacks"
     names: dict[str, Iterable[str]] = {
         f"{both} {kind}": itertools.compress(model.moving_joints, has)
         for kind, has in kinds.items()
@@ -265,10 +270,8 @@ def differences(
         loaded["URDF and armature in Pinocchio"] = _pinocchio(model, urdf)
     if mjcf is not None and find_spec("mujoco"):
         loaded["MJCF in MuJoCo"] = _mujoco(model, mjcf)
-    lower, upper = (
-        np.maximum(model.position_lower, -np.pi),
-        np.minimum(model.position_upper, np.pi),
-    )
+    lower = np.maximum(model.position_lower, -np.pi)
+    upper = np.minimum(model.position_upper, np.pi)
     rng = np.random.default_rng(0)
     states = [
         (rng.uniform(lower, upper), rng.uniform(-1.0, 1.0, model.n))
@@ -324,7 +327,8 @@ def _mujoco(model: RobotModel, mjcf: str) -> _Terms:
     def terms(q: Array, qd: Array) -> tuple[Array, Array, Array]:
         bias = []
         for rate in (0.0 * qd, qd):
-            data.qpos[:], data.qvel[:] = order @ q, order @ rate
+            data.qpos[:] = order @ q
+            data.qvel[:] = order @ rate
             mujoco.mj_forward(peer, data)
             bias.append(data.qfrc_bias @ order)
         mass = np.empty((peer.nv, peer.nv))

@@ -296,7 +296,8 @@ def _filtered(
     grid = None
     even = (time[-1] - time[0]) / (len(time) - 1)
     if np.abs(time - time[0] - even * np.arange(len(time))).max() > _JITTER * even:
-        even, grid = period, np.arange(time[0], time[-1] + 1e-6 * period, period)
+        even = period
+        grid = np.arange(time[0], time[-1] + 1e-6 * period, period)
     times: Array = time if grid is None else grid
     edge = max(_REACH, math.ceil((smoothing.edge + abs(effort_delay)) / even - 1e-6))
     if len(times) - 2 * edge < _MIN_SAMPLES:

@@ -46,7 +46,9 @@ _COLUMNS += [layout.QUADRATIC, layout.CUBIC, layout.LOAD_DRIVING]
 _LARGEST_RATIO = 10.0  # of static to Coulomb level
 _STEP = 1e-3  # relative, of difference quotients
 _STATES = 6  # random states for each parameter of a joint
-_SPEED, _ACCELERATION = 3.0, 10.0  # of random states, if there is no limit
+# Of random states, if there is no limit.
+_SPEED = 3.0
+_ACCELERATION = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +138,10 @@ class Parameterization:
     def _reduced(self, driven: NDArray[np.bool_]) -> Parameterization:
         """Return the parameters without added rotors on ``driven`` joints and coefficients that the shapes lack."""
         # Rotors that no motion separates from a link's inertia stay: a large one exceeds any physical link inertia.
-        first, joints = len(self.model.parameter_names), self.bodies
-        tail, kept = self._tail.copy(), np.ones(len(self._tail), dtype=bool)
+        first = len(self.model.parameter_names)
+        joints = self.bodies
+        tail = self._tail.copy()
+        kept = np.ones(len(self._tail), dtype=bool)
         kept[:joints] = ~driven
         if self.friction == "viscous_coulomb":
             used = np.array([shape.used for shape in self.shapes])  # (joints, kinds)
@@ -314,14 +318,13 @@ class Parameterization:
             where=falls,
         )
         by_static *= friction[:, :, STATIC]
-        by_level, forward = -ratio * by_static, self.joint_rates(motion[1]) > 0.0
+        by_level = -ratio * by_static
+        forward = self.joint_rates(motion[1]) > 0.0
         # the first one is the rotor
         by_kind = np.zeros((*by_static.shape, 1 + len(COEFFICIENTS)))
         by_kind[:, :, 1 + STATIC] = by_static
-        by_kind[:, :, 1 + FORWARDS], by_kind[:, :, 1 + BACKWARDS] = (
-            by_level * forward,
-            by_level * ~forward,
-        )
+        by_kind[:, :, 1 + FORWARDS] = by_level * forward
+        by_kind[:, :, 1 + BACKWARDS] = by_level * ~forward
         result[:, :, len(self.model.parameter_names) :] += (
             self.at_coordinates(by_kind) @ self._tail
         )

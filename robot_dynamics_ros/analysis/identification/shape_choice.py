@@ -125,12 +125,12 @@ class _Choice:
         values: Array,
         noise: Array,
     ) -> None:
-        self._parameterization, self._samples, self._noise = (
-            parameterization,
-            samples,
-            noise,
-        )
-        q, qd, qdd = samples.q, samples.qd, samples.qdd
+        self._parameterization = parameterization
+        self._samples = samples
+        self._noise = noise
+        q = samples.q
+        qd = samples.qd
+        qdd = samples.qdd
         inertial = values * (np.arange(len(values)) < parameterization.new_rotors.stop)
         self._torque = (
             samples.tau
@@ -163,16 +163,15 @@ class _Choice:
                 after_all.sum(axis=0) <= before_all.sum(axis=0)
             )
             for j in np.flatnonzero(physical & clear & smaller):
-                chosen[j], least[j] = candidate[j], after[:, j].mean()
+                chosen[j] = candidate[j]
+                least[j] = after[:, j].mean()
         return tuple(chosen)
 
     def _errors(self, shapes: Shapes) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Return the mean square of used and the sum of squares of all samples (PARTS, joints); True if physical."""
-        parameterization, samples, torque = (
-            self._parameterization,
-            self._samples,
-            self._torque,
-        )
+        parameterization = self._parameterization
+        samples = self._samples
+        torque = self._torque
         friction = samples.filtered(
             lambda q, qd, qdd: friction_columns(
                 parameterization.joint_rates(qd), shapes
@@ -191,7 +190,8 @@ class _Choice:
         rows = np.concatenate([columns[:, :, used], torque[:, :, np.newaxis]], axis=2)
         falling = np.array([shape.stribeck_velocity > 0.0 for shape in shapes])
         physical = np.ones(len(shapes), dtype=bool)
-        squares, fit = np.zeros_like(torque), np.zeros(len(used))
+        squares = np.zeros_like(torque)
+        fit = np.zeros(len(used))
         for part in range(PARTS):
             left_out = samples.part == part
             triangle = np.asarray(
@@ -208,8 +208,6 @@ class _Choice:
             squares[left_out] = (rows[left_out] @ np.append(-fit[used], 1.0)) ** 2
         parts = (np.arange(PARTS)[:, np.newaxis] == samples.part).astype(np.float64)
         moved = parameterization.moves.astype(np.float64)
-        total, counts = (
-            parts @ (squares * samples.used) @ moved.T,
-            parts @ samples.used @ moved.T,
-        )
+        total = parts @ (squares * samples.used) @ moved.T
+        counts = parts @ samples.used @ moved.T
         return total / np.maximum(counts, 1.0), parts @ squares @ moved.T, physical

@@ -127,7 +127,9 @@ def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
             f"the recording has the joints {', '.join(motion.joint_names)}, the model {', '.join(model.joint_names)}. "
             "Cure: rename or reorder the recording's, or lock the others in the model"
         )
-    q, qd, qdd = motion.q, motion.qd, motion.qdd
+    q = motion.q
+    qd = motion.qd
+    qdd = motion.qdd
     gravity = model.gravity_torque(q)
     bias = model.bias_torque(q, qd)
     inertia = model.inverse_dynamics(q, qd, qdd)

@@ -121,7 +121,9 @@ def estimate_drive_gains(
     known[: len(before.time[::step])] = 0.0
     # Noise of the effort in the regressor would reduce the estimates: the effort of the last estimate replaces it, and
     # gain * effort is linearized about that.
-    n, gains, expected = model.n, np.zeros(model.n), effort
+    n = model.n
+    gains = np.zeros(model.n)
+    expected = effort
     for _ in range(_ROUNDS):
         regressor = np.concatenate(
             [expected[:, :, np.newaxis] * np.eye(n), -columns], axis=2
@@ -129,7 +131,8 @@ def estimate_drive_gains(
         fit = _Fit.of(
             regressor, known - gains * (effort - expected), samples.used, 2 * BLOCKS
         )
-        last, gains = gains, fit.values[:n]
+        last = gains
+        gains = fit.values[:n]
         if (np.abs(gains - last) <= _CONVERGED * np.abs(gains)).all():
             break
         expected = (columns @ fit.values[n:] + known) / np.where(
@@ -161,25 +164,22 @@ class _Fit(NamedTuple):
         by_joint = np.array(
             [part.transpose(1, 2, 0) @ part.transpose(1, 0, 2) for part in parts]
         )
-        counts, noise = np.maximum(used.sum(axis=0), 1), np.ones(target.shape[1])
+        counts = np.maximum(used.sum(axis=0), 1)
+        noise = np.ones(target.shape[1])
         for _ in range(_ROUNDS):
             products = np.einsum("bjkl,j->bkl", by_joint, noise**-2.0)
             x, excited = _solution(products.sum(axis=0))
-            last, noise = (
-                noise,
-                np.sqrt(((target - columns @ x) ** 2).sum(axis=0) / counts) + _TINY,
-            )
+            last = noise
+            noise = np.sqrt(((target - columns @ x) ** 2).sum(axis=0) / counts) + _TINY
             if np.abs(noise / last - 1.0).max() < _CONVERGED:
                 break
         return cls(x, excited, products)
 
     def intervals(self, derived: Callable[[Array], Array]) -> Intervals:
         """Return quantities ``derived`` from the parameters, the first of which determine them one by one."""
-        values, count, total = (
-            derived(self.values),
-            len(self.blocks),
-            self.blocks.sum(axis=0),
-        )
+        values = derived(self.values)
+        count = len(self.blocks)
+        total = self.blocks.sum(axis=0)
         left = np.array([derived(_solution(total - block)[0]) for block in self.blocks])
         deviations = jackknife(left)
         half_widths = stats.t.ppf(0.975, count - 1) * deviations
@@ -272,11 +272,11 @@ def _aligned(unloaded: RecordedMotion, loaded: RecordedMotion) -> list[RecordedM
 
 def _shift(unloaded: RecordedMotion, loaded: RecordedMotion) -> float:
     """Return the time (s) to add to that of the second motion, so that the positions agree best over half or more."""
-    thinned, spread = (
-        slice(None, None, max(1, len(loaded.time) // _COMPARED)),
-        _spread(loaded),
-    )
-    first, second, positions = unloaded.time, loaded.time[thinned], loaded.q[thinned]
+    thinned = slice(None, None, max(1, len(loaded.time) // _COMPARED))
+    spread = _spread(loaded)
+    first = unloaded.time
+    second = loaded.time[thinned]
+    positions = loaded.q[thinned]
     half = 0.5 * len(second) * min(1.0, np.ptp(first) / np.ptp(second))
 
     def distance(shift: float) -> float:

@@ -24,18 +24,20 @@ from robot_dynamics_ros.recordings.bags.diagnostics import Event
 Figure = dict[str, Any]
 _Row = tuple[str, list[Figure]]  # title, traces
 
-DESIRED, ACTUAL, ERROR, RESIDUAL, LIMIT = (
-    "#1f2933",
-    "#1b7f9c",
-    "#c8553d",
-    "#6a5d9e",
-    "#9aa5b1",
-)
-_MOTION, _TORQUE = ("actual", "desired"), ("measured torque", "commanded torque")
+DESIRED = "#1f2933"
+ACTUAL = "#1b7f9c"
+ERROR = "#c8553d"
+RESIDUAL = "#6a5d9e"
+LIMIT = "#9aa5b1"
+_MOTION = ("actual", "desired")
+_TORQUE = ("measured torque", "commanded torque")
 _COLOURS = {"actual": ACTUAL, "desired": DESIRED, "model torque": "#d9822b"}
 _COLOURS |= {"measured torque": "#3f9142", "commanded torque": "#8a5a2b"}
-_FAULT, _GRID, _OTHER = "#d64545", "#e4e7eb", "#b83280"
-_REST, _REVERSAL = "#d9dee4", "#f3efe2"
+_FAULT = "#d64545"
+_GRID = "#e4e7eb"
+_OTHER = "#b83280"
+_REST = "#d9dee4"
+_REVERSAL = "#f3efe2"
 _LEVEL_COLOURS = {"OK": "#3f9142", "WARN": "#f0b429"}
 _JOINT_COLOURS = (
     ACTUAL,
@@ -91,7 +93,8 @@ def _line(
     """Return the trace of a signal (m,) over time (m,), s."""
     kept = extremes(values, _POINTS)
     line = {"color": color, "width": 1.3, "dash": dash}
-    x, y = _array(time[kept], "f8"), _array(values[kept])
+    x = _array(time[kept], "f8")
+    y = _array(values[kept])
     return {
         "type": "scatter",
         "mode": "lines",
@@ -147,10 +150,8 @@ def joint_figure(
         and analysis is not None
         and joint in analysis.motion.joint_names
     ):
-        j, time = (
-            analysis.motion.joint_names.index(joint),
-            recording.analysis_seconds(analysis),
-        )
+        j = analysis.motion.joint_names.index(joint)
+        time = recording.analysis_seconds(analysis)
         for mask, color in (
             (analysis.reversing, _REVERSAL),
             (~analysis.determined, _REST),
@@ -178,17 +179,17 @@ def scatter_figure(recording: Recording, joint: str) -> Figure | None:
 
     Samples at rest are left out. None if the model torque of the joint is unknown.
     """
-    model, analysis = recording.model, recording.analysis
+    model = recording.model
+    analysis = recording.analysis
     if model is None or analysis is None or joint not in analysis.motion.joint_names:
         return None
-    motion, j = analysis.motion, analysis.motion.joint_names.index(joint)
+    motion = analysis.motion
+    j = analysis.motion.joint_names.index(joint)
     moving = np.flatnonzero(analysis.used[:, j])
     kept = moving[:: -(-len(moving) // _DOTS) or 1]
     length, unit = ("m", "N") if recording.sliding(joint) else ("rad", "Nm")
-    speed, load = (
-        motion.qd[kept, j],
-        model.gear_load(motion.q, motion.qd, motion.qdd)[kept, j],
-    )
+    speed = motion.qd[kept, j]
+    load = model.gear_load(motion.q, motion.qd, motion.qdd)[kept, j]
     residuals = [
         (name, one.residual, color)
         for name, one, color in _residuals(recording, analysis)
@@ -204,7 +205,8 @@ def scatter_figure(recording: Recording, joint: str) -> Figure | None:
         "hovermode": "closest",
         "grid": {"rows": 1, "columns": 3, "pattern": "independent"},
     }
-    layout["margin"]["b"], data = 56, list[Figure]()
+    layout["margin"]["b"] = 56
+    data: list[Figure] = []
     layout["legend"]["itemsizing"] = "constant"  # dots of 3 pixels are too small there
     for k, (title, x, name, traces) in enumerate(
         (
@@ -237,10 +239,8 @@ def error_figure(recording: Recording, tracking: TrackingErrors) -> Figure | Non
     ):
         if np.isfinite(error).any():
             traces = units.setdefault("mm" if recording.sliding(joint) else "mrad", [])
-            color, dash = (
-                _JOINT_COLOURS[k % len(_JOINT_COLOURS)],
-                _DASHES[k // len(_JOINT_COLOURS) % len(_DASHES)],
-            )
+            color = _JOINT_COLOURS[k % len(_JOINT_COLOURS)]
+            dash = _DASHES[k // len(_JOINT_COLOURS) % len(_DASHES)]
             traces.append(_line(escape(joint), tracking.time, error, color, dash))
     rows = [(f"error, {unit}", traces) for unit, traces in units.items()]
     figure = _stacked(recording, rows, 220)
@@ -274,10 +274,8 @@ def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
         and analysis is not None
         and joint in analysis.motion.joint_names
     ):
-        time, j = (
-            recording.analysis_seconds(analysis),
-            analysis.motion.joint_names.index(joint),
-        )
+        time = recording.analysis_seconds(analysis)
+        j = analysis.motion.joint_names.index(joint)
         torque.append(
             _line("model torque", time, analysis.model[:, j], _COLOURS["model torque"])
         )
@@ -352,14 +350,16 @@ def histogram_figure(name: str, values: Array) -> Figure | None:
     values = 1e3 * values[np.isfinite(values)]
     if not len(values):
         return None
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     # A few outliers would compress all other bars to one.
     reach = max(float(np.quantile(values, 0.999)), 3.0 * float(np.median(values)))
     low = max(low, -reach)
     high = min(high, 1.2 * reach)
     margin = 0.1 * abs(high + low) / 2.0 + 1e-3
     if high - low < margin:
-        low, high = low - margin, high + margin
+        low = low - margin
+        high = high + margin
     counts, edges = np.histogram(
         np.clip(values, low, high), bins=_BINS, range=(low, high)
     )
@@ -378,7 +378,8 @@ def histogram_figure(name: str, values: Array) -> Figure | None:
         "marker": {"color": ACTUAL},
         "hovertemplate": "%{x:.4g} ms: %{y}<extra></extra>",
     }
-    x, y = _array((edges[1:] + edges[:-1]) / 2.0, "f8"), _array(counts.astype(float))
+    x = _array((edges[1:] + edges[:-1]) / 2.0, "f8")
+    y = _array(counts.astype(float))
     return {
         "data": [
             {**style, "name": name, "x": x, "y": y, "width": float(edges[1] - edges[0])}
@@ -403,7 +404,8 @@ def fault_figure(
     for k, (sender, (since, modes)) in enumerate(zip(senders, histories, strict=True)):
         color = _SENDER_COLOURS[k % len(_SENDER_COLOURS)]
         line = {"shape": "hv", "width": 2, "color": color}
-        x, y = _array(since, "f8"), [escape(mode) for mode in modes]
+        x = _array(since, "f8")
+        y = [escape(mode) for mode in modes]
         data.append(
             {
                 "type": "scatter",
@@ -425,7 +427,8 @@ def fault_figure(
             "text": [escape(event.message) for event in events],
             "hovertemplate": "%{x:.3f} s<br>%{text}<extra></extra>",
         }
-        x, y = _array(times, "f8"), [escape(mark) for mark in marks]
+        x = _array(times, "f8")
+        y = [escape(mark) for mark in marks]
         data.append({**style, **text, "name": "event", "x": x, "y": y})
     known = [mode.value for mode in reversed(Mode)]
     levels = dict.fromkeys(

@@ -176,7 +176,8 @@ class _Page:
             )
             return f"<tr>{html}</tr>"
 
-        head, body = row(heads, "th"), "\n".join(row(cells, "td") for cells in rows)
+        head = row(heads, "th")
+        body = "\n".join(row(cells, "td") for cells in rows)
         self.html.append(
             f'<div class="wide"><table><thead>{head}</thead>\n<tbody>{body}</tbody></table></div>\n'
         )
@@ -189,10 +190,8 @@ def _number(value: float, digits: int = 4) -> str:
 def _add_recording(page: _Page, recording: Recording) -> None:
     page.section("recording", "Recording")
     filled = [fact for fact in recording.topics if fact.count]
-    first, last = (
-        min(fact.first for fact in filled) * 1e-9,
-        max(fact.last for fact in filled) * 1e-9,
-    )
+    first = min(fact.first for fact in filled) * 1e-9
+    last = max(fact.last for fact in filled) * 1e-9
     if recording.counts_from_zero:
         began = f"{first:.3f} s on a clock that counts from zero"
     else:
@@ -227,7 +226,8 @@ def _add_recording(page: _Page, recording: Recording) -> None:
 
 
 def _add_faults(page: _Page, recording: Recording) -> None:
-    diagnostics, events = recording.diagnostics, recording.diagnostics.events
+    diagnostics = recording.diagnostics
+    events = recording.diagnostics.events
     if not diagnostics.topics:
         return
     page.section("faults", "Faults")
@@ -427,10 +427,8 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
             # filtered, and without rest, as the residual is
             measured = analysis.size(analysis.motion.tau)
             cells[4] = _number(float(measured[j]))
-            allowed, explained = (
-                float(allowed_residuals(recording, analysis)[j]),
-                analysis.explained_in_words[j],
-            )
+            allowed = float(allowed_residuals(recording, analysis)[j])
+            explained = analysis.explained_in_words[j]
             cells += [
                 _number(float(analysis.rms[j])),
                 _number(allowed),
@@ -528,10 +526,8 @@ def _add_joints(
         else {row[0]: row for row in tracking_rows(recording, errors)}
     )
     for j, name in enumerate(recording.joint_names):
-        limit, unit = (
-            recording.effort_limit(name),
-            "N" if recording.sliding(name) else "Nm",
-        )
+        limit = recording.effort_limit(name)
+        unit = "N" if recording.sliding(name) else "Nm"
         facts = [
             "effort limit unknown"
             if math.isinf(limit)

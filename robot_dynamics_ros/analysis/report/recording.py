@@ -188,7 +188,8 @@ class Recording:
         seconds = self.seconds(self.series)
         order = np.argsort(self.series.received, kind="stable")
         order = order[np.isfinite(seconds[order])]
-        arrivals, seconds = self.series.received[order], seconds[order]
+        arrivals = self.series.received[order]
+        seconds = seconds[order]
         last = np.maximum(np.searchsorted(arrivals, received, side="right") - 1, 0)
         following = np.append(seconds[1:], np.inf)[last]
         since = (received - arrivals[last]) * 1e-9
@@ -295,8 +296,10 @@ def read_recording(
         return Recording(
             path, topics, None, None, topic, series, model, None, why, diagnostics
         )
-    series, smoothing = with_gains(series, drive_gains), Smoothing(cutoff)
-    command_topic, command = None, None
+    series = with_gains(series, drive_gains)
+    smoothing = Smoothing(cutoff)
+    command_topic = None
+    command = None
     try:
         with BagReader(path) as reader:
             command_topic = find_command_topic(reader, topic)
@@ -418,7 +421,8 @@ class TrackingErrors:
 
 def tracking(recording: Recording, answered: Answers | None) -> TrackingErrors | None:
     """Return the errors of the pairs from ``answers``; None if ``answered`` is None, or there is no common joint."""
-    state, command = recording.state, recording.command
+    state = recording.state
+    command = recording.command
     if answered is None or state is None or command is None:
         return None
     names = tuple(name for name in state.joint_names if name in command.joint_names)

@@ -80,7 +80,8 @@ def _tracking(recording: Recording, errors: TrackingErrors | None) -> Statement:
             "no positions were recorded. Cure: record a topic whose driver fills position",
         )
     units = ["mm" if recording.sliding(name) else "mrad" for name in errors.joint_names]
-    allowed, count = errors.allowed_rms, int(np.isfinite(sizes).sum())
+    allowed = errors.allowed_rms
+    count = int(np.isfinite(sizes).sum())
     j = int(np.nanargmax(sizes / allowed))
     of_unit = [
         np.where([unit == one for one in units], peaks, np.nan)
@@ -184,22 +185,25 @@ def allowed_residuals(recording: Recording, analysis: TorqueAnalysis) -> Array:
 
 def _torque(recording: Recording) -> Statement:
     """Return the statement on the torque residual, with the causes that ``robot_dynamics torque`` reports."""
-    model, analysis, state = recording.model, recording.analysis, recording.state
+    model = recording.model
+    analysis = recording.analysis
+    state = recording.state
     if model is None or analysis is None:
         why = recording.why["state" if state is None else "analysis"].rstrip(".")
         if state is not None and model is None and not np.isfinite(state.effort).any():
             why += ". The joint states have no effort. Cure: record a topic whose driver fills effort"
         return _unknown("the torque residual", why)
-    names, allowed = analysis.motion.joint_names, allowed_residuals(recording, analysis)
+    names = analysis.motion.joint_names
+    allowed = allowed_residuals(recording, analysis)
     shares = np.divide(
         analysis.rms, allowed, out=np.zeros_like(allowed), where=allowed > 0.0
     )
-    j, causes = int(np.argmax(shares)), tuple(hints(model, analysis))
-    met, measured = int((shares <= 1.0).sum()), analysis.size(analysis.motion.tau)[j]
-    unit, left = (
-        "N" if recording.sliding(names[j]) else "Nm",
-        int((~analysis.used[:, j]).sum()),
-    )
+    j = int(np.argmax(shares))
+    causes = tuple(hints(model, analysis))
+    met = int((shares <= 1.0).sum())
+    measured = analysis.size(analysis.motion.tau)[j]
+    unit = "N" if recording.sliding(names[j]) else "Nm"
+    left = int((~analysis.used[:, j]).sum())
     text = (
         f"Worst is {names[j]}: RMS residual (measured minus model torque) {analysis.rms[j]:.3g} {unit}, "
         f"{allowed[j]:.3g} {unit} allowed; RMS measured torque {measured:.3g} {unit}, {left} of {len(analysis.used)} "

@@ -108,7 +108,8 @@ def bag_view(
             f"{label}: {note}" for label, (_, notes) in recordings for note in notes
         ],
     )
-    clock, moved = Clock(duration, playing=True), threading.Event()
+    clock = Clock(duration, playing=True)
+    moved = threading.Event()
     follow = _add_controls(viewer, clock, moved)
 
     def update(seconds: float) -> None:
@@ -136,7 +137,8 @@ def _add_controls(viewer: Viewer, clock: Clock, moved: threading.Event) -> Updat
     """
     from viser import Icon
 
-    gui, end = viewer.server.gui, max(clock.duration, 1e-3)
+    gui = viewer.server.gui
+    end = max(clock.duration, 1e-3)
     with viewer.controls:
         slider = gui.add_slider("time, s", 0.0, end, min(0.01, end), 0.0)
         button = gui.add_button("pause", icon=Icon.PLAYER_PAUSE)
@@ -172,12 +174,11 @@ def _add_controls(viewer: Viewer, clock: Clock, moved: threading.Event) -> Updat
         nonlocal since
         since += seconds
         if since > _FOLLOW or (seconds and not clock.playing):
-            slider.value, since = clock.time, 0.0  # type: ignore[misc]
+            slider.value = clock.time  # type: ignore[misc]
+            since = 0.0
         label = "pause" if clock.playing else "play"
         if button.label != label:
-            button.label, button.icon = (
-                label,
-                Icon.PLAYER_PAUSE if clock.playing else Icon.PLAYER_PLAY,
-            )
+            button.label = label
+            button.icon = Icon.PLAYER_PAUSE if clock.playing else Icon.PLAYER_PLAY
 
     return follow

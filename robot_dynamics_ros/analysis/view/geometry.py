@@ -30,9 +30,11 @@ from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
 
 Colour = tuple[int, int, int]
 
-_ALONG, _AROUND = 28, 12
+_ALONG = 28
+_AROUND = 12
 _RINGS = _ALONG + 3  # with the closed start, the rim of the arrowhead and its point
-_HEAD_WIDTH, _HEAD_LENGTH = 2.4, 4.5  # in radii of the shaft
+_HEAD_WIDTH = 2.4  # in radii of the shaft
+_HEAD_LENGTH = 4.5  # in radii of the shaft
 _WHOLE_TURN = np.radians(300.0)  # angle of an arrow with share 1
 _MOST = 1.15  # larger shares are drawn with this one
 _LEAST = 0.004  # smaller shares are not drawn
@@ -42,7 +44,9 @@ _RAMP_COLOURS = ((27, 127, 156), (63, 145, 66), (240, 160, 30), (214, 49, 49))
 GREY: Colour = (200, 203, 208)
 _DARK: Colour = (89, 94, 102)
 BOX_COLOUR: Colour = (106, 93, 158)
-_LINK, _JOINT = 0.025, 0.045  # radii of bars relative to the reach
+# Radii of bars relative to the reach.
+_LINK = 0.025
+_JOINT = 0.045
 _NAMED = 3  # maximum number of files in a note
 
 
@@ -331,7 +335,9 @@ def _bars(model: RobotModel, drawn: set[str], reach: float) -> Iterator[Shape]:
     """Yield bars between joints, and to the last link or the centre of mass, for bodies without shapes."""
     import trimesh
 
-    tree, frames, axes = LinkTree.of(model), model.link_frames, body_frames(model)
+    tree = LinkTree.of(model)
+    frames = model.link_frames
+    axes = body_frames(model)
     seen = {frames[link].body for link in drawn}
     poses = {
         link: model.link_pose(np.zeros(model.n), link) for link in model.link_names
@@ -386,7 +392,8 @@ def inertia_boxes(model: RobotModel) -> list[Shape]:
             np.maximum(6.0 / link.mass * (moments.sum() - 2.0 * moments), 1e-8)
         )
         pose = np.eye(4)
-        pose[:3, :3], pose[:3, 3] = axes * np.sign(np.linalg.det(axes)), link.com
+        pose[:3, :3] = axes * np.sign(np.linalg.det(axes))
+        pose[:3, 3] = link.com
         shapes.append(
             _shape(
                 name, trimesh.creation.box(sides, transform=frame @ pose), BOX_COLOUR

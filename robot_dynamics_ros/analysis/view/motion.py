@@ -82,12 +82,10 @@ class LiveArm:
             if last is None
             else _low_pass(last[2], (qd - last[1]) / passed, passed)
         )
-        self._at, self._received, self._motion, self._effort = (
-            at,
-            now,
-            (q, qd, qdd),
-            effort,
-        )
+        self._at = at
+        self._received = now
+        self._motion = (q, qd, qdd)
+        self._effort = effort
 
     def command(self, now: float, desired: Array, effort: Array | None) -> None:
         """Set a command received at ``now`` (s): desired position (n,), and commanded effort (n,) or None.
@@ -95,7 +93,9 @@ class LiveArm:
         Commands with a position that is not finite are ignored.
         """
         if np.isfinite(desired).all():
-            self._desired, self._commanded, self._commanded_at = desired, effort, now
+            self._desired = desired
+            self._commanded = effort
+            self._commanded_at = now
 
     def age(self, now: float) -> float:
         """Return the time (s) from the reception of the last joint states to ``now``; infinity without any."""
@@ -111,9 +111,11 @@ class LiveArm:
             return None
         q, qd, qdd = self._motion
         commanded = now - self._commanded_at < SILENCE
-        torque, kind = self._effort, "measured effort"
+        torque = self._effort
+        kind = "measured effort"
         if torque is None and commanded:
-            torque, kind = self._commanded, "commanded effort"
+            torque = self._commanded
+            kind = "commanded effort"
         if torque is None:
             torque = np.full_like(q, np.nan)
         return SceneState(
@@ -249,12 +251,14 @@ def read_motion(
         for rows in (state.position, state.velocity, state.effort)
     )
     assert q is not None
-    kind, desired = "measured effort", None
+    kind = "measured effort"
+    desired = None
     if command is not None:
         times = command.stamps if stamped else command.received
         desired = _track(times, start, command.position)
         if torque is None:
-            torque, kind = _track(times, start, command.effort), "commanded effort"
+            torque = _track(times, start, command.effort)
+            kind = "commanded effort"
     if torque is None:
         kind = "computed from the motion"
     return MotionRecording(q, qd, desired, torque, kind), notes

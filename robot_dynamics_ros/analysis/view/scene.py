@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from viser import FrameHandle, MeshHandle, SceneNodeHandle, ViserServer
 
 _POSES = 200
-_HALF_TURN, _HALF_STROKE = np.pi, 0.25  # half range of joints without limits: rad, m
+_HALF_TURN = np.pi  # rad, half range of a revolute joint without limits
+_HALF_STROKE = 0.25  # m, of a prismatic one
 _STANDARD_GRAVITY = 9.80665
 # length, relative to the reach, of a force equal to the weight of all moving bodies
 _WEIGHT_IN_REACHES = 0.22
@@ -37,7 +38,9 @@ CENTRE: geometry.Colour = (31, 41, 51)
 _RING_COLOUR: geometry.Colour = (120, 126, 135)
 _STALE: geometry.Colour = (150, 150, 150)
 _SHRUNK = 0.002  # inward offset of the desired arm, relative to the reach
-_ARC_RADIUS, _SHAFT_RADIUS = 0.11, 0.008  # torque arrows, relative to the reach
+# Torque arrows, relative to the reach.
+_ARC_RADIUS = 0.11
+_SHAFT_RADIUS = 0.008
 STROKE = 3.0 * _ARC_RADIUS
 """Length of the arrow for the whole torque of a prismatic joint, relative to the reach."""
 LAYERS = {
@@ -133,7 +136,8 @@ def centre_of_mass(model: RobotModel, q: ArrayLike) -> Array:
     bodies = model.inertial_parameters[: PARAMETERS * len(model.moving_joints)].reshape(
         -1, PARAMETERS
     )
-    masses, poses = bodies[:, 0], link_poses(model, q, model.moving_links)
+    masses = bodies[:, 0]
+    poses = link_poses(model, q, model.moving_links)
     first_moment: Array = (
         np.einsum("kij,kj->i", poses[:, :3, :3], bodies[:, 1:4])
         + masses @ poses[:, :3, 3]
@@ -164,10 +168,8 @@ def reaction_arrows(model: RobotModel, state: SceneState, reach: float) -> Array
     reach)``.
     """
     forces = model.joint_reactions(state.q, state.qd, state.qdd)[:, :3]
-    poses, scale = (
-        link_poses(model, state.q, model.moving_links),
-        force_scale(model, reach),
-    )
+    poses = link_poses(model, state.q, model.moving_links)
+    scale = force_scale(model, reach)
     begin = poses[:, :3, 3]
     return np.stack(
         [begin, begin + scale * np.einsum("kij,kj->ki", poses[:, :3, :3], forces)],
@@ -229,7 +231,10 @@ class Scene:
         offset: ArrayLike = (0.0, 0.0, 0.0),
     ) -> None:
         """Add all nodes. The class describes the arguments."""
-        self._server, self._model, self._reach, self._root = server, model, reach, root
+        self._server = server
+        self._model = model
+        self._reach = reach
+        self._root = root
         scene = server.scene
         scene.add_frame(root, show_axes=False, position=np.asarray(offset))
         self.layers = {
@@ -289,7 +294,9 @@ class Scene:
 
     def _add_torques(self) -> None:
         """Add an arrow and a label for each independent joint that moves a body, and a ring if it is revolute."""
-        model, scene, root = self._model, self._server.scene, self._root
+        model = self._model
+        scene = self._server.scene
+        root = self._root
         self._driven = [
             j for j, name in enumerate(model.joint_names) if name in model.moving_joints
         ]
@@ -355,11 +362,10 @@ class Scene:
             self._sphere.position = centre
 
     def _show_torques(self, torque: Array, shares: Array, poses: Array) -> None:
-        radius, thickness = _ARC_RADIUS * self._reach, _SHAFT_RADIUS * self._reach
-        names, texts = (
-            short_names(self._model.joint_names),
-            torque_texts(self._model, torque),
-        )
+        radius = _ARC_RADIUS * self._reach
+        thickness = _SHAFT_RADIUS * self._reach
+        names = short_names(self._model.joint_names)
+        texts = torque_texts(self._model, torque)
         _place(self._rings, poses[np.logical_not(self._prismatic)])
         _place(self._arrows, poses)
         joints = zip(
@@ -400,4 +406,5 @@ def _place(frames: Sequence[SceneNodeHandle], poses: Array) -> None:
     if not len(poses):
         return
     for frame, pose, turn in zip(frames, poses, quaternions(poses), strict=True):
-        frame.position, frame.wxyz = pose[:3, 3], turn
+        frame.position = pose[:3, 3]
+        frame.wxyz = turn

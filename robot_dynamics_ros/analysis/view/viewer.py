@@ -93,7 +93,8 @@ class Viewer:
     ) -> None:
         """Start the server. The class describes the arguments."""
         require_viewer()
-        self.model, self._position = model, position
+        self.model = model
+        self._position = position
         self._reach = reach_of(model)
         self._scale, limited = torque_scale(model, torques)
         self._limited: list[bool] = limited.tolist()
@@ -127,18 +128,17 @@ class Viewer:
         self, shapes: Sequence[Shape], poses: Iterable[Array], labels: Sequence[str]
     ) -> list[Scene]:
         """Add the robots, their labels, the ground and the camera."""
-        server, reach = self.server, self._reach
+        server = self.server
+        reach = self._reach
         points = corners(self.model, shapes, poses, reach)
         above = np.array([0.0, 0.0, points[:, 2].max() + 0.05 * reach])
         points = np.concatenate([points, [above]]) if any(labels) else points
         offsets = side_by_side(points, len(labels))
         position, look_at = viewpoint((points + offsets[:, None]).reshape(-1, 3))
         camera = server.initial_camera
-        camera.position, camera.look_at, camera.fov = (
-            tuple(position),
-            tuple(look_at),
-            float(FIELD_OF_VIEW),
-        )
+        camera.position = tuple(position)
+        camera.look_at = tuple(look_at)
+        camera.fov = float(FIELD_OF_VIEW)
         middle = 0.5 * offsets[-1] + [0.0, 0.0, points[:, 2].min()]
         add_ground(server, 4.0 * reach + float(np.linalg.norm(offsets[-1])), middle)
         scenes = []
@@ -187,7 +187,8 @@ class Viewer:
         shares = [torque_shares(state.torque, self._scale) for state in states]
         for scene, state, share in zip(self.scenes, states, shares, strict=True):
             scene.show(state, share)
-        self._states, now = states, time.monotonic()
+        self._states = states
+        now = time.monotonic()
         if at_once or now - self._table_at > _TABLE_PERIOD:
             for text, state, share in zip(self._tables, states, shares, strict=True):
                 text.content = table(self.model, state, share, self._limited)
@@ -201,7 +202,8 @@ class Viewer:
 
     def status(self, text: str) -> None:
         """Display a line of text at the top of the panel; it replaces the previous one."""
-        self._status.content, self._status.visible = lines([text]), True
+        self._status.content = lines([text])
+        self._status.visible = True
 
     def serve(self, update: Update, *, browser: bool = False) -> None:
         """Print notes on stderr and the URL on stdout, then ``run`` with ``update``; it returns only by an exception.

@@ -51,7 +51,10 @@ from robot_dynamics_ros.recordings.bags.comparison import (
     write_junit,
 )
 
-_MATCH, _DIFFERENT, _IMPOSSIBLE = 0, 1, 2  # exit codes of compare
+# Exit codes of compare.
+_MATCH = 0
+_DIFFERENT = 1
+_IMPOSSIBLE = 2
 
 
 def add_record(parser: argparse.ArgumentParser) -> None:
@@ -187,10 +190,8 @@ def run_compare(arguments: argparse.Namespace) -> int:
     try:
         check_output(arguments, arguments.junit)
         try:
-            tolerances, rename = (
-                (arguments.atol, arguments.rtol),
-                dict(arguments.rename),
-            )
+            tolerances = (arguments.atol, arguments.rtol)
+            rename = dict(arguments.rename)
             outcome = compare_bags(
                 arguments.a,
                 arguments.b,
@@ -270,7 +271,10 @@ def run_report(arguments: argparse.Namespace) -> None:
 
     check_output(arguments, arguments.output)
     topic = joint_state_topic(arguments.bag, arguments.topic, report=True)
-    model, other, reason, given = None, None, "", arguments.compare_dynamics
+    model = None
+    other = None
+    reason = ""
+    given = arguments.compare_dynamics
     texts: dict[str, str] = {}  # of the dynamics files
     rename = dict(arguments.rename)
     try:
@@ -380,7 +384,8 @@ def run_view(arguments: argparse.Namespace) -> None:
     if arguments.live:
         _become_live(arguments)
         return
-    source, address = named_robot(arguments), (arguments.host, arguments.port)
+    source = named_robot(arguments)
+    address = (arguments.host, arguments.port)
     folder = Path(source.name).parent
     if not arguments.bags:
         locked = dict(arguments.locked)

@@ -151,7 +151,8 @@ def _name(robot: str) -> str:
 
 def _compare_live(experiment: Experiment, bags: dict[str, Path], picture: Path) -> None:
     """Track with each law as processes; print and plot, unless too many cycles are lost."""
-    model, rate = experiment.model, 1.0 / experiment.plant.period
+    model = experiment.model
+    rate = 1.0 / experiment.plant.period
     print(
         f"{model.name}: two processes over DDS, {rate:g} Hz, {experiment.duration:g} s of motion with each of "
         f"{', '.join(bags)}; the processes take some 10 s more to start and stop",

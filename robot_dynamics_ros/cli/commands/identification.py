@@ -174,7 +174,8 @@ def run_identify(arguments: argparse.Namespace) -> None:
         test_data = f"the last {100 * arguments.holdout:.0f} % of each bag"
     identification = identify(model, used, arguments.friction)
     source = recorded_robot(arguments, first)
-    notes, deviations = _notes(identification, recorded), _deviations(identification)
+    notes = _notes(identification, recorded)
+    deviations = _deviations(identification)
     document = dynamics_document(
         identification, load_yaml(source.dynamics_content()) or {}
     )
@@ -357,11 +358,9 @@ def _notes(
     identification: Identification, recorded: Sequence[RecordedMotion]
 ) -> list[str]:
     """Return warnings and notes on data and estimate, a paragraph each."""
-    estimate, model, lines = (
-        identification.estimate,
-        identification.parameterization.model,
-        list[str](),
-    )
+    estimate = identification.estimate
+    model = identification.parameterization.model
+    lines = list[str]()
     residual = (1.0 + identification.loss) * estimate.noise
     large = residual > _SMALL_RESIDUAL * root_mean_square(
         np.concatenate([motion.tau for motion in recorded])
@@ -478,7 +477,9 @@ def _holdout_table(held_out: Sequence[dict[str, Any]], friction: str) -> str:
 
     ``friction`` is the value of --friction.
     """
-    rows, worse, count = [], list[str](), 0
+    rows = []
+    worse = list[str]()
+    count = 0
     for name, size, old, new in map(dict.values, held_out):
         if size is None:
             rows.append([name, *["-"] * 5])
@@ -490,7 +491,8 @@ def _holdout_table(held_out: Sequence[dict[str, Any]], friction: str) -> str:
         rows.append(
             [name, f"{size:.3f}", f"{old:.3f}", shares[0], f"{new:.3f}", shares[1]]
         )
-        worse, count = worse + [name] * (new >= old), count + 1
+        worse = worse + [name] * (new >= old)
+        count = count + 1
     lines = [table(["RMS of", "measured", "error before", "", "now", ""], rows)]
     exceptions = f", not in {', '.join(worse)}" if worse else ""
     lines.append(

@@ -151,7 +151,8 @@ def _sections(facts: Facts, arguments: argparse.Namespace) -> Iterator[str]:
 
 
 def _summary(facts: Facts) -> str:
-    mass, gravity = facts["mass"], " ".join(f"{x:g}" for x in facts["gravity"])
+    mass = facts["mass"]
+    gravity = " ".join(f"{x:g}" for x in facts["gravity"])
     lines = [
         f"{facts['robot']}: {len(facts['joints'])} joints, {mass['moving']:.4g} kg move of {mass['total']:.4g} kg, "
         f"gravity {gravity} m/s^2"
@@ -183,7 +184,8 @@ def _constraints(facts: Facts) -> list[str]:
 
 
 def _at_state(facts: Facts) -> str:
-    pose, whole = facts["pose"], len(facts["joints"]) <= _MAX_COLUMNS
+    pose = facts["pose"]
+    whole = len(facts["joints"]) <= _MAX_COLUMNS
     torques, matrix = (
         without_rounding(np.array(pose[key])) for key in ("gravity", "mass_matrix")
     )
@@ -210,11 +212,9 @@ def _at_state(facts: Facts) -> str:
 
 
 def _range_text(facts: Facts) -> str:
-    extremes, condition, n = (
-        facts["range"],
-        facts["range"]["condition"],
-        len(facts["joints"]),
-    )
+    extremes = facts["range"]
+    condition = facts["range"]["condition"]
+    n = len(facts["joints"])
     whole = n <= _MAX_COLUMNS
     rows = []
     for entry in extremes["gravity"]:

@@ -120,13 +120,16 @@ def run_simulate(arguments: argparse.Namespace) -> None:
 
     Raises RobotDynamicsError for arguments that do not fit and, after the table, if a run ends in a fault.
     """
-    laws, output = list(dict.fromkeys(arguments.law or ())), arguments.output
+    laws = list(dict.fromkeys(arguments.law or ()))
+    output = arguments.output
     if len(laws) > 1 and output is not None:
         check_folder(arguments, output, laws)
-        bags, picture = bags_in(output, laws), output / PICTURE
+        bags = bags_in(output, laws)
+        picture = output / PICTURE
     else:
         check_output(arguments, output, bag=True)
-        bags, picture = dict.fromkeys(laws, output), None
+        bags = dict.fromkeys(laws, output)
+        picture = None
     experiment = prepare(arguments)
     compare_laws(experiment, bags or {experiment.law: output}, picture)
     if output is None:
@@ -172,7 +175,8 @@ def compare_laws(
     file ``picture`` if it is not None. If a run fails or ends in a fault, RobotDynamicsError is raised after the table
     of the others.
     """
-    model, notes = experiment.model, []
+    model = experiment.model
+    notes = []
     runs: list[Tracking] = []
     faults: list[str] = []
     print(

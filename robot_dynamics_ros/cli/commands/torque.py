@@ -97,12 +97,14 @@ def run_torque(arguments: argparse.Namespace) -> None:
     load_torque_kernels(model, TORQUE)
     motion = filtered_motion(series, model, arguments)
     analysis = analyse_torque(model, motion)
-    causes, rows = hints(model, analysis), _torque_rows(model, analysis)
+    causes = hints(model, analysis)
+    rows = _torque_rows(model, analysis)
     loads = largest_bearing_loads(model, motion) if arguments.bearing_loads else []
     if arguments.output is not None:
         _write_csv(analysis, arguments.output)
     topic = joint_state_topic(arguments.bag, arguments.topic)
-    effort, notes = "measured", _motion_notes(motion)
+    effort = "measured"
+    notes = _motion_notes(motion)
     if topic.endswith("/command_states"):
         effort = "commanded"
         notes.insert(

@@ -97,7 +97,8 @@ def _refuse(kernel: str) -> None:
 def _run_kernels(model: RobotModel) -> None:
     """Run once all kernels of nodes and of commands (batches of states) but the plant's step."""
     warm_up_controller(model, ControllerSettings())
-    states, link = np.zeros((2, model.n)), model.link_names[-1]
+    states = np.zeros((2, model.n))
+    link = model.link_names[-1]
     model.inverse_dynamics(states, states, states)
     model.inverse_dynamics_derivatives(states, states, states)
     model.joint_reactions(states, states, states)

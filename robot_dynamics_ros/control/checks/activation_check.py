@@ -152,7 +152,9 @@ def check_effort(
     names = [
         name for name, reported in zip(joint_names, known, strict=True) if reported
     ]
-    m, g, load = measured[known], gravity[known], load[known]
+    m = measured[known]
+    g = gravity[known]
+    load = load[known]
     slack = _slack(g, friction[known])
     right = _residuals(m, g, slack)
     off = right > 1.0

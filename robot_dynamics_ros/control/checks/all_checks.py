@@ -159,10 +159,8 @@ class Checks:
         if not self._tuning.law.needs_state and (
             estimate.defect is not None or not estimate.known
         ):
-            estimate, row = (
-                estimate._replace(defect=None),
-                tuple(check for check in row if not check.needs_state),
-            )
+            estimate = estimate._replace(defect=None)
+            row = tuple(check for check in row if not check.needs_state)
         return [
             fault
             for check in row

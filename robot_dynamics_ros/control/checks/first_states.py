@@ -67,7 +67,8 @@ class FirstStates:
         """
         if not self._samples:
             return False
-        first, last = self._samples[0], self._samples[-1]
+        first = self._samples[0]
+        last = self._samples[-1]
         measured = last.qd is not None and bool(np.isfinite(last.qd).all())
         return (
             measured
@@ -83,12 +84,11 @@ class FirstStates:
         controller's period, if an effort limit is below the gravity torque and, with ``compare_effort``, as
         ``check_activation``.
         """
-        robot, settings, limits = (
-            controller.arm.robot,
-            controller.settings,
-            controller.tuning.effort_limits,
-        )
-        speed, sample = np.abs(self._velocity()), self._samples[-1]
+        robot = controller.arm.robot
+        settings = controller.settings
+        limits = controller.tuning.effort_limits
+        speed = np.abs(self._velocity())
+        sample = self._samples[-1]
         self._samples.clear()  # also if the check fails
         limit = settings.safety.activation_max_velocity
         if speed.max() > limit:
@@ -97,7 +97,8 @@ class FirstStates:
                 f'joint "{robot.joint_names[j]}" moves at {speed[j]:.3g}, over activation_max_velocity {limit:g}. '
                 "Cure: stop the arm by its brakes or its present controller, then activate"
             )
-        lower, upper = robot.position_lower, robot.position_upper
+        lower = robot.position_lower
+        upper = robot.position_upper
         for j in np.flatnonzero(
             np.maximum(sample.q - upper, lower - sample.q) > 0.5 * (upper - lower)
         )[:1].tolist():
@@ -122,7 +123,8 @@ class FirstStates:
 
     def _velocity(self) -> Array:
         """Return the velocity (n,) of the last state; where it is not measured, the mean one since the first state."""
-        first, last = self._samples[0], self._samples[-1]
+        first = self._samples[0]
+        last = self._samples[-1]
         qd = np.full_like(last.q, np.nan) if last.qd is None else last.qd
         seconds = (last.stamp - first.stamp) * 1e-9
         step = last.q - first.q

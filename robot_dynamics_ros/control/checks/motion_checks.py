@@ -52,7 +52,8 @@ class MotionLimits(Check):
 
     def __init__(self, rows: LimitRows, position_margin: Array, margin: Array) -> None:
         """Use the position and velocity limits of ``rows``, those of all moving joints."""
-        self._rows, self._has_sums = rows, rows.has_sums
+        self._rows = rows
+        self._has_sums = rows.has_sums
         lower, upper, speed = rows.limits[[LOWER, UPPER, VELOCITY]]
         self._bounds = np.array([lower, -speed]), np.array([upper, speed])
         self._margins = np.array([rows.largest(position_margin), rows.largest(margin)])
@@ -61,7 +62,8 @@ class MotionLimits(Check):
 
     def _widen(self, lower: Array, upper: Array) -> None:
         """Set position limits (K,), equal to or wider than those of the rows."""
-        self._lower, self._upper = lower, upper
+        self._lower = lower
+        self._upper = upper
         low, high = self._bounds
         self._opened = bool((lower < low[0]).any() or (upper > high[0]).any())
         self._least = np.array([lower, low[1]]) - self._margins
@@ -69,7 +71,8 @@ class MotionLimits(Check):
 
     def tune(self, tuning: Tuning, estimate: Estimate) -> None:
         """Apply new settings; if margins change, the position limits are widened to the current position."""
-        self.tuning, before = tuning, self._margins
+        self.tuning = tuning
+        before = self._margins
         self._margins = np.array(
             [
                 self._rows.largest(m)
@@ -98,7 +101,8 @@ class MotionLimits(Check):
             state = np.array([rows.positions(state[0]), rows.rates(state[1])])
         if all_within(state, self._least, self._most):
             if self._opened:
-                low, high = self._bounds[0][0], self._bounds[1][0]
+                low = self._bounds[0][0]
+                high = self._bounds[1][0]
                 self._widen(
                     np.minimum(low, np.maximum(self._lower, state[0])),
                     np.maximum(high, np.minimum(self._upper, state[0])),
@@ -107,17 +111,19 @@ class MotionLimits(Check):
         row, j = (
             int(k) for k in np.argwhere((state < self._least) | (state > self._most))[0]
         )
-        name, value = rows.names[j], float(state[row, j])
+        name = rows.names[j]
+        value = float(state[row, j])
         above = int(value > self._most[row, j])
-        limit, note = (
-            self._bounds[above][row, j],
-            rows.owner_note(VELOCITY if row else (LOWER, UPPER)[above], j),
-        )
+        limit = self._bounds[above][row, j]
+        note = rows.owner_note(VELOCITY if row else (LOWER, UPPER)[above], j)
         if row == 0:
-            cause, moves = Cause.POSITION_LIMIT, "is"
+            cause = Cause.POSITION_LIMIT
+            moves = "is"
             cure = "move it back within its limits; after clear_fault the controller does not move it further out"
         else:
-            cause, moves, cure = Cause.VELOCITY_LIMIT, "moves", "command slower motion"
+            cause = Cause.VELOCITY_LIMIT
+            moves = "moves"
+            cure = "command slower motion"
         message = f'joint "{name}" {moves} at {value:.6g}, beyond its limit {limit:.6g}{note}. Cure: {cure}'
         return Fault(cause, message, name, value)
 
@@ -150,7 +156,8 @@ class LastingExcess(Check):
         """Return True if the check is ``wanted`` and the law made the last ``command``; else forget the excess."""
         result = wanted and command is not None and command.mode is Mode.ACTIVE
         if self._counts and not result:
-            self._lasts[:], self._counts = 0.0, False
+            self._lasts[:] = 0.0
+            self._counts = False
         return result
 
 
@@ -168,12 +175,14 @@ class FollowingError(LastingExcess):
     def fault(
         self, estimate: Estimate, instant: Instant, command: Command | None
     ) -> Fault | None:
-        tuning, safety = self.tuning, self.tuning.settings.safety
+        tuning = self.tuning
+        safety = self.tuning.settings.safety
         wanted = len(safety.following_error_limit) > 0 and tuning.law.follows
         if not self.applies(command, wanted) or instant.dt <= 0.0:
             return None
         assert command is not None
-        error, limits = command.desired.q - estimate.state[0], tuning.following_error
+        error = command.desired.q - estimate.state[0]
+        limits = tuning.following_error
         j = self.lasting(error, limits, instant.dt, safety.following_error_time)
         if j is None:
             return None
@@ -202,7 +211,8 @@ class Saturation(LastingExcess):
     def fault(
         self, estimate: Estimate, instant: Instant, command: Command | None
     ) -> Fault | None:
-        limits, effort = self._limiter.limits, self._limiter.effort
+        limits = self._limiter.limits
+        effort = self._limiter.effort
         if not self.applies(command) or instant.dt <= 0.0:
             return None
         if effort is None or not (self._limiter.clamped or self._counts):

@@ -25,7 +25,8 @@ VELOCITY_MISSING = Fault(
 def out_of_bounds(names: Sequence[str], state: Array) -> Fault:
     """Return the fault of the first number of a ``state`` (2, n), position and velocity, that is not plausible."""
     row, j = (int(k) for k in np.argwhere(~(np.abs(state) <= LARGEST))[0])
-    quantity, value = ("position", "velocity")[row], float(state[row, j])
+    quantity = ("position", "velocity")[row]
+    value = float(state[row, j])
     defect = "is implausible" if math.isfinite(value) else "is not finite"
     text = f'joint_states: {quantity} of joint "{names[j]}" {defect}: {value:g}. Cure: check its driver'
     return Fault(Cause.STATE_INVALID, text, names[j], value)

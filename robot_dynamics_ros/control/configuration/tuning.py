@@ -69,12 +69,10 @@ class Tuning:
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
         """Check the settings against the model; RobotDynamicsError names the setting and the cure."""
-        names, n, safety, rules = (
-            model.joint_names,
-            model.n,
-            settings.safety,
-            settings.trajectories,
-        )
+        names = model.joint_names
+        n = model.n
+        safety = settings.safety
+        rules = settings.trajectories
         for group in (settings, rules, safety):
             group.check_sizes(names)
         settings.task_space.check_sizes(COMPONENTS)
@@ -82,9 +80,11 @@ class Tuning:
             raise RobotDynamicsError(
                 "observer.collision_threshold: requires the external torque observer. Cure: set observer.gain, e.g. 25"
             )
-        self.settings, self._names = settings, names
+        self.settings = settings
+        self._names = names
         self.law = LAWS[settings.law]
-        posture, task = self.gains(np.ones(n)), settings.task_space
+        posture = self.gains(np.ones(n))
+        task = settings.task_space
         components = _component_rows(task.components)
         kp, kd = _second_order(
             "task_space", task.natural_frequency, task.damping_ratio, COMPONENTS
@@ -121,16 +121,15 @@ class Tuning:
         if safety.hold_effort_margin:
             self.hold_margin = np.full(n, safety.hold_effort_margin)
         off = rules.trajectory_limits == "off"
-        rows, limits = model.limit_rows, model.limit_rows.limits.copy()
+        rows = model.limit_rows
+        limits = model.limit_rows.limits.copy()
         free, fast = (
             off | np.isinf(rows.largest(margin))
             for margin in (self.position_margin, self.velocity_margin)
         )
-        limits[SOFT_LOWER, free], limits[SOFT_UPPER, free], limits[VELOCITY, fast] = (
-            -np.inf,
-            np.inf,
-            np.inf,
-        )
+        limits[SOFT_LOWER, free] = -np.inf
+        limits[SOFT_UPPER, free] = np.inf
+        limits[VELOCITY, fast] = np.inf
         self.trajectory_limits = JointLimits(
             replace(rows, limits=limits),
             np.full(n, rules.set_point_step_limit),
@@ -151,7 +150,8 @@ class Tuning:
         integral gain for a law without integral, and an integral gain of kp kd or more, which is unstable: s^3 + Kd s^2
         + Kp s + Ki, Routh-Hurwitz (Lewis, Dawson, Abdallah, Robot Manipulator Control, 4.4).
         """
-        s, names = self.settings, self._names
+        s = self.settings
+        names = self._names
         if bool(s.kp) != bool(s.kd):
             raise RobotDynamicsError(
                 "gains: only one of kp and kd. Cure: set both in one request (set_parameters_atomically), or neither"
@@ -177,10 +177,8 @@ class Tuning:
 
     def hold_gains(self, inertia: Array) -> Gains:
         """Return the gains of the hold: those of the law or, for joints without stiffness, at least 5 rad/s."""
-        gains, unit = (
-            self.gains(inertia),
-            1.0 if self.law.gains_are_accelerations else inertia,
-        )
+        gains = self.gains(inertia)
+        unit = 1.0 if self.law.gains_are_accelerations else inertia
         soft = gains.kp == 0.0
         kp = np.where(soft, unit * _HOLD_FREQUENCY**2, gains.kp)
         kd = np.where(
@@ -222,10 +220,8 @@ class Tuning:
                 if inertia is None
                 else np.maximum(inertia, 1e-12)
             )
-            gains, unit = (
-                self.gains(known),
-                1.0 if self.law.gains_are_accelerations else known,
-            )
+            gains = self.gains(known)
+            unit = 1.0 if self.law.gains_are_accelerations else known
             check_sampling(
                 "gains", gains.kp / unit, gains.kd / unit, period, self._names
             )
@@ -262,7 +258,8 @@ class Tuning:
 
     def check_change(self, new: Tuning) -> None:
         """Raise RobotDynamicsError if ``new`` changes the unit of explicit ``kp`` and ``kd``, but not their values."""
-        before, after = self.settings, new.settings
+        before = self.settings
+        after = new.settings
         changes_unit = (
             self.law.gains_are_accelerations != new.law.gains_are_accelerations
         )
@@ -294,7 +291,8 @@ def check_sampling(
     The integral gain is not considered: ki < kp kd limits its effect to frequencies below sqrt(kp), where sampling adds
     little lag.
     """
-    a, b = kd * period, 0.5 * kp * period**2
+    a = kd * period
+    b = 0.5 * kp * period**2
     for j in np.flatnonzero(~((a - b) ** 2 + 3.0 * b < a) & (a + b > 0.0)).tolist():
         omega = math.sqrt(max(float(kp[j]), 1e-12))
         zeta = float(kd[j]) / (2.0 * omega)
@@ -356,7 +354,8 @@ def _second_order(
         np.full(len(names), values) for values in (natural_frequency, damping_ratio)
     )
     with np.errstate(over="ignore", invalid="ignore"):  # checked below
-        kp, kd = omega**2, 2.0 * zeta * omega
+        kp = omega**2
+        kd = 2.0 * zeta * omega
     vanishes = (np.minimum(kp, kd) == 0.0) & (np.minimum(omega, zeta) > 0.0)
     for j in np.flatnonzero(vanishes | ~np.isfinite(np.maximum(kp, kd))).tolist():
         raise RobotDynamicsError(
@@ -384,7 +383,8 @@ def _end_effector(
     model: RobotModel, link: str, rows: tuple[int, ...], gains: TaskGains
 ) -> EndEffector:
     model.require_mass()
-    ends, frames = model.end_links, model.link_frames
+    ends = model.end_links
+    frames = model.link_frames
     if not link and len(ends) > 1:
         raise RobotDynamicsError(
             f'task_space.link: "" is ambiguous, the robot has {len(ends)} end links. '

@@ -49,7 +49,8 @@ def rotation_vector(r: Array) -> Array:
     products[1:, 1:] = r + r.T
     products[np.arange(1, 4), np.arange(1, 4)] = 1.0 - trace + 2.0 * diagonal
     row = products[np.argmax(np.diag(products))]
-    w, v = row[0], row[1:] if row[0] >= 0.0 else -row[1:]
+    w = row[0]
+    v = row[1:] if row[0] >= 0.0 else -row[1:]
     length = np.linalg.norm(v)
     if length == 0.0:
         return np.zeros(3)

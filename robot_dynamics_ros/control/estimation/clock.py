@@ -84,7 +84,8 @@ class CycleRate:
         self._count += 1
         if time - self._start >= self._window:
             self.ratio = (self._count - 1) * self._period / (time - self._start)
-            self._start, self._count = time, 1
+            self._start = time
+            self._count = 1
 
 
 class Instant(NamedTuple):
@@ -156,13 +157,13 @@ class CycleClock:
         A time that goes back, or ahead of the steady clock by more than ``timeout`` (s), is a jump. After a jump, if
         stamps repeat, and if the time stands still without a valid state, time steps are by the steady clock.
         """
-        waited, passed, period = (
-            max(steady - self._command, 0.0),
-            steady - self._cycle,
-            self.period,
-        )
+        waited = max(steady - self._command, 0.0)
+        passed = steady - self._cycle
+        period = self.period
         dt = time - self.time if waited < math.inf else 0.0
-        self.time, self._cycle, self._cycle_stamp = time, steady, estimate.stamp
+        self.time = time
+        self._cycle = steady
+        self._cycle_stamp = estimate.stamp
         jump = None
         if dt < 0.0:
             jump = clock_jump(-dt)
@@ -178,9 +179,8 @@ class CycleClock:
         )
         if unreliable:
             dt = waited
-        elif (
-            self._was_unreliable
-        ):  # this step may contain time that was counted by the steady clock already
+        elif self._was_unreliable:
+            # This step may contain time that was counted by the steady clock already.
             dt = min(dt, waited)
         elif self._estimates_period and dt > 0.0:
             self._count_step(dt)

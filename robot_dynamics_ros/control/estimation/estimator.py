@@ -115,7 +115,8 @@ class Estimator:
         the measured velocity times the time or, if it is not measured, ``largest_velocity`` (rad/s or m/s) times the
         time. A joint whose measured velocity exceeds ``largest_velocity`` must have moved accordingly.
         """
-        self._bounds[STEP], self._bounds[SPEED] = position_step, largest_velocity
+        self._bounds[STEP] = position_step
+        self._bounds[SPEED] = largest_velocity
 
     def set_friction(self, modelled: Array, unknown: Array) -> None:
         """Set the changes of effort (n,), Nm or N, at which a joint may rest by its friction; infinite by default.
@@ -125,10 +126,8 @@ class Estimator:
         position has moved by twice the position step, or by more than both away from the desired position. Joints with
         an infinite position step are not checked.
         """
-        self._bounds[MODELLED_FRICTION], self._bounds[UNKNOWN_FRICTION] = (
-            modelled,
-            unknown,
-        )
+        self._bounds[MODELLED_FRICTION] = modelled
+        self._bounds[UNKNOWN_FRICTION] = unknown
 
     def set_cutoff(self, cutoff: float) -> None:
         """Replace the velocity filter by one with this ``cutoff`` (Hz), 0 for none; the next state initialises it."""
@@ -169,12 +168,15 @@ class Estimator:
         made = self._fresh and self._invalid is None and steady == self.arrival
         if not made or self.estimate.age > self.state_timeout:
             self.estimate = self.at(steady)
-        self._defect, self._fresh, self._stamp_repeats = None, False, False
+        self._defect = None
+        self._fresh = False
+        self._stamp_repeats = False
         return self.estimate
 
     def at(self, steady: float) -> Estimate:
         """Return the estimate at ``steady`` (s) without the start of a cycle."""
-        last, age = self.estimate, self.age(steady)
+        last = self.estimate
+        age = self.age(steady)
         stale = age > self.state_timeout
         # Without the damping between invalid messages, a hold that alternates with g(q) would not stop the arm.
         kept = (
@@ -239,7 +241,9 @@ class Estimator:
         braked
             True if brakes lock the joints, so that a constant position or a sudden stop is no defect.
         """
-        self.arrival, self._absent, last = steady, "", self.estimate
+        self.arrival = steady
+        self._absent = ""
+        last = self.estimate
         if qd is not None and not self._velocity_measured:
             self._velocity_measured = not np.isnan(qd).all()
             qd = qd if self._velocity_measured else None
@@ -263,7 +267,9 @@ class Estimator:
         )
         if result == OUT_OF_BOUNDS:
             contradiction = state_faults.out_of_bounds(self._names, new)
-            qd, new[1] = None, 0.0  # positions are feedback without velocities, too
+            # Positions are feedback without velocities, too.
+            qd = None
+            new[1] = 0.0
             result, joint, distrusted = self._check(
                 new, window, passed, False, effort, desired
             )
@@ -278,10 +284,8 @@ class Estimator:
                 )
             )
         if result == STANDS_STILL:  # the other positions count for the gravity torque
-            self._measured, self.estimate = (
-                new,
-                last._replace(state=np.array((new[0], last.state[1]))),
-            )
+            self._measured = new
+            self.estimate = last._replace(state=np.array((new[0], last.state[1])))
             # at once without feedback: the last state stood still, too
             self._unusable = _MOST_UNUSABLE
             return self._refuse(state_faults.still(self._names[joint], new[:, joint]))
@@ -290,7 +294,8 @@ class Estimator:
             contradiction = state_faults.contradiction(
                 self._names[joint], moved, implied, float(new[1, joint])
             )
-        self._invalid, self._unusable = None, 0
+        self._invalid = None
+        self._unusable = 0
         if last.known:
             self._compare_clocks(dt, steady, result != UNCHANGED)
             self._time += abs(step)
@@ -298,7 +303,9 @@ class Estimator:
             self._stamp_arrival = steady
         self._defect = contradiction or self._defect
         self._trust = Trust.FULL if contradiction is None else Trust.POSITION
-        self._measured, self._valid_arrival, self._fresh = new, steady, True
+        self._measured = new
+        self._valid_arrival = steady
+        self._fresh = True
         self._set_estimate(
             stamp, new, None if qd is None or distrusted else new[1], step == 0.0
         )
@@ -321,10 +328,8 @@ class Estimator:
             source = VelocitySource.UNKNOWN
         elif measured is None:
             source = VelocitySource.HELD if holds else VelocitySource.DIFFERENTIATED
-        unfiltered, age = (
-            velocity if measured is None else measured,
-            self.age(self.arrival),
-        )
+        unfiltered = velocity if measured is None else measured
+        age = self.age(self.arrival)
         self.estimate = Estimate(
             state,
             unfiltered,
@@ -349,11 +354,10 @@ class Estimator:
         A second stamp that hardly advances counts as repeated: 0. Where stamps do not advance with the steady clock,
         the time to use is that of arrival.
         """
-        dt, passed = stamp - self.estimate.stamp, steady - self._valid_arrival
-        slow, self._was_slow = (
-            self._was_slow,
-            0.0 <= dt < min(_SLOWEST * passed, _SHORTEST),
-        )
+        dt = stamp - self.estimate.stamp
+        passed = steady - self._valid_arrival
+        slow = self._was_slow
+        self._was_slow = 0.0 <= dt < min(_SLOWEST * passed, _SHORTEST)
         if slow and self._was_slow and not self.simulated_time:
             dt = 0.0
         return dt, dt if dt != 0.0 and dt <= passed + self.state_timeout else passed
@@ -390,7 +394,8 @@ class Estimator:
             return
         if dt == 0.0:
             if changed:
-                self._defect, self._stamp_repeats = state_faults.STAMP_REPEATS, True
+                self._defect = state_faults.STAMP_REPEATS
+                self._stamp_repeats = True
             return
         passed = steady - self._stamp_arrival
         ahead = dt - passed

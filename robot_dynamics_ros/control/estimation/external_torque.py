@@ -115,9 +115,12 @@ class MomentumObserver:
             self._estimate = self._estimate - np.expm1(-self._gain * dt) * (
                 external - self._estimate
             )
-        self._model, self._time = model, time
-        self._q, self._qd = q.copy(), qd.copy()
-        self._momentum, self._drift = momentum, drift
+        self._model = model
+        self._time = time
+        self._q = q.copy()
+        self._qd = qd.copy()
+        self._momentum = momentum
+        self._drift = drift
         return self._estimate.copy()
 
     def _terms(self, model: RobotModel, q: Array, qd: Array) -> tuple[Array, Array]:
@@ -159,7 +162,8 @@ class ExternalTorque(Check):
 
     def __init__(self, joint_names: Sequence[str], tuning: Tuning) -> None:
         """Create the check of the n joints ``joint_names``; with an ``observer_gain`` of 0 there is no observer."""
-        self._names, self.tuning = joint_names, tuning
+        self._names = joint_names
+        self.tuning = tuning
         self._begin()
 
     def _begin(self) -> None:
@@ -171,7 +175,8 @@ class ExternalTorque(Check):
 
     def tune(self, tuning: Tuning, estimate: Estimate) -> None:
         """Apply new settings; if those of the observer change, it is reset."""
-        before, self.tuning = self.tuning, tuning
+        before = self.tuning
+        self.tuning = tuning
         if _observer(before) != _observer(tuning):
             self._begin()
 
@@ -201,7 +206,8 @@ class ExternalTorque(Check):
             return None
         threshold = self.tuning.collision_threshold
         for j in np.flatnonzero(np.abs(self.torque) > threshold).tolist():
-            name, value = self._names[j], float(self.torque[j])
+            name = self._names[j]
+            value = float(self.torque[j])
             text = f'joint "{name}": external torque {value:.6g}, over observer.collision_threshold {threshold[j]:g}. '
             return Fault(
                 Cause.COLLISION, text + "Cure: remove the contact", name, value

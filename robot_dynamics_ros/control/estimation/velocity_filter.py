@@ -65,12 +65,14 @@ class VelocityFilter:
         # usual
         if qd is not None and self._measured and self._rate == math.inf and dt > 0.0:
             self._samples.append((time, q))
-            self._velocity, self.started = qd, True
+            self._velocity = qd
+            self.started = True
             return qd
         if dt < 0.0:
             self.reset()
         if (qd is not None) is not self._measured:  # the old velocity was wrong
-            self._measured, self.started = qd is not None, False
+            self._measured = qd is not None
+            self.started = False
         if qd is None and self._samples:
             before, position = self._reference(time, window)
             step = q - position

@@ -22,19 +22,18 @@ def segments(times: Array, motion: Array, degree: int) -> Array:
     non-finite coefficients.
     """
     q, qd, qdd, effort = motion.swapaxes(1, 2)
-    m, n = len(times) - 1, q.shape[1]
+    m = len(times) - 1
+    n = q.shape[1]
     polynomials = np.zeros((m, degree + 1, 4, n))
     # view (degree + 1, 4, m, n), by ascending power
     c = polynomials[:, ::-1].transpose(1, 2, 0, 3)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         h = np.diff(times)[:, None]
-        d, v0, v1, a0, a1 = (
-            q[1:] - q[:-1],
-            qd[:-1] * h,
-            qd[1:] * h,
-            qdd[:-1] * h**2,
-            qdd[1:] * h**2,
-        )
+        d = q[1:] - q[:-1]
+        v0 = qd[:-1] * h
+        v1 = qd[1:] * h
+        a0 = qdd[:-1] * h**2
+        a1 = qdd[1:] * h**2
         c[0, 0] = q[:-1]
         c[1, 0] = d / h if degree == 1 else qd[:-1]
         if degree == 3:
@@ -67,17 +66,22 @@ def excess(
     if order > degree:
         return None
     # Coarse bounds are conclusive for most joints, and save most of the time for long trajectories.
-    longest, (speed, bend) = h.max(initial=0.0), np.abs(motion[1:3]).max(axis=2)
-    coarse, reach = q, longest * (0.4 * speed + 0.05 * longest * bend)
+    longest = h.max(initial=0.0)
+    (speed, bend) = np.abs(motion[1:3]).max(axis=2)
+    coarse = q
+    reach = longest * (0.4 * speed + 0.05 * longest * bend)
     if order == 1:
         middle = np.diff(q) * (degree / h) - 0.5 * (degree - 1) * (
             qd[:, 1:] + qd[:, :-1]
         )
-        coarse, reach = np.append(qd, middle, axis=1), 0.5 * longest * bend
+        coarse = np.append(qd, middle, axis=1)
+        reach = 0.5 * longest * bend
     near = (coarse.min(axis=1) - reach < low) | (coarse.max(axis=1) + reach > high)
     unsure = np.flatnonzero(near if order < 2 else np.isfinite(high))
     q, qd, qdd, low, high = (x[unsure] for x in (q, qd, qdd, low, high))
-    begin, end, step = q[:, :-1], q[:, 1:], h / degree
+    begin = q[:, :-1]
+    end = q[:, 1:]
+    step = h / degree
     rows = (
         [begin, end]
         if degree == 1
@@ -95,7 +99,8 @@ def excess(
     if not len(h):
         control = np.array([(q, qd, qdd, np.zeros_like(qdd))[order]])
     near = (control.min(axis=0) < low[:, None]) | (control.max(axis=0) > high[:, None])
-    (joint, segment), control = np.nonzero(near), control[:, near]
+    (joint, segment) = np.nonzero(near)
+    control = control[:, near]
     for _ in range(_HALVINGS):
         ends = control[[0, -1]]
         out = (ends < low[joint]) | (ends > high[joint])
@@ -107,13 +112,13 @@ def excess(
             control = 0.5 * (control[:-1] + control[1:])
             halves.append(control[[0, -1]])
         left, right = np.swapaxes(halves, 0, 1)
-        control, joint, segment = (
-            np.concatenate((left, right[::-1]), axis=1),
-            np.tile(joint, 2),
-            np.tile(segment, 2),
-        )
+        control = np.concatenate((left, right[::-1]), axis=1)
+        joint = np.tile(joint, 2)
+        segment = np.tile(segment, 2)
         near = ((control < low[joint]) | (control > high[joint])).any(axis=0)
-        control, joint, segment = control[:, near], joint[near], segment[near]
+        control = control[:, near]
+        joint = joint[near]
+        segment = segment[near]
         if not len(joint):
             break
     return None
@@ -125,7 +130,8 @@ def spline_velocities(times: Array, q: Array, begin: Array) -> Array:
     Its initial velocity is `begin` (n,), its final velocity zero: the complete cubic spline of de Boor, A Practical
     Guide to Splines, chapter IV. Overflow results in non-finite velocities.
     """
-    bands, right = np.zeros((3, len(times))), np.zeros_like(q)
+    bands = np.zeros((3, len(times)))
+    right = np.zeros_like(q)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         h = np.diff(times)
         bands[0, 2:] = h[:-1]

@@ -109,7 +109,9 @@ class MotionPlan:
         self._scaling = TimeScaling(
             time, time, self._requested_speed, self._requested_speed
         )
-        self._followed, self._waiting, self._stop = [], [], None
+        self._followed = []
+        self._waiting = []
+        self._stop = None
         self.drops += 1
         self._motion[0] = q
         self._motion[1:] = 0.0

@@ -119,7 +119,8 @@ def as_array(name: str, values: Any) -> Array:
 
 def different_names(joint_names: Sequence[str]) -> tuple[str, ...]:
     """Return the names as a tuple; TrajectoryError unless there is at least one and all are texts and differ."""
-    names, is_list = tuple(joint_names), not isinstance(joint_names, str)
+    names = tuple(joint_names)
+    is_list = not isinstance(joint_names, str)
     if not (
         is_list
         and names
@@ -153,14 +154,14 @@ def checked_times(values: Any) -> Array:
 
 def _checked_field(points: TrajectoryPoints, field: str) -> Array:
     """Return a field as an array (m, k), zeros if it is absent; TrajectoryError unless shape and numbers are valid."""
-    names, values = points.joint_names, getattr(points, field)
-    shape, is_position = (len(points.times), len(names)), field == "positions"
+    names = points.joint_names
+    values = getattr(points, field)
+    shape = (len(points.times), len(names))
+    is_position = field == "positions"
     if values is None and not is_position:
         return np.zeros(shape)
-    array, most = (
-        as_array(field, values),
-        LARGEST if is_position else np.finfo(np.float64).max,
-    )
+    array = as_array(field, values)
+    most = LARGEST if is_position else np.finfo(np.float64).max
     if array.shape != shape:
         raise TrajectoryError(
             f"{field} have shape {array.shape}, but {shape[0]} points of {shape[1]} joints need {shape}. "

@@ -90,7 +90,8 @@ def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
     coefficients[:, 0, 0] = 0.5 * acceleration
     coefficients[:, 1, 1] = coefficients[:, 2, 2] = acceleration
     holds = np.zeros((2, 4, len(q)))
-    holds[0, 0], holds[1] = q, coefficients[-1, -1]
+    holds[0, 0] = q
+    holds[1] = coefficients[-1, -1]
     return Trajectory(
         time, knots, holds, lambda first, after: coefficients[first:after]
     )

@@ -70,8 +70,9 @@ class Trajectory:
         self._times = times
         self._holds = holds
         self._polynomials = polynomials
-        # from the segment with the index _first on
-        self._first, self._coefficients = 0, polynomials(0, _AT_ONCE)
+        # Coefficients from the segment with the index _first on.
+        self._first = 0
+        self._coefficients = polynomials(0, _AT_ONCE)
         self.degree = int(self._coefficients.shape[1]) - 1
         self._joined = joined
         # NumPy multiplies by a 0-d array three times as fast as by a float
@@ -159,7 +160,8 @@ class Trajectory:
             at_once = passed > 0 and not late and state_at - times[-1] <= _NANOSECOND
             shift = limits.fit(motion, start_state[0], first, at_once)
         if passed == 0:
-            times, motion = np.append(state_at, times), np.append(start, motion, axis=2)
+            times = np.append(state_at, times)
+            motion = np.append(start, motion, axis=2)
         upsampled = points.velocities is None and rules.positions_upsampling
         degree = 3 if points.accelerations is None else 5
         if points.velocities is None and not upsampled:
@@ -171,11 +173,10 @@ class Trajectory:
                 times, motion[0, columns].T, begin[columns]
             ).T
         if late:
-            times, motion = (
-                np.append(state_at, times[passed:]),
-                np.append(start, motion[:, :, passed:], axis=2),
-            )
-        h, largest = np.diff(times), np.abs(motion).max()
+            times = np.append(state_at, times[passed:])
+            motion = np.append(start, motion[:, :, passed:], axis=2)
+        h = np.diff(times)
+        largest = np.abs(motion).max()
         with np.errstate(all="ignore"):  # upper bound of the polynomial coefficients
             bound = (
                 1e3 * largest * h.max(initial=1.0) ** 2 / h.min(initial=1.0) ** degree
@@ -187,7 +188,8 @@ class Trajectory:
         if limits is not None:
             limits.check(times, motion, degree, start_state)
         holds = np.zeros((2, 4, len(joint_names)))
-        holds[0, 0], holds[1] = start_state[0], motion[:, :, -1]
+        holds[0, 0] = start_state[0]
+        holds[1] = motion[:, :, -1]
         if len(times) > 1:
             holds[1, 1:3] = 0.0
 
@@ -263,7 +265,8 @@ class Trajectory:
                 out[:] = self._holds[0 if active and s < self.duration else 1]
                 return active
             self._enter(bisect_right(self._times, s) - 1)
-        rows, time = self._rows, self._time
+        rows = self._rows
+        time = self._time
         time[()] = s - self._begin
         np.multiply(rows[0], time, out)
         for row in rows[1:-1]:
@@ -274,9 +277,7 @@ class Trajectory:
 
     def _enter(self, segment: int) -> None:
         if not 0 <= segment - self._first < len(self._coefficients):
-            self._first, self._coefficients = (
-                segment,
-                self._polynomials(segment, segment + _AT_ONCE),
-            )
+            self._first = segment
+            self._coefficients = self._polynomials(segment, segment + _AT_ONCE)
         self._begin, self._until = self._times[segment : segment + 2].tolist()
         self._rows = tuple(self._coefficients[segment - self._first])

@@ -30,7 +30,8 @@ _REST = 1e-6  # rad/s or m/s: a planner's last point is at rest, but slowing dow
 _STEP_TOLERANCE = 1e-9  # rad or m
 # Factors of acceleration and jerk between the points: interpolation of a planner's motion that switches between its
 # limits there reaches 1.8 times the limit of acceleration, and 2.2 times that of jerk.
-_ACCELERATION_BETWEEN, _JERK_BETWEEN = 2.0, 2.5
+_ACCELERATION_BETWEEN = 2.0
+_JERK_BETWEEN = 2.5
 _QUANTITIES = ("position", "velocity", "acceleration", "jerk")
 
 
@@ -63,7 +64,9 @@ class JointLimits(NamedTuple):
 
         Its motion would also depend on the trajectories of the others.
         """
-        names, n, moves = self.rows.names, len(self.step), self.rows.factors != 0.0
+        names = self.rows.names
+        n = len(self.step)
+        moves = self.rows.factors != 0.0
         limited = np.isfinite(self.rows.limits[SOFT_LOWER:, n:]).any(axis=0)
         given = moves[:, columns].sum(axis=1)
         for k in np.flatnonzero(
@@ -116,15 +119,14 @@ class JointLimits(NamedTuple):
         5 %. Within a segment acceleration and jerk may reach 2 and 2.5 times their limits, which interpolation of a
         planner's points can cause. Jumps of acceleration between segments are not checked.
         """
-        rows, (lower, upper, velocity) = self.rows, self.rows.limits[SOFT_LOWER:]
+        rows = self.rows
+        (lower, upper, velocity) = self.rows.limits[SOFT_LOWER:]
         of_rows = np.array(
             [rows.positions(motion[0].T).T, *(rows.rates(x.T).T for x in motion[1:3])]
         )
-        position, rate, fast = (
-            rows.positions(start[0]),
-            rows.rates(start[1]),
-            (1.0 + _EXCESS) * velocity,
-        )
+        position = rows.positions(start[0])
+        rate = rows.rates(start[1])
+        fast = (1.0 + _EXCESS) * velocity
         bounds = [
             (
                 lower,
@@ -135,7 +137,8 @@ class JointLimits(NamedTuple):
             (-velocity, velocity, np.minimum(-fast, rate), np.maximum(fast, rate)),
         ]
         if self.rates is not None:
-            either, jerk = self.rates[:2].max(axis=0), self.rates[2]
+            either = self.rates[:2].max(axis=0)
+            jerk = self.rates[2]
             high = np.maximum(_ACCELERATION_BETWEEN * either, np.abs(start[2]))
             bounds += [
                 (-either, either, -high, high),
@@ -146,7 +149,8 @@ class JointLimits(NamedTuple):
                 times, of_rows if order < 2 else motion, degree, order, low, high
             ):
                 time, j, value = first
-                above, note = bool(value > high[j]), ""
+                above = bool(value > high[j])
+                note = ""
                 if order < 2:
                     note = rows.owner_note(
                         VELOCITY if order else (SOFT_LOWER, SOFT_UPPER)[above], j
@@ -160,10 +164,8 @@ class JointLimits(NamedTuple):
                     note,
                 )
         if self.rates is not None:  # at the knots
-            (speeding, slowing, _), (qd, qdd) = (
-                self.rates[:, :, np.newaxis],
-                motion[1:3],
-            )
+            (speeding, slowing, _) = self.rates[:, :, np.newaxis]
+            (qd, qdd) = motion[1:3]
             limit = np.where(qd * qdd < 0.0, slowing, speeding)
             limit = np.where(np.abs(qd) < _REST, np.maximum(speeding, slowing), limit)
             beyond = np.abs(qdd) > np.maximum(
@@ -184,7 +186,8 @@ def rate_limits(model: RobotModel) -> Array | None:
 
     The acceleration limit of a joint without a deceleration limit holds while it slows down too, as in ros2_control.
     """
-    acceleration, deceleration = model.acceleration_limits, model.deceleration_limits
+    acceleration = model.acceleration_limits
+    deceleration = model.deceleration_limits
     deceleration = np.where(np.isinf(deceleration), acceleration, deceleration)
     limits = np.array([acceleration, deceleration, model.jerk_limits])
     return limits if np.isfinite(limits).any() else None

@@ -31,7 +31,9 @@ def module_methods(robot: Tree) -> str:
 
 
 def _function(robot: Tree, signature: Signature) -> str:
-    name, arguments, size = signature.name, signature.arguments, sizes(robot.n)
+    name = signature.name
+    arguments = signature.arguments
+    size = sizes(robot.n)
     passed = ", ".join(
         [f"{'' if size[x] else '*'}x[{i}]" for i, x in enumerate(arguments)]
         + ["result"]

@@ -210,10 +210,8 @@ def _wrapper(robot: Tree, signature: Signature) -> str:
         [f"{x}.data()" if size[x] else x for x in signature.arguments]
         + [f"{signature.result}.data()"]
     )
-    result, call = (
-        f"std::array<double, {signature.size}>",
-        f"{robot.name}_{signature.name}({passed});",
-    )
+    result = f"std::array<double, {signature.size}>"
+    call = f"{robot.name}_{signature.name}({passed});"
     if signature.status:
         arguments.append(f"{result} &{signature.result}")
         return f"inline int {signature.name}({', '.join(arguments)}) noexcept\n{{\n    return {call}\n}}"
@@ -239,7 +237,8 @@ def _tables(vectors: Vectors) -> str:
 
 def _call(robot: Tree, signature: Signature) -> str:
     """Return the statements of the self-test that check a function for state k."""
-    name, arguments = signature.name, ", ".join(f"{x}[k]" for x in signature.arguments)
+    name = signature.name
+    arguments = ", ".join(f"{x}[k]" for x in signature.arguments)
     columns = signature.shape[-1]
     return (
         f"        {robot.name}_{name}({arguments}, result);\n"

@@ -401,7 +401,8 @@ def _friction(robot: Tree) -> list[str]:
     """Return the statements of friction_torque: G^T f(G q, G qd), with the coupling matrix G."""
     model = interpreted(unpack)(robot.topology, robot.parameters)
     terms: list[list[str]] = [[] for _ in range(robot.n)]
-    lines, names = [], {"q", "qd", "load", "smoothing_velocity"}
+    lines = []
+    names = {"q", "qd", "load", "smoothing_velocity"}
     for k, i in enumerate(friction_rows(robot)):
         own = slice(model.tree[i, FIRST], model.tree[i, AFTER])
         entries = [

@@ -49,7 +49,8 @@ def body(
     name, restrict
         Name of the function, from which those of its parts are formed, and the macro for ``restrict``.
     """
-    trace, results = program.trace, program.results.ravel().tolist()
+    trace = program.trace
+    results = program.results.ravel().tolist()
     needed = trace.needed(results)
     operations = [
         place
@@ -112,7 +113,8 @@ def body(
     end = ["return 0;"] if status else []
     if last == 0:
         return Body([*unused(arguments - used), *texts[0][1], *end])
-    lines, parts = [*unused(arguments - used), f"double w[{len(slots)}];"], []
+    lines = [*unused(arguments - used), f"double w[{len(slots)}];"]
+    parts = []
     for k, (arrays, statements) in enumerate(texts):
         inputs = sorted(arrays - {"w"})
         passed = [*inputs, "w", *([result] if k == last else [])]

@@ -67,7 +67,8 @@ def customised_batch(
     if program is None:
         return None
     kernel = _generated(batch_source(program), f"{algorithm.name}_batch")
-    states, result = "float64[:,::1]", f"float64[{algorithm.axes * ':,'}::1]"
+    states = "float64[:,::1]"
+    result = f"float64[{algorithm.axes * ':,'}::1]"
     compile_for(
         kernel, f"int64(float64[::1], {len(algorithm.vectors) * f'{states}, '}{result})"
     )

@@ -53,7 +53,9 @@ class ExportedKernels(GeneralKernels):
         carrier: LinkPlacement,
     ) -> None:
         super().__init__(topology, parameters)
-        self._module, self._bare, self._carrier = module, bare, carrier
+        self._module = module
+        self._bare = bare
+        self._carrier = carrier
         self._gravity = interpreted(unpack)(topology, parameters).gravity.copy()
         self.payload = payload_on(carrier, topology, parameters, bare)
 
@@ -127,18 +129,18 @@ def payload_on(
         interpreted(unpack)(topology, x.copy()) for x in (parameters, bare)
     )
     without.gravity[:] = model.gravity
-    added, payload = np.zeros(10), np.zeros(10)
+    added = np.zeros(10)
+    payload = np.zeros(10)
     if carrier.body >= 0:
-        own, other = (
-            model.bodies[carrier.body, MASS:],
-            without.bodies[carrier.body, MASS:],
-        )
+        own = model.bodies[carrier.body, MASS:]
+        other = without.bodies[carrier.body, MASS:]
         added = own - other
         other[:] = own
     for one, other in zip(model, without, strict=True):
         if not np.array_equal(one, other):
             return None
-    rotation, position = carrier.frame[:9].reshape(3, 3), carrier.frame[9:]
+    rotation = carrier.frame[:9].reshape(3, 3)
+    position = carrier.frame[9:]
     inverse = np.concatenate([rotation.T.ravel(), -rotation.T @ position])
     interpreted(add_inertia)(inverse, added, payload)
     return payload

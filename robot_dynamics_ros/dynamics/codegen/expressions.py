@@ -13,9 +13,16 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
-ADD, SUBTRACT, MULTIPLY, DIVIDE, GREATER = "+", "-", "*", "/", ">"
-SIN, COS, SQRT = "sin", "cos", "sqrt"
-INPUT, CONSTANT = "input", "constant"
+ADD = "+"
+SUBTRACT = "-"
+MULTIPLY = "*"
+DIVIDE = "/"
+GREATER = ">"
+SIN = "sin"
+COS = "cos"
+SQRT = "sqrt"
+INPUT = "input"
+CONSTANT = "constant"
 
 
 class Node(NamedTuple):
@@ -115,7 +122,8 @@ class Trace:
         """Return ``left / right``; at least one is an expression. The result is 0.0 if ``left`` is a float 0."""
         if _is_known(left, 0.0):
             return 0.0
-        a, b = self._lifted(left), self._lifted(right)
+        a = self._lifted(left)
+        b = self._lifted(right)
         sign = a.negative != b.negative
         if self.nodes[b.place] == _ONE:
             return Expression(self, a.place, sign)
@@ -180,7 +188,9 @@ class Expression:
     __array_ufunc__ = None  # NumPy scalars then use the operators of this class
 
     def __init__(self, trace: Trace, place: int, negative: bool) -> None:
-        self.trace, self.place, self.negative = trace, place, negative
+        self.trace = trace
+        self.place = place
+        self.negative = negative
 
     def __neg__(self) -> Expression:
         return Expression(self.trace, self.place, not self.negative)

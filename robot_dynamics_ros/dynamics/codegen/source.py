@@ -152,7 +152,9 @@ def batch_source(
     block
         Number of states in a block.
     """
-    algorithm, n, trace = program.algorithm, program.n, program.trace
+    algorithm = program.algorithm
+    n = program.n
+    trace = program.trace
     results = program.results.ravel()
     needed = [trace.nodes[place] for place in trace.needed(results)]
     columns = [node.element for node in needed if node.array == "parameters"]
@@ -278,33 +280,23 @@ FARTHEST = 1e5
 """Largest angle (rad) that is reduced accurately; ``math.sin`` and ``math.cos`` are used beyond it."""
 
 # pi / 2 in three parts. An integer below 2**17 times either of the first two is exact.
-_FIRST, _SECOND, _THIRD = (
-    1.57079632673412561417,
-    6.07710050630396597660e-11,
-    2.02226624879595063154e-21,
-)
+_FIRST = 1.57079632673412561417
+_SECOND = 6.07710050630396597660e-11
+_THIRD = 2.02226624879595063154e-21
 _ROUND = 1.5 * 2.0**52  # adding and subtracting it rounds to an integer
 
-_S1, _S2, _S3 = (
-    -1.66666666666666324348e-01,
-    8.33333333332248946124e-03,
-    -1.98412698298579493134e-04,
-)
-_S4, _S5, _S6 = (
-    2.75573137070700676789e-06,
-    -2.50507602534068634195e-08,
-    1.58969099521155010221e-10,
-)
-_C1, _C2, _C3 = (
-    4.16666666666666019037e-02,
-    -1.38888888888741095749e-03,
-    2.48015872894767294178e-05,
-)
-_C4, _C5, _C6 = (
-    -2.75573143513906633035e-07,
-    2.08757232129817482790e-09,
-    -1.13596475577881948265e-11,
-)
+_S1 = -1.66666666666666324348e-01
+_S2 = 8.33333333332248946124e-03
+_S3 = -1.98412698298579493134e-04
+_S4 = 2.75573137070700676789e-06
+_S5 = -2.50507602534068634195e-08
+_S6 = 1.58969099521155010221e-10
+_C1 = 4.16666666666666019037e-02
+_C2 = -1.38888888888741095749e-03
+_C3 = 2.48015872894767294178e-05
+_C4 = -2.75573143513906633035e-07
+_C5 = 2.08757232129817482790e-09
+_C6 = -1.13596475577881948265e-11
 
 
 @kernel

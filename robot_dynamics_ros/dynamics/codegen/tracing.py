@@ -184,7 +184,8 @@ def specialised(
     ``replaced`` returns the scalar for an input of the program, an expression of ``trace`` or a number. Guards that are
     then known to hold are left out. If one is known not to hold, the result is its coordinate.
     """
-    nodes, values = program.trace.nodes, dict[int, Any]()
+    nodes = program.trace.nodes
+    values = dict[int, Any]()
     coordinates = dict(zip(program.trace.guards, program.guarded, strict=True))
     guarded: list[int] = []
     for place in program.trace.needed(program.results.ravel().tolist()):

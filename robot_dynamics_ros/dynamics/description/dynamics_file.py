@@ -446,10 +446,8 @@ def _inertial(value: Any, where: str) -> Inertial:
     table = _table(value, _INERTIAL, where)
     _required(table, _INERTIAL, where)
     mass = _number(table["mass"], f"{where} mass", least=0.0)
-    com, inertia = (
-        _numbers(table["com"], 3, f"{where} com"),
-        _numbers(table["inertia"], 6, f"{where} inertia"),
-    )
+    com = _numbers(table["com"], 3, f"{where} com")
+    inertia = _numbers(table["inertia"], 6, f"{where} inertia")
     return payload_inertial(mass, com, inertia, where)
 
 

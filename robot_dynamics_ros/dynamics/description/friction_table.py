@@ -67,7 +67,8 @@ def friction_table(
 
 
 def _load_coefficients(extra: JointDynamics) -> tuple[float, float]:
-    driving, backdriving = extra.load_coefficient, extra.load_coefficient_backdriving
+    driving = extra.load_coefficient
+    backdriving = extra.load_coefficient_backdriving
     return driving, driving if backdriving is None else backdriving
 
 

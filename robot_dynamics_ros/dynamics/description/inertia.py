@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotModelError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
-_SHORTEST, _LONGEST = 1e-12, 1e12
+_SHORTEST = 1e-12
+_LONGEST = 1e12
 
 
 def unit_vector(axis: Array, where: str) -> Array:

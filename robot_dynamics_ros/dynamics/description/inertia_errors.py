@@ -36,7 +36,8 @@ _UNITS = {  # factors of mass and inertia
     "a mass in g with an inertia in g mm^2": (1e3, 1e9),
 }
 _POWERS = [10.0**n for n in range(1, 10)]
-_STEEL, _FOAM = 8000.0, 20.0  # kg/m^3
+_STEEL = 8000.0  # kg/m^3
+_FOAM = 20.0  # kg/m^3
 _MARGIN = 1.5  # housings exceed the distances between joints
 _HEAVY = 3.0  # times the heaviest other link
 _LIGHTEST = 0.05  # kg, of a mass in g
@@ -220,10 +221,8 @@ def implausible_links(root: Element, inertials: Mapping[str, Inertial]) -> list[
 def _misfit(link: _Link, links: Sequence[_Link]) -> Iterator[str]:
     others = sorted(other.mass for other in links if other is not link)
     factor = link.mass / others[-1] if len(others) > 1 and link.limbs < 2 else 0.0
-    reach, distance = (
-        sum(other.size for other in links) - link.size,
-        float(np.linalg.norm(link.com)),
-    )
+    reach = sum(other.size for other in links) - link.size
+    distance = float(np.linalg.norm(link.com))
     if factor > _HEAVY:
         text = f"mass {link.mass:g} kg is {factor:.2g} times that of the heaviest other moving link"
         yield text + _explained(_wrong_units(link))
@@ -288,12 +287,15 @@ def _links(root: Element) -> list[_Link]:
     above = {_end(joint, "child"): joint for joint in joints}
     links = []
     for element in root.iter("link"):
-        name, inertial = element.get("name", ""), element.find("inertial")
+        name = element.get("name", "")
+        inertial = element.find("inertial")
         if inertial is None:
             continue
-        mass, inertia = inertial.find("mass"), inertial.find("inertia")
+        mass = inertial.find("mass")
+        inertia = inertial.find("inertia")
         carried = [joint for joint in joints if _end(joint, "parent") == name]
-        com, own = _position(inertial), above.get(name)
+        com = _position(inertial)
+        own = above.get(name)
         points = [np.zeros(3), com, *map(_position, carried)]
         size = max(float(np.linalg.norm(a - b)) for a in points for b in points)
         if own is not None:

@@ -228,7 +228,8 @@ def _joint(
     mimic = None
     # the <mimic> of a fixed joint has no effect
     if joint.mimic is not None and joint.type != "fixed":
-        multiplier, offset = joint.mimic.multiplier, joint.mimic.offset
+        multiplier = joint.mimic.multiplier
+        offset = joint.mimic.offset
         mimic = Mimic(
             joint.mimic.joint, 1.0 if multiplier is None else multiplier, offset or 0.0
         )
@@ -255,7 +256,8 @@ def _joint(
 def _position_limits(joint: Any, where: str) -> tuple[float, float]:
     if joint.limit is None or joint.type == "continuous":
         return -math.inf, math.inf
-    lower, upper = joint.limit.lower, joint.limit.upper
+    lower = joint.limit.lower
+    upper = joint.limit.upper
     if lower > upper or math.inf in (lower, -upper):
         raise RobotModelError(
             f"{where}: lower limit {lower} is above the upper {upper}. Cure: swap or correct them"

@@ -223,7 +223,8 @@ class UrdfDocument:
                     yield f'{owner.tag} "{owner.get("name")}"', element
 
     def _check_quaternion(self, origin: Element, owner: str) -> None:
-        value, where = origin.get("quat_xyzw"), f"{self.source}: {owner} <origin>"
+        value = origin.get("quat_xyzw")
+        where = f"{self.source}: {owner} <origin>"
         if value is None or self.version < _SINCE["origin", "quat_xyzw"]:
             return
         if origin.get("rpy") is not None:
@@ -243,7 +244,8 @@ class UrdfDocument:
         ``owner`` and ``path`` name the element in messages, such as 'link "hand"' and " <visual> 1". Raises
         RobotModelError as `__init__` does.
         """
-        rule, where = _GRAMMAR[element.tag], f"{self.source}: {owner}{path}"
+        rule = _GRAMMAR[element.tag]
+        where = f"{self.source}: {owner}{path}"
         result = Element(element.tag)
         for name, count in rule.attributes.items():
             value = element.get(name)

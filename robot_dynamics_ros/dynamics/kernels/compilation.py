@@ -200,12 +200,8 @@ def _compiled(function: Function, **flags: Any) -> Function:
         """Compile again, without the cached files, if numba's cache cannot be read or written."""
         try:
             return compile_first(types)
-        except (
-            numba.core.errors.NumbaError,
-            RuntimeError,
-            RobotDynamicsError,
-        ):  # not an error of the cache
-            raise
+        except (numba.core.errors.NumbaError, RuntimeError, RobotDynamicsError):
+            raise  # not an error of the cache
         except Exception as error:
             folder = cache_directory()
             if folder is None:
@@ -228,7 +224,8 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     """Return numba's dispatcher of a function, with its cache in the cache folder if that is possible."""
     folder = cache_directory()
     if folder is not None:
-        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = str(folder)
         try:
             dispatcher = numba.njit(function, cache=True, **options)
             # In another folder, such as __pycache__, edits of other files would not be noticed.

@@ -47,7 +47,9 @@ def add_inertia(r: Array, body: Array, carrier: Array) -> None:
     """
     m = body[0]
     hx, hy, hz = rotate(r, body[1], body[2], body[3])
-    px, py, pz = r[9], r[10], r[11]
+    px = r[9]
+    py = r[10]
+    pz = r[11]
     carrier[0] += m
     carrier[1] += hx + m * px
     carrier[2] += hy + m * py
@@ -63,7 +65,9 @@ def add_inertia(r: Array, body: Array, carrier: Array) -> None:
     cy = r[6] * body[5] + r[7] * body[7] + r[8] * body[8]
     cz = r[6] * body[6] + r[7] * body[8] + r[8] * body[9]
     # With u = 2 h + m p the three cross-product terms combine into one.
-    ux, uy, uz = 2.0 * hx + m * px, 2.0 * hy + m * py, 2.0 * hz + m * pz
+    ux = 2.0 * hx + m * px
+    uy = 2.0 * hy + m * py
+    uz = 2.0 * hz + m * pz
     carrier[4] += ax * r[0] + ay * r[1] + az * r[2] + py * uy + pz * uz
     carrier[5] += ax * r[3] + ay * r[4] + az * r[5] - 0.5 * (px * uy + py * ux)
     carrier[6] += ax * r[6] + ay * r[7] + az * r[8] - 0.5 * (px * uz + pz * ux)
@@ -75,7 +79,8 @@ def add_inertia(r: Array, body: Array, carrier: Array) -> None:
 @forceinlined_kernel
 def _add_rotors(robot: ModelArrays, work: Array, matrix: Array) -> None:
     """Add each rotor's inertia, and its coupling to the joints that rotate its carrier: Tsai (9.157)."""
-    tree, count = robot.tree, robot.bodies.shape[0]
+    tree = robot.tree
+    count = robot.bodies.shape[0]
     for k in range(robot.rotors.shape[0]):
         inertia = robot.rotors[k, ROTOR_INERTIA]
         add_symmetric(robot, count + k, count + k, inertia, matrix)
@@ -94,7 +99,8 @@ def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
 
     placement.place_bodies has written these. The composite inertias are left in ``work``.
     """
-    tree, count = robot.tree, robot.bodies.shape[0]
+    tree = robot.tree
+    count = robot.bodies.shape[0]
     matrix[:] = 0.0
     for i in range(count):
         for k in range(_BODY):
@@ -104,15 +110,19 @@ def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
         if tree[i, PARENT] >= 0:
             add_inertia(work[i, PLACEMENT:], body, work[tree[i, PARENT], COMPOSITE:])
         if tree[i, KIND] == REVOLUTE:
-            fx, fy, fz = -body[2], body[1], 0.0
-            nx, ny, nz = (
-                body[INERTIA - MASS + 2],
-                body[INERTIA - MASS + 4],
-                body[INERTIA - MASS + 5],
-            )
+            fx = -body[2]
+            fy = body[1]
+            fz = 0.0
+            nx = body[INERTIA - MASS + 2]
+            ny = body[INERTIA - MASS + 4]
+            nz = body[INERTIA - MASS + 5]
         else:
-            fx, fy, fz = 0.0, 0.0, body[0]
-            nx, ny, nz = body[2], -body[1], 0.0
+            fx = 0.0
+            fy = 0.0
+            fz = body[0]
+            nx = body[2]
+            ny = -body[1]
+            nz = 0.0
         j = i
         while True:
             add_symmetric(robot, j, i, nz if tree[j, KIND] == REVOLUTE else fz, matrix)
@@ -122,7 +132,9 @@ def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
             nx, ny, nz = to_parent(work, j, nx, ny, nz)
             px, py, pz = origin(work, j)
             px, py, pz = cross(px, py, pz, fx, fy, fz)
-            nx, ny, nz = nx + px, ny + py, nz + pz
+            nx = nx + px
+            ny = ny + py
+            nz = nz + pz
             j = tree[j, PARENT]
     _add_rotors(robot, work, matrix)
     mirror(matrix)
@@ -150,9 +162,12 @@ def potential_energy(robot: ModelArrays, q: Array, work: Array) -> float:
             work[i, COMPOSITE + k] = robot.bodies[i, MASS + k]
     energy = 0.0
     for i in range(count - 1, -1, -1):
-        r, body = work[i, PLACEMENT:], work[i, COMPOSITE:]
+        r = work[i, PLACEMENT:]
+        body = work[i, COMPOSITE:]
         x, y, z = rotate(r, body[1], body[2], body[3])
-        x, y, z = x + body[0] * r[9], y + body[0] * r[10], z + body[0] * r[11]
+        x = x + body[0] * r[9]
+        y = y + body[0] * r[10]
+        z = z + body[0] * r[11]
         parent = robot.tree[i, PARENT]
         if parent >= 0:
             carrying = work[parent, COMPOSITE:]

@@ -23,12 +23,14 @@ UNKNOWN_FRICTION = 3  # further one by friction of an unknown size
 BOUNDS = 4  # number of rows
 
 # Rows of its memory:
-MOVED, IMPLIED = 0, 1  # change of position, and integral of velocity, in the window
+MOVED = 0  # change of position in the window
+IMPLIED = 1  # integral of velocity in the window
 IMPLIED_STILL = 2  # integral of velocity since the position last changed
-REST, REST_SPEED = 3, 4  # position of rest, and the speed at which the joint came to it
+REST = 3  # position of rest
+REST_SPEED = 4  # speed at which the joint came to it
 REST_TIME = 5  # time (s) for which it has been within a tenth of the step of it
-# since the position last changed: time for which it should move, and the effort before
-DRIVEN_TIME, EFFORT = 6, 7
+DRIVEN_TIME = 6  # time for which it should move, since the position last changed
+EFFORT = 7  # effort before the position last changed
 # 1 for a position that stands still although it must move, until it changes; 2 until it leaves that tenth
 STILL = 8
 # 1 for a velocity that contradicts the position, until both agree in motion
@@ -36,10 +38,14 @@ DISTRUSTED = 9
 DESIRED = 10  # desired position when position or velocity last changed
 MEMORY = 11  # number of rows
 
-CLAMPED, SLOWED = 1, 2  # results of limit_effort
+# Results of limit_effort.
+CLAMPED = 1
+SLOWED = 2
 
 _WINDOW = 0.1  # s
-_UNTIL_IT_CHANGES, _UNTIL_IT_LEAVES = 1.0, 2.0  # values of STILL
+# Values of STILL.
+_UNTIL_IT_CHANGES = 1.0
+_UNTIL_IT_LEAVES = 2.0
 _FASTEST_STOP = 50.0  # rad/s^2 or m/s^2, a deceleration that no joint reaches
 
 
@@ -89,12 +95,10 @@ def check_state(
         # True for NaN
         if not (abs(new[0, j]) <= largest and abs(new[1, j]) <= largest):
             return OUT_OF_BOUNDS, j, False
-    compared, unchanged, result, joint = (
-        0.0 < dt <= longest and dt < math.inf,
-        True,
-        GOOD,
-        0,
-    )
+    compared = 0.0 < dt <= longest and dt < math.inf
+    unchanged = True
+    result = GOOD
+    joint = 0
     for j in range(n):
         unchanged = unchanged and new[0, j] == last[0, j] and new[1, j] == last[1, j]
         if compared and bounds[STEP, j] < math.inf:
@@ -108,7 +112,9 @@ def check_state(
     if unchanged:
         result = UNCHANGED
     # While the velocity of one joint is not trusted, no velocity is evidence that a position stands still.
-    trusted, rest, distrusted = measures_velocity, max(min(dt, passed), 0.0), False
+    trusted = measures_velocity
+    rest = max(min(dt, passed), 0.0)
+    distrusted = False
     for j in range(n):
         trusted = trusted and memory[DISTRUSTED, j] == 0.0
     kept = math.exp(-dt / _WINDOW) if compared else 0.0
@@ -124,7 +130,8 @@ def check_state(
             )
             and result < CONTRADICTS
         ):
-            result, joint = CONTRADICTS, j
+            result = CONTRADICTS
+            joint = j
         _note_sudden_rest(new, last, bounds, rest, trusted, memory, j)
         _note_driven_rest(
             new,
@@ -140,7 +147,8 @@ def check_state(
             j,
         )
         if memory[STILL, j] != 0.0 and result != STANDS_STILL:
-            result, joint = STANDS_STILL, j
+            result = STANDS_STILL
+            joint = j
         distrusted = distrusted or memory[DISTRUSTED, j] != 0.0
     return result, joint, distrusted
 
@@ -148,7 +156,8 @@ def check_state(
 @inlined
 def _stands_at_speed(new: Array, last: Array, bounds: Array, dt: float, j: int) -> bool:
     """Return True if a joint is too fast by its velocity, without a quarter of the motion that this implies."""
-    qd, change = abs(new[1, j]), abs(new[0, j] - last[0, j])
+    qd = abs(new[1, j])
+    change = abs(new[0, j] - last[0, j])
     return bool(qd > bounds[SPEED, j] and change < 0.25 * qd * dt)
 
 
@@ -187,7 +196,9 @@ def _contradicts(
     35 % of the larger, so that lags and noise pass, and a wrong sign, half, double or zero do not. A position that
     stands still is marked instead, if velocities are ``trusted``.
     """
-    change, step, most = new[0, j] - last[0, j], bounds[STEP, j], 2.0 * bounds[SPEED, j]
+    change = new[0, j] - last[0, j]
+    step = bounds[STEP, j]
+    most = 2.0 * bounds[SPEED, j]
     # a single wrong value fades soon
     integral = min(max(0.5 * (new[1, j] + last[1, j]), -most), most) * dt
     memory[MOVED, j] = moved = kept * memory[MOVED, j] + change
@@ -202,11 +213,9 @@ def _contradicts(
     if _stands_at_speed(new, last, bounds, dt, j):
         memory[DISTRUSTED, j] = 1.0
         return True
-    larger, mismatch, tolerance = (
-        max(abs(moved), abs(implied)),
-        abs(moved - implied),
-        0.25 * step,
-    )
+    larger = max(abs(moved), abs(implied))
+    mismatch = abs(moved - implied)
+    tolerance = 0.25 * step
     if mismatch > tolerance + 0.35 * larger:
         if (
             trusted
@@ -239,7 +248,9 @@ def _note_sudden_rest(
     """
     within = 0.1 * bounds[STEP, j]
     if abs(new[0, j] - memory[REST, j]) > within:
-        memory[REST, j], memory[REST_TIME, j], memory[STILL, j] = new[0, j], 0.0, 0.0
+        memory[REST, j] = new[0, j]
+        memory[REST_TIME, j] = 0.0
+        memory[STILL, j] = 0.0
         memory[REST_SPEED, j] = max(abs(new[1, j]), abs(last[1, j])) if trusted else 0.0
     else:
         memory[REST_TIME, j] += dt
@@ -270,19 +281,19 @@ def _note_driven_rest(
     and a quarter of the unknown friction, the velocity is constant, and the desired position, if any, has moved by
     twice the step.
     """
-    step, change = bounds[STEP, j], new[0, j] - last[0, j]
+    step = bounds[STEP, j]
+    change = new[0, j] - last[0, j]
     constant = measures_velocity and change == 0.0 and new[1, j] == last[1, j]
     if not constant or math.isnan(effort[j] + memory[DESIRED, j]):
         memory[DESIRED, j] = desired[j]
     if change != 0.0 and memory[STILL, j] == _UNTIL_IT_CHANGES:
         memory[STILL, j] = 0.0
     if change != 0.0 or math.isnan(effort[j] + memory[EFFORT, j]):
-        memory[DRIVEN_TIME, j], memory[EFFORT, j] = 0.0, effort[j]
+        memory[DRIVEN_TIME, j] = 0.0
+        memory[EFFORT, j] = effort[j]
         return
-    push, near = (
-        abs(effort[j] - memory[EFFORT, j]) - bounds[MODELLED_FRICTION, j],
-        (0.2 if unchanged else 0.5) * step,
-    )
+    push = abs(effort[j] - memory[EFFORT, j]) - bounds[MODELLED_FRICTION, j]
+    near = (0.2 if unchanged else 0.5) * step
     driven = (
         push > bounds[UNKNOWN_FRICTION, j] and not abs(desired[j] - new[0, j]) <= near
     )

@@ -75,7 +75,8 @@ def add_symmetric(
     """
     for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):
         for j in range(robot.tree[column, FIRST], robot.tree[column, AFTER]):
-            a, b = robot.coordinates[i], robot.coordinates[j]
+            a = robot.coordinates[i]
+            b = robot.coordinates[j]
             part = robot.factors[i] * robot.factors[j] * value
             if a > b:
                 matrix[a, b] += part

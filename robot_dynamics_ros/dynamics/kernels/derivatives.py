@@ -44,8 +44,11 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 SpatialVector = tuple[float, float, float, float, float, float]
 
 # Columns of ``spatial``, which has one row for each body.
-_S, _DS, _DDS = 0, 6, 12  # axis and its two derivatives
-_V, _A = 18, 24
+_S = 0  # axis
+_DS = 6  # its first derivative
+_DDS = 12  # its second derivative
+_V = 18
+_A = 24
 _I = 30  # mass, first moment, inertia: of the body, then of all bodies from it outwards
 _F = 40
 _N = 46  # 9 values, row by row
@@ -109,14 +112,16 @@ def _force_cross(a: SpatialVector, f: SpatialVector) -> SpatialVector:
 @inlined
 def _times_inertia(spatial: Array, i: int, b: SpatialVector) -> SpatialVector:
     """Wrench I b: moment J w + h x v, force m v + w x h."""
-    m, hx, hy, hz = (
-        spatial[i, _I],
-        spatial[i, _I + 1],
-        spatial[i, _I + 2],
-        spatial[i, _I + 3],
-    )
-    xx, xy, xz = spatial[i, _I + 4], spatial[i, _I + 5], spatial[i, _I + 6]
-    yy, yz, zz = spatial[i, _I + 7], spatial[i, _I + 8], spatial[i, _I + 9]
+    m = spatial[i, _I]
+    hx = spatial[i, _I + 1]
+    hy = spatial[i, _I + 2]
+    hz = spatial[i, _I + 3]
+    xx = spatial[i, _I + 4]
+    xy = spatial[i, _I + 5]
+    xz = spatial[i, _I + 6]
+    yy = spatial[i, _I + 7]
+    yz = spatial[i, _I + 8]
+    zz = spatial[i, _I + 9]
     cx, cy, cz = cross(hx, hy, hz, b[3], b[4], b[5])
     px, py, pz = cross(b[0], b[1], b[2], hx, hy, hz)
     return (
@@ -132,7 +137,9 @@ def _times_inertia(spatial: Array, i: int, b: SpatialVector) -> SpatialVector:
 @inlined
 def _velocity_wrench(spatial: Array, i: int, b: SpatialVector) -> SpatialVector:
     """Wrench 2 B b."""
-    x, y, z = 2.0 * b[0], 2.0 * b[1], 2.0 * b[2]
+    x = 2.0 * b[0]
+    y = 2.0 * b[1]
+    z = 2.0 * b[2]
     fx, fy, fz = cross(x, y, z, spatial[i, _P], spatial[i, _P + 1], spatial[i, _P + 2])
     return (
         spatial[i, _N] * x + spatial[i, _N + 1] * y + spatial[i, _N + 2] * z,
@@ -150,7 +157,9 @@ def _move(robot: ModelArrays, work: Array, world: Array, spatial: Array) -> None
     gravity = robot.gravity
     for i in range(robot.bodies.shape[0]):
         parent = robot.tree[i, PARENT]
-        x, y, z = world[i, 2], world[i, 5], world[i, 8]
+        x = world[i, 2]
+        y = world[i, 5]
+        z = world[i, 8]
         if robot.tree[i, KIND] == REVOLUTE:
             px, py, pz = cross(world[i, 9], world[i, 10], world[i, 11], x, y, z)
             s = (x, y, z, px, py, pz)
@@ -159,8 +168,10 @@ def _move(robot: ModelArrays, work: Array, world: Array, spatial: Array) -> None
         v = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         a = (0.0, 0.0, 0.0, -gravity[0], -gravity[1], -gravity[2])
         if parent >= 0:
-            v, a = _read(spatial, parent, _V), _read(spatial, parent, _A)
-        rate, acceleration = work[i, JOINT_RATE], work[i, JOINT_ACCELERATION]
+            v = _read(spatial, parent, _V)
+            a = _read(spatial, parent, _A)
+        rate = work[i, JOINT_RATE]
+        acceleration = work[i, JOINT_ACCELERATION]
         v = (v[0] + rate * s[0], v[1] + rate * s[1], v[2] + rate * s[2],
              v[3] + rate * s[3], v[4] + rate * s[4], v[5] + rate * s[5])  # fmt: skip
         ds = _motion_cross(v, s)
@@ -194,36 +205,34 @@ def _set_inertias_and_wrenches(
                 _force_cross(v, momentum),
             ),
         )
-        spatial[i, _P], spatial[i, _P + 1], spatial[i, _P + 2] = (
-            momentum[3],
-            momentum[4],
-            momentum[5],
-        )
+        spatial[i, _P] = momentum[3]
+        spatial[i, _P + 1] = momentum[4]
+        spatial[i, _P + 2] = momentum[5]
         wx, wy, wz, vx, vy, vz = v
-        hx, hy, hz = spatial[i, _I + 1], spatial[i, _I + 2], spatial[i, _I + 3]
-        xx, xy, xz = spatial[i, _I + 4], spatial[i, _I + 5], spatial[i, _I + 6]
-        yy, yz, zz = spatial[i, _I + 7], spatial[i, _I + 8], spatial[i, _I + 9]
+        hx = spatial[i, _I + 1]
+        hy = spatial[i, _I + 2]
+        hz = spatial[i, _I + 3]
+        xx = spatial[i, _I + 4]
+        xy = spatial[i, _I + 5]
+        xz = spatial[i, _I + 6]
+        yy = spatial[i, _I + 7]
+        yz = spatial[i, _I + 8]
+        zz = spatial[i, _I + 9]
         half = 0.5 * (xx + yy + zz)
         # N column by column: -w x (column of E) - h x (v x unit vector), the latter v h^T - (h . v).
         hv = hx * vx + hy * vy + hz * vz
         ax, ay, az = cross(half - xx, -xy, -xz, wx, wy, wz)
         bx, by, bz = cross(-xy, half - yy, -yz, wx, wy, wz)
         cx, cy, cz = cross(-xz, -yz, half - zz, wx, wy, wz)
-        spatial[i, _N], spatial[i, _N + 1], spatial[i, _N + 2] = (
-            ax + hv - vx * hx,
-            bx - vx * hy,
-            cx - vx * hz,
-        )
-        spatial[i, _N + 3], spatial[i, _N + 4], spatial[i, _N + 5] = (
-            ay - vy * hx,
-            by + hv - vy * hy,
-            cy - vy * hz,
-        )
-        spatial[i, _N + 6], spatial[i, _N + 7], spatial[i, _N + 8] = (
-            az - vz * hx,
-            bz - vz * hy,
-            cz + hv - vz * hz,
-        )
+        spatial[i, _N] = ax + hv - vx * hx
+        spatial[i, _N + 1] = bx - vx * hy
+        spatial[i, _N + 2] = cx - vx * hz
+        spatial[i, _N + 3] = ay - vy * hx
+        spatial[i, _N + 4] = by + hv - vy * hy
+        spatial[i, _N + 5] = cy - vy * hz
+        spatial[i, _N + 6] = az - vz * hx
+        spatial[i, _N + 7] = bz - vz * hy
+        spatial[i, _N + 8] = cz + hv - vz * hz
 
 
 @kernel
@@ -244,8 +253,11 @@ def _add_rotors(
             robot.rotors[k, SPIN_AXIS + 1],
             robot.rotors[k, SPIN_AXIS + 2],
         )
-        x, y, z = inertia * x, inertia * y, inertia * z
-        spin, acceleration = work[row, JOINT_RATE], work[row, JOINT_ACCELERATION]
+        x = inertia * x
+        y = inertia * y
+        z = inertia * z
+        spin = work[row, JOINT_RATE]
+        acceleration = work[row, JOINT_ACCELERATION]
         gx, gy, gz = cross(
             spatial[carrier, _V],
             spatial[carrier, _V + 1],
@@ -266,11 +278,9 @@ def _add_rotors(
         spatial[carrier, _N + 7] -= half * x
         i = carrier
         while i >= 0:
-            s, ds, dds = (
-                _read(spatial, i, _S),
-                _read(spatial, i, _DS),
-                _read(spatial, i, _DDS),
-            )
+            s = _read(spatial, i, _S)
+            ds = _read(spatial, i, _DS)
+            dds = _read(spatial, i, _DDS)
             turning = gx * s[0] + gy * s[1] + gz * s[2]
             add_element(robot, i, row, turning, dqd)
             # The axis a rotates with its carrier: a . (S'' - w x S') and a . (2 S' - w x S); a . (w x s) = -g . s.
@@ -286,11 +296,9 @@ def _accumulate(robot: ModelArrays, spatial: Array, dq: Array, dqd: Array) -> No
     """Write each body's row and column and add its inertia, wrench and B to its parent, from the end links inwards."""
     tree = robot.tree
     for j in range(robot.bodies.shape[0] - 1, -1, -1):
-        s, ds, dds = (
-            _read(spatial, j, _S),
-            _read(spatial, j, _DS),
-            _read(spatial, j, _DDS),
-        )
+        s = _read(spatial, j, _S)
+        ds = _read(spatial, j, _DS)
+        dds = _read(spatial, j, _DDS)
         first = _plus(_times_inertia(spatial, j, dds), _velocity_wrench(spatial, j, ds))
         first = _plus(first, _force_cross(s, _read(spatial, j, _F)))
         second = _times_inertia(spatial, j, ds)
@@ -322,11 +330,9 @@ def _accumulate(robot: ModelArrays, spatial: Array, dq: Array, dqd: Array) -> No
         add_element(robot, j, j, _dot(s, second), dqd)
         i = tree[j, PARENT]
         while i >= 0:
-            s, ds, dds = (
-                _read(spatial, i, _S),
-                _read(spatial, i, _DS),
-                _read(spatial, i, _DDS),
-            )
+            s = _read(spatial, i, _S)
+            ds = _read(spatial, i, _DS)
+            dds = _read(spatial, i, _DDS)
             add_element(robot, i, j, _dot(s, first), dq)
             add_element(robot, i, j, _dot(s, second), dqd)
             add_element(

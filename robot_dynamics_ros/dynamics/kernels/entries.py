@@ -42,8 +42,9 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
 from robot_dynamics_ros.dynamics.kernels.regressor import regressor
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
-# SINGULAR + j: the mass matrix is not positive definite at coordinate j
-OK, WRONG_SHAPE, SINGULAR = 0, 1, 2
+OK = 0
+WRONG_SHAPE = 1
+SINGULAR = 2  # + j: the mass matrix is not positive definite at coordinate j
 
 NO_WRENCHES: Array = np.empty((1, 0, 6))
 """Argument ``wrenches`` of batched functions for states without external wrenches."""
@@ -143,7 +144,8 @@ def forward_dynamics(
     if q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
     robot = unpack(topology, parameters)
-    work, matrix = _work_in(parameters, robot), _matrix_in(parameters, robot, 0, n, n)
+    work = _work_in(parameters, robot)
+    matrix = _matrix_in(parameters, robot, 0, n, n)
     failed = solve_motion(
         robot, q, qd, tau, _no_wrenches(parameters), work, matrix, qdd
     )
@@ -232,7 +234,8 @@ def inverse_dynamics_batch(
 ) -> int:
     """Write the torques for the motions ``q``, ``qd``, ``qdd`` without friction to ``tau``. Returns OK."""
     robot = unpack(topology, parameters)
-    work, last = make_work(robot), wrenches.shape[0] - 1
+    work = make_work(robot)
+    last = wrenches.shape[0] - 1
     for k in range(q.shape[0]):
         newton_euler.newton_euler(
             robot, q[k], qd[k], qdd[k], wrenches[min(k, last)], work, tau[k]
@@ -268,7 +271,9 @@ def forward_dynamics_batch(
     """
     robot = unpack(topology, parameters)
     n: int = q.shape[1]
-    work, matrix, last = make_work(robot), np.empty((n, n)), wrenches.shape[0] - 1
+    work = make_work(robot)
+    matrix = np.empty((n, n))
+    last = wrenches.shape[0] - 1
     for k in range(q.shape[0]):
         failed = solve_motion(
             robot, q[k], qd[k], tau[k], wrenches[min(k, last)], work, matrix, qdd[k]
@@ -293,11 +298,9 @@ def inverse_dynamics_derivatives_batch(
     """
     robot = unpack(topology, parameters)
     bodies = robot.bodies.shape[0]
-    work, world, spatial = (
-        make_work(robot),
-        np.empty((bodies, 12)),
-        np.empty((bodies, derivatives.SPATIAL_SIZE)),
-    )
+    work = make_work(robot)
+    world = np.empty((bodies, 12))
+    spatial = np.empty((bodies, derivatives.SPATIAL_SIZE))
     for k in range(q.shape[0]):
         derivatives.differentiate(
             robot,
@@ -329,7 +332,8 @@ def joint_wrenches_batch(
     ``wrenches`` has the shape (count, 0, 6).
     """
     robot = unpack(topology, parameters)
-    work, tau = make_work(robot), np.empty(q.shape[1])
+    work = make_work(robot)
+    tau = np.empty(q.shape[1])
     for k in range(q.shape[0]):
         newton_euler.newton_euler(robot, q[k], qd[k], qdd[k], wrenches[k], work, tau)
         for i in range(robot.bodies.shape[0]):
@@ -397,7 +401,8 @@ def link_pose_batch(
 ) -> int:
     """Write the poses of a link in the root frame to ``pose`` (count, 4, 4). Returns OK."""
     robot = unpack(topology, parameters)
-    work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
+    work = make_work(robot)
+    world = np.empty((robot.bodies.shape[0], 12))
     for k in range(q.shape[0]):
         kinematics.link_pose(robot, body, frame, q[k], work, world, pose[k])
     return OK
@@ -417,7 +422,8 @@ def jacobian_batch(
     Rows 0 to 2 give the linear velocity, 3 to 5 the angular velocity.
     """
     robot = unpack(topology, parameters)
-    work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
+    work = make_work(robot)
+    world = np.empty((robot.bodies.shape[0], 12))
     for k in range(q.shape[0]):
         kinematics.jacobian(robot, body, frame, q[k], work, world, matrix[k])
     return OK
@@ -438,7 +444,8 @@ def jacobian_dot_qd_batch(
     At the link's origin, in root axes: linear (m/s^2), then angular (rad/s^2).
     """
     robot = unpack(topology, parameters)
-    work, world = make_work(robot), np.empty((robot.bodies.shape[0], 12))
+    work = make_work(robot)
+    world = np.empty((robot.bodies.shape[0], 12))
     for k in range(q.shape[0]):
         kinematics.jacobian_dot_qd(
             robot, body, frame, q[k], qd[k], work, world, product[k]
@@ -453,7 +460,8 @@ def kinetic_energy_batch(
     """Write the kinetic energies (J) at ``q``, ``qd``, including the rotors', to ``energy`` (count,). Returns OK."""
     robot = unpack(topology, parameters)
     n: int = q.shape[1]
-    work, matrix = make_work(robot), np.empty((n, n))
+    work = make_work(robot)
+    matrix = np.empty((n, n))
     for k in range(q.shape[0]):
         composite_body(robot, q[k], work, matrix)
         energy[k] = quadratic_form(matrix, qd[k])

@@ -98,7 +98,9 @@ def solve_fixed_mode_motion(
         -1, or the coordinate at which A, reduced to the free joints, is not positive definite.
     """
     n = q.shape[0]
-    acceleration, reaction, matrix = motion[0], motion[1], motion[2:]
+    acceleration = motion[0]
+    reaction = motion[1]
+    matrix = motion[2:]
     equations_of_motion(robot, q, qd, wrenches, work, reaction, matrix)
     for i in range(n):
         matrix[i, i] += stiffness[i]

@@ -68,7 +68,8 @@ def smooth_friction(joint: Array, rate: float) -> float:
         joint[VISCOUS] + (joint[QUADRATIC] + joint[CUBIC] * abs(rate)) * abs(rate)
     ) * rate
     if joint[SIGMOID_AMPLITUDE] != 0.0:
-        slope, shift = joint[SIGMOID_SLOPE], joint[SIGMOID_SHIFT]
+        slope = joint[SIGMOID_SLOPE]
+        shift = joint[SIGMOID_SHIFT]
         torque += joint[SIGMOID_AMPLITUDE] * (
             logistic(slope * (rate + shift)) - logistic(slope * shift)
         )
@@ -181,7 +182,8 @@ def faded_friction(
     Below the speed ``fade`` (rad/s or m/s) it is the friction at that speed times |rate| / fade. 0 switches this off;
     dry friction then jumps at rest, where it is 0.
     """
-    speed, share = abs(rate), 1.0
+    speed = abs(rate)
+    share = 1.0
     if speed < fade:
         share = speed / fade
         rate = math.copysign(fade, rate)
@@ -217,6 +219,7 @@ def friction(
             if depends_on_load(joints[i])
             else 0.0
         )
-        position, rate = work[i, JOINT_POSITION], work[i, JOINT_RATE]
+        position = work[i, JOINT_POSITION]
+        rate = work[i, JOINT_RATE]
         work[i, JOINT_TORQUE] = faded_friction(joints[i], position, rate, own, fade)
     project(robot, work, JOINT_TORQUE, tau)

@@ -89,7 +89,9 @@ def _add_columns(
     robot: ModelArrays, i: int, sign: float, at: Vector, world: Array, rows: Array
 ) -> None:
     """Add ``sign`` times the velocity of point ``at`` at unit velocity of joint i: z x (p - p_i) or z, Craig 5.7."""
-    x, y, z = world[i, 2], world[i, 5], world[i, 8]
+    x = world[i, 2]
+    y = world[i, 5]
+    z = world[i, 8]
     if robot.tree[i, KIND] == REVOLUTE:
         x, y, z = cross(
             x, y, z, at[0] - world[i, 9], at[1] - world[i, 10], at[2] - world[i, 11]
@@ -143,10 +145,14 @@ def jacobian(
     if body < 0:
         return
     px, py, pz = rotate(world[body], frame[9], frame[10], frame[11])
-    px, py, pz = px + world[body, 9], py + world[body, 10], pz + world[body, 11]
+    px = px + world[body, 9]
+    py = py + world[body, 10]
+    pz = pz + world[body, 11]
     i = body
     while i >= 0:
-        x, y, z = world[i, 2], world[i, 5], world[i, 8]
+        x = world[i, 2]
+        y = world[i, 5]
+        z = world[i, 8]
         if robot.tree[i, KIND] == REVOLUTE:
             vx, vy, vz = cross(
                 x, y, z, px - world[i, 9], py - world[i, 10], pz - world[i, 11]
@@ -155,7 +161,9 @@ def jacobian(
             add_column(robot, i, y, matrix[4])
             add_column(robot, i, z, matrix[5])
         else:
-            vx, vy, vz = x, y, z
+            vx = x
+            vy = y
+            vz = z
         add_column(robot, i, vx, matrix[0])
         add_column(robot, i, vy, matrix[1])
         add_column(robot, i, vz, matrix[2])
@@ -182,17 +190,17 @@ def jacobian_dot_qd(
     if body < 0:
         return
     m = work[body, MOTION:]
-    px, py, pz = frame[9], frame[10], frame[11]
+    px = frame[9]
+    py = frame[10]
+    pz = frame[11]
     cx, cy, cz = cross(m[0], m[1], m[2], px, py, pz)
     cx, cy, cz = cross(m[0], m[1], m[2], cx, cy, cz)
     tx, ty, tz = cross(m[3], m[4], m[5], px, py, pz)
     x, y, z = rotate(world[body], m[6] + cx + tx, m[7] + cy + ty, m[8] + cz + tz)
     # Without the acceleration of the base against gravity.
-    product[0], product[1], product[2] = (
-        x + robot.gravity[0],
-        y + robot.gravity[1],
-        z + robot.gravity[2],
-    )
+    product[0] = x + robot.gravity[0]
+    product[1] = y + robot.gravity[1]
+    product[2] = z + robot.gravity[2]
     product[3], product[4], product[5] = rotate(world[body], m[3], m[4], m[5])
 
 
@@ -255,9 +263,12 @@ def measure_loops(
     _place_and_move(robot, q, qd, work, world)
     jacobian[:] = 0.0
     for k in range(loops.bodies.shape[0]):
-        a, b = loops.bodies[k, 0], loops.bodies[k, 1]
-        point_a, point_b = loops.points[k], loops.points[k, 3:]
-        at_a, at_b = _position(a, point_a, world), _position(b, point_b, world)
+        a = loops.bodies[k, 0]
+        b = loops.bodies[k, 1]
+        point_a = loops.points[k]
+        point_b = loops.points[k, 3:]
+        at_a = _position(a, point_a, world)
+        at_b = _position(b, point_b, world)
         bias_a = _acceleration(robot, a, point_a, work, world)
         bias_b = _acceleration(robot, b, point_b, work, world)
         for row in range(3):

@@ -23,9 +23,14 @@ from robot_dynamics_ros.dynamics.kernels.compilation import inlined
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
 # Columns of ``tree``. The parent of a rotor is the body that carries it, or -1 for the fixed base.
-PARENT, KIND, FIRST, AFTER = 0, 1, 2, 3  # entries FIRST to AFTER - 1 belong to the row
+PARENT = 0
+KIND = 1
+FIRST = 2  # entries FIRST to AFTER - 1 belong to the row
+AFTER = 3
 TREE_SIZE = 4
-REVOLUTE, PRISMATIC, ROTOR = 0, 1, 2
+REVOLUTE = 0
+PRISMATIC = 1
+ROTOR = 2
 
 # Columns of ``bodies``.
 # 9 values, row by row: axes of the body's frame in the parent's frame, at zero position
@@ -38,11 +43,15 @@ INERTIA = 16  # ixx ixy ixz iyy iyz izz about the frame's origin
 BODY_SIZE = 22
 
 # Columns of ``rotors``.
-SPIN_AXIS, ROTOR_INERTIA = 0, 3  # unit vector in the carrier's frame; axial inertia
+SPIN_AXIS = 0  # unit vector in the carrier's frame
+ROTOR_INERTIA = 3  # axial inertia
 ROTOR_SIZE = 4
 
 # Columns of ``work``, the intermediate results of the algorithms for each row.
-JOINT_POSITION, JOINT_RATE, JOINT_ACCELERATION, JOINT_TORQUE = 0, 1, 2, 3
+JOINT_POSITION = 0
+JOINT_RATE = 1
+JOINT_ACCELERATION = 2
+JOINT_TORQUE = 3
 PLACEMENT = 4  # rotation (9), position (3): the body's frame in its parent's
 # angular velocity, angular acceleration, linear acceleration, in the body's axes
 MOTION = 16
@@ -103,7 +112,9 @@ def pack(robot: ModelArrays, n: int) -> tuple[IntArray, Array]:
 @inlined
 def unpack(topology: IntArray, parameters: Array) -> ModelArrays:
     """Return the tables as views of the arrays ``topology`` and ``parameters`` that ``pack`` made."""
-    bodies, rotors, entries = topology[0], topology[1], topology[2]
+    bodies = topology[0]
+    rotors = topology[1]
+    entries = topology[2]
     rows = bodies + rotors
     first = _HEADER + rows * TREE_SIZE
     second = 3 + bodies * BODY_SIZE
@@ -125,9 +136,19 @@ def coordinate_count(topology: IntArray) -> int:
 
 
 # Columns of the friction table, which has one row for each moving joint. A static level of 0 is the Coulomb level.
-VISCOUS, COULOMB, COULOMB_NEGATIVE, STATIC, STRIBECK_VELOCITY = 0, 1, 2, 3, 4
-RIPPLE_AMPLITUDE, RIPPLE_PER_TURN, RIPPLE_PHASE = 5, 6, 7
-SIGMOID_AMPLITUDE, SIGMOID_SLOPE, SIGMOID_SHIFT = 8, 9, 10
-LOAD_DRIVING, LOAD_BACKDRIVING = 11, 12
-QUADRATIC, CUBIC = 13, 14
+VISCOUS = 0
+COULOMB = 1
+COULOMB_NEGATIVE = 2
+STATIC = 3
+STRIBECK_VELOCITY = 4
+RIPPLE_AMPLITUDE = 5
+RIPPLE_PER_TURN = 6
+RIPPLE_PHASE = 7
+SIGMOID_AMPLITUDE = 8
+SIGMOID_SLOPE = 9
+SIGMOID_SHIFT = 10
+LOAD_DRIVING = 11
+LOAD_BACKDRIVING = 12
+QUADRATIC = 13
+CUBIC = 14
 FRICTION_SIZE = 15

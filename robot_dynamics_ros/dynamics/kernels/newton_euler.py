@@ -45,7 +45,9 @@ from robot_dynamics_ros.dynamics.kernels.placement import (
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 # Motion of a body in its own axes: angular velocity, angular acceleration, linear acceleration.
-_W, _DW, _A = MOTION, MOTION + 3, MOTION + 6
+_W = MOTION
+_DW = MOTION + 3
+_A = MOTION + 6
 
 
 @kernel
@@ -57,14 +59,19 @@ def move_bodies(robot: ModelArrays, work: Array) -> None:
     angular velocity, angular acceleration, and linear acceleration of the frame's origin. The base accelerates against
     gravity, so that each linear acceleration includes -g.
     """
-    tree, gravity = robot.tree, robot.gravity
+    tree = robot.tree
+    gravity = robot.gravity
     for i in range(robot.bodies.shape[0]):
         parent = tree[i, PARENT]
         rate = work[i, JOINT_RATE]
         acceleration = work[i, JOINT_ACCELERATION]
         if parent < 0:
-            wx, wy, wz = 0.0, 0.0, 0.0
-            dwx, dwy, dwz = 0.0, 0.0, 0.0
+            wx = 0.0
+            wy = 0.0
+            wz = 0.0
+            dwx = 0.0
+            dwy = 0.0
+            dwz = 0.0
             ax, ay, az = to_body(work, i, -gravity[0], -gravity[1], -gravity[2])
         else:
             ux, uy, uz = vector_at(work, parent, _W)
@@ -86,9 +93,15 @@ def move_bodies(robot: ModelArrays, work: Array) -> None:
             ax += 2.0 * wy * rate
             ay -= 2.0 * wx * rate
             az += acceleration
-        work[i, _W], work[i, _W + 1], work[i, _W + 2] = wx, wy, wz
-        work[i, _DW], work[i, _DW + 1], work[i, _DW + 2] = dwx, dwy, dwz
-        work[i, _A], work[i, _A + 1], work[i, _A + 2] = ax, ay, az
+        work[i, _W] = wx
+        work[i, _W + 1] = wy
+        work[i, _W + 2] = wz
+        work[i, _DW] = dwx
+        work[i, _DW + 1] = dwy
+        work[i, _DW + 2] = dwz
+        work[i, _A] = ax
+        work[i, _A + 1] = ay
+        work[i, _A + 2] = az
 
 
 @inlined
@@ -118,11 +131,9 @@ def _set_body_wrenches(robot: ModelArrays, wrenches: Array, work: Array) -> None
         gx, gy, gz = cross(wx, wy, wz, lx, ly, lz)
         ex, ey, ez = times_inertia(bodies, i, dwx, dwy, dwz)
         ox, oy, oz = cross(hx, hy, hz, ax, ay, az)
-        work[i, WRENCH + 3], work[i, WRENCH + 4], work[i, WRENCH + 5] = (
-            ex + gx + ox,
-            ey + gy + oy,
-            ez + gz + oz,
-        )
+        work[i, WRENCH + 3] = ex + gx + ox
+        work[i, WRENCH + 4] = ey + gy + oy
+        work[i, WRENCH + 5] = ez + gz + oz
         _subtract_wrench(wrenches, i, work)
 
 
@@ -131,7 +142,8 @@ def _set_body_wrenches_at_rest(
     robot: ModelArrays, wrenches: Array, work: Array
 ) -> None:
     """Write the wrench that balances each body's weight, minus external wrenches: Craig (6.47)-(6.51) at rest."""
-    bodies, gravity = robot.bodies, robot.gravity
+    bodies = robot.bodies
+    gravity = robot.gravity
     for i in range(bodies.shape[0]):
         parent = robot.tree[i, PARENT]
         if parent < 0:
@@ -139,16 +151,18 @@ def _set_body_wrenches_at_rest(
         else:
             ax, ay, az = vector_at(work, parent, _A)
             ax, ay, az = to_body(work, i, ax, ay, az)
-        work[i, _A], work[i, _A + 1], work[i, _A + 2] = ax, ay, az
+        work[i, _A] = ax
+        work[i, _A + 1] = ay
+        work[i, _A + 2] = az
         m = bodies[i, MASS]
         hx, hy, hz = vector_at(bodies, i, FIRST_MOMENT)
-        work[i, WRENCH], work[i, WRENCH + 1], work[i, WRENCH + 2] = (
-            m * ax,
-            m * ay,
-            m * az,
-        )
+        work[i, WRENCH] = m * ax
+        work[i, WRENCH + 1] = m * ay
+        work[i, WRENCH + 2] = m * az
         ox, oy, oz = cross(hx, hy, hz, ax, ay, az)
-        work[i, WRENCH + 3], work[i, WRENCH + 4], work[i, WRENCH + 5] = ox, oy, oz
+        work[i, WRENCH + 3] = ox
+        work[i, WRENCH + 4] = oy
+        work[i, WRENCH + 5] = oz
         _subtract_wrench(wrenches, i, work)
 
 
@@ -161,10 +175,8 @@ def _add_rotor_torques(robot: ModelArrays, work: Array) -> None:
     count = robot.bodies.shape[0]
     for k in range(robot.rotors.shape[0]):
         inertia = robot.rotors[k, ROTOR_INERTIA]
-        spin, acceleration = (
-            work[count + k, JOINT_RATE],
-            work[count + k, JOINT_ACCELERATION],
-        )
+        spin = work[count + k, JOINT_RATE]
+        acceleration = work[count + k, JOINT_ACCELERATION]
         carrier = robot.tree[count + k, PARENT]
         along = 0.0
         if carrier >= 0:

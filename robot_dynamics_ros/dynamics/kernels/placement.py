@@ -158,9 +158,13 @@ def compose(r: Array, s: Array, product: Array) -> None:
     """
     for column in range(3):
         x, y, z = rotate(r, s[column], s[3 + column], s[6 + column])
-        product[column], product[3 + column], product[6 + column] = x, y, z
+        product[column] = x
+        product[3 + column] = y
+        product[6 + column] = z
     x, y, z = rotate(r, s[9], s[10], s[11])
-    product[9], product[10], product[11] = r[9] + x, r[10] + y, r[11] + z
+    product[9] = r[9] + x
+    product[10] = r[10] + y
+    product[11] = r[11] + z
 
 
 @kernel

@@ -53,7 +53,9 @@ def _add_torques(
         fx, fy, fz = rotate(r, fx, fy, fz)
         nx, ny, nz = rotate(r, nx, ny, nz)
         px, py, pz = cross(r[9], r[10], r[11], fx, fy, fz)
-        nx, ny, nz = nx + px, ny + py, nz + pz
+        nx = nx + px
+        ny = ny + py
+        nz = nz + pz
         i = robot.tree[i, PARENT]
 
 
@@ -76,17 +78,47 @@ def _unit_wrench(
         tx, ty, tz = cross(dx, dy, dz, hx, hy, hz)
         return (cx + tx, cy + ty, cz + tz), cross(hx, hy, hz, ax, ay, az)
     if parameter == 4:  # ixx
-        lx, ly, lz, ex, ey, ez = wx, 0.0, 0.0, dx, 0.0, 0.0
+        lx = wx
+        ly = 0.0
+        lz = 0.0
+        ex = dx
+        ey = 0.0
+        ez = 0.0
     elif parameter == 5:  # ixy
-        lx, ly, lz, ex, ey, ez = wy, wx, 0.0, dy, dx, 0.0
+        lx = wy
+        ly = wx
+        lz = 0.0
+        ex = dy
+        ey = dx
+        ez = 0.0
     elif parameter == 6:  # ixz
-        lx, ly, lz, ex, ey, ez = wz, 0.0, wx, dz, 0.0, dx
+        lx = wz
+        ly = 0.0
+        lz = wx
+        ex = dz
+        ey = 0.0
+        ez = dx
     elif parameter == 7:  # iyy
-        lx, ly, lz, ex, ey, ez = 0.0, wy, 0.0, 0.0, dy, 0.0
+        lx = 0.0
+        ly = wy
+        lz = 0.0
+        ex = 0.0
+        ey = dy
+        ez = 0.0
     elif parameter == 8:  # iyz
-        lx, ly, lz, ex, ey, ez = 0.0, wz, wy, 0.0, dz, dy
+        lx = 0.0
+        ly = wz
+        lz = wy
+        ex = 0.0
+        ey = dz
+        ez = dy
     else:  # izz
-        lx, ly, lz, ex, ey, ez = 0.0, 0.0, wz, 0.0, 0.0, dz
+        lx = 0.0
+        ly = 0.0
+        lz = wz
+        ex = 0.0
+        ey = 0.0
+        ez = dz
     gx, gy, gz = cross(wx, wy, wz, lx, ly, lz)
     return (0.0, 0.0, 0.0), (ex + gx, ey + gy, ez + gz)
 
@@ -107,7 +139,8 @@ def regressor(
     ``link_rotations`` (bodies, 9) are the axes of the body's link in the body's frame, row by row. ``q``, ``qd`` and
     ``qdd`` (n,) are in rad or m. ``work`` (bodies + rotors, WORK_SIZE) is scratch.
     """
-    tree, count = robot.tree, robot.bodies.shape[0]
+    tree = robot.tree
+    count = robot.bodies.shape[0]
     expand(robot, q, work, JOINT_POSITION)
     expand(robot, qd, work, JOINT_RATE)
     expand(robot, qdd, work, JOINT_ACCELERATION)
@@ -115,7 +148,8 @@ def regressor(
     move_bodies(robot, work)
     columns[:] = 0.0
     for i in range(count):
-        m, r = work[i, MOTION:], link_rotations[i]
+        m = work[i, MOTION:]
+        r = link_rotations[i]
         w = rotate_back(r, m[0], m[1], m[2])
         dw = rotate_back(r, m[3], m[4], m[5])
         a = rotate_back(r, m[6], m[7], m[8])
@@ -128,19 +162,15 @@ def regressor(
             )
     for k in range(robot.rotors.shape[0]):
         column = columns[PARAMETERS * count + k]
-        spin, acceleration = (
-            work[count + k, JOINT_RATE],
-            work[count + k, JOINT_ACCELERATION],
-        )
+        spin = work[count + k, JOINT_RATE]
+        acceleration = work[count + k, JOINT_ACCELERATION]
         carrier = tree[count + k, PARENT]
         along = 0.0
         if carrier >= 0:
             m = work[carrier, MOTION:]
-            x, y, z = (
-                robot.rotors[k, SPIN_AXIS],
-                robot.rotors[k, SPIN_AXIS + 1],
-                robot.rotors[k, SPIN_AXIS + 2],
-            )
+            x = robot.rotors[k, SPIN_AXIS]
+            y = robot.rotors[k, SPIN_AXIS + 1]
+            z = robot.rotors[k, SPIN_AXIS + 2]
             gx, gy, gz = cross(m[0], m[1], m[2], x, y, z)
             moment = (
                 acceleration * x + spin * gx,

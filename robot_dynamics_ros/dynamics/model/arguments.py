@@ -143,7 +143,9 @@ def wrenches_on_bodies(
 
 def _turned(vectors: Array, rotation: Array) -> Array:
     """Return rotated vectors (..., 3), element by element: rounding in a matrix product depends on their number."""
-    x, y, z = vectors[..., 0:1], vectors[..., 1:2], vectors[..., 2:3]
+    x = vectors[..., 0:1]
+    y = vectors[..., 1:2]
+    z = vectors[..., 2:3]
     turned: Array = x * rotation[:, 0] + y * rotation[:, 1] + z * rotation[:, 2]
     return turned
 
@@ -255,10 +257,8 @@ def evaluate(
             for name, x in arguments.items()
         }
         finite = np.isfinite(rows["q"]).all(axis=-1)
-        arguments, batch = (
-            {name: x[finite] for name, x in rows.items()},
-            (int(finite.sum()),),
-        )
+        arguments = {name: x[finite] for name, x in rows.items()}
+        batch = (int(finite.sum()),)
         solved = np.empty((*batch, *shape))
         status = _spread(function, batch, arguments, solved)
         result.fill(np.nan)

@@ -252,7 +252,8 @@ def _place(
         row = couplings.rows.get(joint.name, Row({}))
         if row.offset != 0.0:
             rotation, position = _moved(joint, row.offset, rotation, position)
-        rotation, position = _without_noise(rotation), _without_noise(position)
+        rotation = _without_noise(rotation)
+        position = _without_noise(position)
         if not row.factors:
             frames[joint.child] = LinkFrame(parent.body, rotation, position)
             continue
@@ -290,7 +291,8 @@ def _moved(
     if joint.kind == "prismatic":
         return rotation, position + rotation @ joint.axis * value
     aligned = _frame_along(joint.axis)
-    c, s = math.cos(value), math.sin(value)
+    c = math.cos(value)
+    s = math.sin(value)
     turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
     return rotation @ aligned @ turn @ aligned.T, position
 
@@ -347,7 +349,8 @@ def _check_inertias(
     that cannot be real either. Links that do not move and links of little inertia are without effect on the dynamics.
     """
     for name, part in description.links.items():
-        error, body = check_inertia(part.inertia), frames[name].body
+        error = check_inertia(part.inertia)
+        body = frames[name].body
         if error is None or name in dynamics.links:
             continue
         negative = error.startswith("negative")

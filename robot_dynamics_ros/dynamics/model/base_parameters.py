@@ -26,7 +26,8 @@ _NEGLIGIBLE = 1e-12  # relative to the longest column
 _ROUNDING = 1e-10  # relative size of a coefficient
 # random states for each joint, which give many more equations than parameters
 _STATES = 60
-_SPEED, _ACCELERATION = 3.0, 10.0  # rad/s or m/s, rad/s^2 or m/s^2
+_SPEED = 3.0  # rad/s or m/s
+_ACCELERATION = 10.0  # rad/s^2 or m/s^2
 
 # Order of preference: the parameters that textbooks keep come first (Khalil's rules for axes along z), mass last.
 _READABLE = ("izz", "ixx", "ixy", "ixz", "iyz", "mcx", "mcy", "iyy", "mcz", "mass")
@@ -165,10 +166,8 @@ def minimal_parameters(model: RobotModel) -> MinimalParameters:
 def position_ranges(model: RobotModel) -> tuple[Array, Array]:
     """Return lower and upper positions (n,), rad or m: the position limits, or -pi and pi if a joint lacks one."""
     limited = np.isfinite(model.position_lower) & np.isfinite(model.position_upper)
-    lower, upper = (
-        np.where(limited, model.position_lower, -np.pi),
-        np.where(limited, model.position_upper, np.pi),
-    )
+    lower = np.where(limited, model.position_lower, -np.pi)
+    upper = np.where(limited, model.position_upper, np.pi)
     return lower, np.maximum(lower, upper)
 
 

@@ -186,10 +186,8 @@ def _states(model: RobotModel, payload: Inertial) -> list[_State]:
     """Return zero, random and extreme states, with the model's payload and gravity and with other ones."""
     rng = np.random.default_rng(0)
     n = model.n
-    lower, upper = (
-        np.clip(model.position_lower, -1e3, 1e3),
-        np.clip(model.position_upper, -1e3, 1e3),
-    )
+    lower = np.clip(model.position_lower, -1e3, 1e3)
+    upper = np.clip(model.position_upper, -1e3, 1e3)
     near = np.clip(-np.pi, lower, upper), np.clip(np.pi, lower, upper)
     speed = np.minimum(model.velocity_limits, 100.0)
     heavy = Inertial(
@@ -262,11 +260,14 @@ def _results(
     model: RobotModel, holder: str, state: _State, links: dict[str, str]
 ) -> tuple[dict[str, Array], dict[str, float], bool]:
     """Return the results by function for a state, the magnitude of their terms, and True if forward dynamics fails."""
-    x, load = state.arguments, state.payload
+    x = state.arguments
+    load = state.payload
     model = model.with_gravity(x["gravity"]).with_payload(
         holder, load.mass, load.com, load.inertia
     )
-    q, qd, qdd = x["q"], x["qd"], x["qdd"]
+    q = x["q"]
+    qd = x["qd"]
+    qdd = x["qdd"]
     law = x["qdd_d"] + x["kd"] * (x["qd_d"] - qd) + x["kp"] * (x["q_d"] - q)
     matrix = model.mass_matrix(q)
     masses = model.inertial_parameters[

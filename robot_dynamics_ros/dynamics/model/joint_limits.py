@@ -128,7 +128,8 @@ def limit_rows(moving: Sequence[Joint], couplings: Couplings, source: str) -> Li
     sums: list[tuple[str, Array, float]] = []
     # a coordinate's own limits first
     for joint in sorted(moving, key=lambda joint: joint.name not in names):
-        row, own = couplings.rows[joint.name], _limits(joint)
+        row = couplings.rows[joint.name]
+        own = _limits(joint)
         if len(row.factors) > 1:
             if np.isfinite(own).any():
                 sums.append(
@@ -138,12 +139,15 @@ def limit_rows(moving: Sequence[Joint], couplings: Couplings, source: str) -> Li
                         row.offset,
                     )
                 )
-                limits, owners = np.vstack([limits, own]), [*owners, [joint.name] * 5]
+                limits = np.vstack([limits, own])
+                owners = [*owners, [joint.name] * 5]
             continue
         ((name, factor),) = row.factors.items()
-        j, own = names.index(name), _of_coordinate(own, factor, row.offset)
+        j = names.index(name)
+        own = _of_coordinate(own, factor, row.offset)
         for k in np.flatnonzero(_SIGNS * own < _SIGNS * limits[j]).tolist():
-            limits[j, k], owners[j][k] = own[k], joint.name
+            limits[j, k] = own[k]
+            owners[j][k] = joint.name
     rows = LimitRows(
         (*names, *(name for name, _, _ in sums)),
         limits.T.copy(),
@@ -174,7 +178,8 @@ def _of_coordinate(limits: Array, factor: float, offset: float) -> Array:
 
 def _refuse_empty(rows: LimitRows, source: str) -> None:
     """Raise RobotModelError if limits of one coordinate exclude each other, or the limits of coordinates a sum."""
-    n, limits = rows.factors.shape[1], rows.limits
+    n = rows.factors.shape[1]
+    limits = rows.limits
     for lower, upper in ((LOWER, UPPER), (SOFT_LOWER, SOFT_UPPER)):
         for j in np.flatnonzero(limits[lower] > limits[upper]).tolist():
             joints = f'joints "{rows.owners[lower][j]}" and "{rows.owners[upper][j]}"'

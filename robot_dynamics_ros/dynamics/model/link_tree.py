@@ -62,7 +62,8 @@ class Link:
         """
         if self.prismatic:
             return self.rotation, self.position + q * self.rotation[:, 2]
-        c, s = np.cos(q), np.sin(q)
+        c = np.cos(q)
+        s = np.sin(q)
         return self.rotation @ np.array(
             [[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]
         ), self.position
@@ -114,16 +115,15 @@ class LinkTree:
     @classmethod
     def of(cls, model: RobotModel) -> LinkTree:
         """Return the links and rotors of a model, including its payload, as copies."""
-        robot, count = model._data.robot, len(model.moving_joints)
+        robot = model._data.robot
+        count = len(model.moving_joints)
         rates = model.coupling_matrix
         links = []
         for name, entry, numbers in zip(
             model.moving_joints, robot.tree, robot.bodies, strict=False
         ):
-            mass, moment = (
-                float(numbers[layout.MASS]),
-                numbers[layout.FIRST_MOMENT : layout.FIRST_MOMENT + 3],
-            )
+            mass = float(numbers[layout.MASS])
+            moment = numbers[layout.FIRST_MOMENT : layout.FIRST_MOMENT + 3]
             com = moment / mass if mass > 0.0 else np.zeros(3)
             inertia = symmetric(
                 *numbers[layout.INERTIA : layout.INERTIA + 6]
@@ -173,7 +173,8 @@ class LinkTree:
         for i, (link, position) in enumerate(zip(self.links, positions, strict=True)):
             rotation, origin = link.placed(position)
             if link.parent == BASE:
-                rotations[i], origins[i] = rotation, origin
+                rotations[i] = rotation
+                origins[i] = origin
             else:
                 rotations[i] = rotations[link.parent] @ rotation
                 origins[i] = origins[link.parent] + rotations[link.parent] @ origin

@@ -125,7 +125,8 @@ def close_loops(
             trial = loop_constraints(model, position + part * step, rest)
         if part <= 1e-6:
             break
-        position, now = position + part * step, trial
+        position = position + part * step
+        now = trial
     gaps = np.linalg.norm(loop_forces(now.error), axis=1)
     widest = model.loops[int(np.argmax(gaps))]
     raise RobotDynamicsError(
@@ -161,11 +162,9 @@ def _point(
     model: RobotModel, q: ArrayLike, qd: ArrayLike, link: str, point: ArrayLike
 ) -> tuple[Array, Array, Array]:
     """Return position (3,), Jacobian (3, n) and, at qdd = 0, acceleration (3,) of a link's point in root axes."""
-    pose, jacobian, bias = (
-        model.link_pose(q, link),
-        model.jacobian(q, link),
-        model.jacobian_dot_qd(q, qd, link),
-    )
+    pose = model.link_pose(q, link)
+    jacobian = model.jacobian(q, link)
+    bias = model.jacobian_dot_qd(q, qd, link)
     r = pose[:3, :3] @ np.asarray(point, dtype=np.float64)
     w = jacobian[3:] @ model.vector("qd", qd)
     acceleration = bias[:3] + np.cross(bias[3:], r) + np.cross(w, np.cross(w, r))

@@ -384,7 +384,8 @@ def massless(robot: ModelArrays, names: Sequence[str]) -> tuple[str, ...]:
     ``names`` are those of the n coordinates in their order. A prismatic joint must move mass, and a revolute joint
     inertia about its axis. An arbitrary configuration is checked.
     """
-    tree, count = robot.tree, len(robot.bodies)
+    tree = robot.tree
+    count = len(robot.bodies)
     work = np.empty((len(tree), WORK_SIZE))
     composites = robot.bodies[:, MASS:].copy()
     with np.errstate(all="ignore"):  # large masses may overflow

@@ -152,11 +152,12 @@ class RobotQueries(RobotProperties):
             For arguments of a wrong shape, and for a smoothing velocity that is negative or not finite.
         """
         given = (smoothing_velocity,)
+        # Floats have a fast path.
         fade = (
             np.array(given)
             if type(smoothing_velocity) is float
             else real_numbers(given)
-        )  # fast path for floats
+        )
         if fade is None or fade.shape != (1,) or not 0.0 <= fade.item() < np.inf:
             raise RobotDynamicsError(
                 f"smoothing_velocity: {smoothing_velocity!r}. Cure: pass a finite number of at least 0"
@@ -267,10 +268,8 @@ class RobotQueries(RobotProperties):
         external_wrenches: Wrenches | None,
     ) -> Array:
         """Return ``joint_reactions`` in the axes of the bodies' frames, whose z axis is the joint's axis."""
-        bound, shape = (
-            self._bound(entries.joint_wrenches_batch),
-            (len(self.moving_joints), 6),
-        )
+        bound = self._bound(entries.joint_wrenches_batch)
+        shape = (len(self.moving_joints), 6)
         wrenches = {} if external_wrenches is None else external_wrenches
         return self._run(bound, shape, wrenches, q=q, qd=qd, qdd=qdd)
 

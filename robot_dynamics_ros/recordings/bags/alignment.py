@@ -93,10 +93,8 @@ def time_shift(a: MessageTimes, b: MessageTimes, known: int = 0) -> int:
     shift is accepted if it pairs more messages than equal stamps do, and at least as many with equal content.
     Recordings that only begin at different times have no shift.
     """
-    same, shortest = (
-        align(a.times, b.times, stamped=True),
-        min(len(a.times), len(b.times)),
-    )
+    same = align(a.times, b.times, stamped=True)
+    shortest = min(len(a.times), len(b.times))
     candidates = [known]
     if not known:
         if shortest < _FEW:
@@ -184,21 +182,24 @@ def align(
             .reshape(-1)
             .astype(np.int64)
         )
-        code_a, code_b = codes[: len(a)], codes[len(a) :]
-        repeat_a, repeat_b = _repeats(code_a), _repeats(code_b)
+        code_a = codes[: len(a)]
+        code_b = codes[len(a) :]
+        repeat_a = _repeats(code_a)
+        repeat_b = _repeats(code_b)
         width = 1 + max(repeat_a.max(initial=0), repeat_b.max(initial=0))
-        key_a, key_b = code_a * width + repeat_a, code_b * width + repeat_b
+        key_a = code_a * width + repeat_a
+        key_b = code_b * width + repeat_b
     else:
-        key_a, key_b = np.arange(len(a)), np.arange(len(b))
+        key_a = np.arange(len(a))
+        key_b = np.arange(len(b))
     _, in_a, in_b = np.intersect1d(
         key_a, key_b, assume_unique=True, return_indices=True
     )
     order = np.argsort(in_a)
-    in_a, in_b = in_a[order], in_b[order]
-    only_a, only_b = (
-        np.delete(np.arange(len(a)), in_a),
-        np.delete(np.arange(len(b)), in_b),
-    )
+    in_a = in_a[order]
+    in_b = in_b[order]
+    only_a = np.delete(np.arange(len(a)), in_a)
+    only_b = np.delete(np.arange(len(b)), in_b)
     return Alignment(in_a, in_b, only_a, only_b, (a, b), stamped, starts, shift)
 
 
@@ -223,7 +224,8 @@ def paired(
     has_partner = np.zeros(int(pairs.b.max(initial=-1)) + 1, dtype=bool)
     has_partner[pairs.b] = True
     waiting: dict[int, bytes] = {}
-    rest_a, rest_b = enumerate(a), enumerate(b)
+    rest_a = enumerate(a)
+    rest_b = enumerate(b)
     try:
         for i, k in zip(pairs.a.tolist(), pairs.b.tolist(), strict=True):
             data_a = next(message.data for number, message in rest_a if number == i)

@@ -53,12 +53,10 @@ class BlackBox:
         ``topics`` maps names in the node to full name and type. Bags are written to ``directory``; their names begin
         with ``name``. ``logger`` has the methods info and error.
         """
-        self._topics, self._seconds, self._directory, self._name = (
-            dict(topics),
-            seconds,
-            directory,
-            name,
-        )
+        self._topics = dict(topics)
+        self._seconds = seconds
+        self._directory = directory
+        self._name = name
         self._logger = logger
         self._messages: deque[tuple[str, int, bytes]] = deque()
         self._size = 0
@@ -116,7 +114,8 @@ class BlackBox:
                 self._lasting[topic] = data
 
     def _save(self) -> None:
-        self._due, self._saved_at = math.inf, time.monotonic()
+        self._due = math.inf
+        self._saved_at = time.monotonic()
         begin = self._messages[0][1] if self._messages else time.time_ns()
         messages = [
             (topic, begin, data) for topic, data in self._lasting.items()

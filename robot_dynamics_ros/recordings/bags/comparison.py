@@ -82,10 +82,8 @@ def compare_bags(
         )
     with BagReader(a) as reader_a, BagReader(b) as reader_b:
         names, alone, notes = _common(reader_a, reader_b, topics, common)
-        times_a, times_b = (
-            message_times(reader_a, names),
-            message_times(reader_b, names),
-        )
+        times_a = message_times(reader_a, names)
+        times_b = message_times(reader_b, names)
         if not any(
             len(times.times) for times in (*times_a.values(), *times_b.values())
         ):
@@ -178,7 +176,8 @@ def _common(
                 raise BagError(
                     f"{reader.path}: no topic {topic}. Cure: choose from {available}"
                 )
-    topics_a, topics_b = _motion_topics(a, common), _motion_topics(b, common)
+    topics_a = _motion_topics(a, common)
+    topics_b = _motion_topics(b, common)
     names = (
         sorted(topics_a & topics_b) if chosen is None else list(dict.fromkeys(chosen))
     )

@@ -158,7 +158,9 @@ class _FieldSum:
         """Compare numbers (m,); ``pairs`` and ``elements`` are their places."""
         self.count += len(a)
         if self.largest is None:
-            self.largest, self.a, self.b = 0.0, 0.0, 0.0
+            self.largest = 0.0
+            self.a = 0.0
+            self.b = 0.0
         # the usual case, NaN included
         if np.array_equal(a.view(np.int64), b.view(np.int64)):
             return
@@ -170,11 +172,10 @@ class _FieldSum:
             within = differences <= atol + rtol * np.abs(b)
         k = int(np.argmax(differences))
         if differences[k] > self.largest:
-            self.largest, self.largest_at = (
-                float(differences[k]),
-                (int(pairs[k]), int(elements[k])),
-            )
-            self.a, self.b = float(a[k]), float(b[k])
+            self.largest = float(differences[k])
+            self.largest_at = (int(pairs[k]), int(elements[k]))
+            self.a = float(a[k])
+            self.b = float(b[k])
         beyond = np.flatnonzero((differences > 0.0) & (~within | np.isinf(differences)))
         if len(beyond):
             self.beyond += len(beyond)
@@ -190,7 +191,9 @@ class _FieldSum:
         self.beyond += len(differing)
         if len(differing) and self.first_at is None:
             k = int(differing[0])
-            self.first_at, self.a, self.b = (pair, k), a[k].item(), b[k].item()
+            self.first_at = (pair, k)
+            self.a = a[k].item()
+            self.b = b[k].item()
 
     def add_values(self, a: object, b: object, pair: int) -> None:
         """Compare texts or integers."""
@@ -198,7 +201,9 @@ class _FieldSum:
         if a != b:
             self.beyond += 1
             if self.first_at is None:
-                self.first_at, self.a, self.b = (pair, -1), a, b
+                self.first_at = (pair, -1)
+                self.a = a
+                self.b = b
 
     def add_only(self, in_b: bool, first: int, count: int) -> None:
         """Count pairs in which only one message has the field; ``first`` is the first pair."""
@@ -215,13 +220,12 @@ class _FieldSum:
 
         mean: float | None = None
         if self.largest is None:
-            rms, first = None, self.first_at or self.first_only
+            rms = None
+            first = self.first_at or self.first_only
             largest_at = first
         else:
-            rms, largest_at = (
-                float(np.sqrt(self.squares / max(self.count, 1))),
-                self.largest_at,
-            )
+            rms = float(np.sqrt(self.squares / max(self.count, 1)))
+            largest_at = self.largest_at
             mean = self.total / max(self.count, 1)
             first = min(
                 (at for at in (self.first_at, self.first_only) if at), default=None
@@ -250,13 +254,16 @@ class FieldComparison:
     def __init__(
         self, kind: str, rename: Renaming, atol: float = 0.0, rtol: float = 0.0
     ) -> None:
-        self._kind, self._rename, self._tolerance = kind, rename, (atol, rtol)
+        self._kind = kind
+        self._rename = rename
+        self._tolerance = (atol, rtol)
         self._fields: dict[str, _FieldSum] = defaultdict(_FieldSum)
         self._layouts = JointStateLayouts(rename)
 
     def add(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
         """Compare all ``pairs``: serialized message (CDR) of A, then of B."""
-        rest, begin = iter(pairs), 0
+        rest = iter(pairs)
+        begin = 0
         while block := list(islice(rest, _BLOCK)):
             # JointState messages of equal layout are compared at once.
             alike: dict[tuple[JointStateLayout, JointStateLayout], list[int]] = (
@@ -290,7 +297,8 @@ class FieldComparison:
     ) -> None:
         frames = self._fields["header.frame_id"]
         for pair, (a, b) in zip(at.tolist(), pairs, strict=True):
-            frame_a, frame_b = layout_a.frame_id(a), layout_b.frame_id(b)
+            frame_a = layout_a.frame_id(a)
+            frame_b = layout_b.frame_id(b)
             frames.add_values(without_number(frame_a), without_number(frame_b), pair)
         columns_a = _columns(layout_a, [a for a, _ in pairs])
         columns_b = _columns(layout_b, [b for _, b in pairs])
@@ -331,7 +339,8 @@ class FieldComparison:
                     for length in lengths
                 ]
             )
-            all_a, all_b = np.concatenate(values_a), np.concatenate(values_b)
+            all_a = np.concatenate(values_a)
+            all_b = np.concatenate(values_b)
             self._fields[name].add_numbers(all_a, all_b, at, elements, *self._tolerance)
 
     def result(
@@ -357,7 +366,8 @@ class FieldComparison:
 
 def _columns(layout: JointStateLayout, messages: list[bytes]) -> dict[str, Array]:
     """Return the values (m,) of each joint and field in m messages of a layout, by name."""
-    names, table = unique(layout.joint_names), layout.table(messages)
+    names = unique(layout.joint_names)
+    table = layout.table(messages)
     return {
         f"{name} {field}": column
         for field in layout.fields
@@ -392,7 +402,8 @@ def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
 
 def unique(names: Sequence[str]) -> list[str]:
     """Return the names in their order; names that occur several times get a number, as "a (1)" and "a (2)"."""
-    counts, repeats = Counter(names), Counter[str]()
+    counts = Counter(names)
+    repeats = Counter[str]()
     numbered = []
     for name in names:
         repeats[name] += 1

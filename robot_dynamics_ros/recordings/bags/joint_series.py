@@ -100,7 +100,8 @@ def answers(state: JointSeries, command: JointSeries) -> Answers:
         state.stamps, command.stamps, return_indices=True
     )
     order = np.argsort(rows)
-    rows, commands = rows[order], commands[order]
+    rows = rows[order]
+    commands = commands[order]
     arrivals = command.received[commands]
     following = np.append(state.received, arrivals.max(initial=0))[rows + 1]
     span = slice(rows[0], rows[-1] + 1) if len(rows) else slice(0)

@@ -250,7 +250,8 @@ class BagReader:
             (storage.start_time, partial(storage.messages, chosen))
             for storage in self._storages
         ]
-        damaged, first = 0, ""
+        damaged = 0
+        first = ""
         for message in in_order_of_arrival(parts):
             if message.data.startswith(ZSTD):
                 try:
@@ -375,10 +376,12 @@ class BagReader:
     def _storage(self, file: Path, head: bytes) -> _File:
         """Return an opened storage file, recovered if it is damaged; ValueError if it is not a bag."""
         if head.startswith(recovery.MCAP):
-            suffix, is_bounded = ".mcap", recovery.mcap_is_bounded
+            suffix = ".mcap"
+            is_bounded = recovery.mcap_is_bounded
         elif head.startswith(recovery.SQLITE):
             file = recovery.without_journal(file, self._scratch)
-            suffix, is_bounded = ".db3", recovery.sqlite_is_bounded
+            suffix = ".db3"
+            is_bounded = recovery.sqlite_is_bounded
         elif head.startswith(_ROS1):
             raise self._error(
                 "a ROS 1 bag", f"`rosbags-convert --src {file} --dst FOLDER`"

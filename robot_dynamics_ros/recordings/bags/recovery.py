@@ -26,7 +26,8 @@ import numpy as np
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
 from robot_dynamics_ros.recordings.bags.storage import LARGEST, zstd
 
-MCAP, SQLITE = b"\x89MCAP0\r\n", b"SQLite format 3\0"
+MCAP = b"\x89MCAP0\r\n"
+SQLITE = b"SQLite format 3\0"
 """First bytes of the files."""
 
 _LATCHED = re.compile(r"""\bdurability["']?\s*:\s*["']?(1|transient_local)\b""")
@@ -35,8 +36,9 @@ _LATCHED_QOS = """\
    liveliness: 1, liveliness_lease_duration: {sec: 0, nsec: 0}, avoid_ros_namespace_conventions: false}"""
 # characters of offered QoS profiles, enough for some hundred publishers
 _PROFILES = 1 << 16
-# limits of the unpacked size: bytes for any file, ratio for a large one
-_SMALL, _TIMES_SIZE = 1 << 30, 100
+# Limits of the unpacked size.
+_SMALL = 1 << 30  # bytes, for any file
+_TIMES_SIZE = 100  # ratio, for a large one
 _SCHEMA_SQL = """\
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
 CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT, offered_qos_profiles TEXT);
@@ -66,7 +68,8 @@ def rebuild(path: Path, folder: Path) -> tuple[Path, list[str]]:
     losses: list[str] = []
     with path.open("rb") as file:
         read = _mcap_rows if file.read(len(MCAP)) == MCAP else _sqlite_rows
-    target, left = folder / "recovered.db3", most_unpacked(path)
+    target = folder / "recovered.db3"
+    left = most_unpacked(path)
     with closing(sqlite3.connect(target, isolation_level=None)) as database:
         database.executescript(_SCHEMA_SQL)
         for row in read(path, channels, losses):
@@ -110,16 +113,14 @@ def _is_plain_yaml(offered_qos: object) -> bool:
 
 # MCAP
 
-_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _CHUNK_INDEX, _STATISTICS, _DATA_END = (
-    2,
-    3,
-    4,
-    5,
-    6,
-    8,
-    11,
-    15,
-)
+_FOOTER = 2
+_SCHEMA = 3
+_CHANNEL = 4
+_MESSAGE = 5
+_CHUNK = 6
+_CHUNK_INDEX = 8
+_STATISTICS = 11
+_DATA_END = 15
 _FOOTER_SIZE = 37  # bytes, with the trailing magic bytes
 _RECORD = struct.Struct("<BQ")  # opcode, length of the content
 _MESSAGE_HEAD = struct.Struct("<H4xq8x")  # channel, received
@@ -127,11 +128,13 @@ _CHUNK_HEAD = struct.Struct("<16xQI")  # size, checksum
 # bytes without compressed records and name of compression
 _CHUNK_SIZE = _RECORD.size + _CHUNK_HEAD.size + 4 + 8
 _PIECE = 1 << 16
-_FEW, _RECORDS_PER_BYTE = 1000, 8  # limits of the records in a packed chunk
+# Limits of the records in a packed chunk.
+_FEW = 1000
+_RECORDS_PER_BYTE = 8
 _KEYS = 100  # limit of a channel's metadata; recorders write four
 _ZEROS = 512  # bytes; a longer run of zeros at the end comes from the file system
-# limits: bytes of chunks that rosbags holds at once, compression ratio of a chunk
-_HELD, _RATIO = 1 << 25, 64
+_HELD = 1 << 25  # limit of the bytes of chunks that rosbags holds at once
+_RATIO = 64  # limit of the compression ratio of a chunk
 _OPENERS = {"zstd": zstd.ZstdFile, "lz4": lz4.frame.LZ4FrameFile}
 _DAMAGE = (
     struct.error,
@@ -164,7 +167,8 @@ def mcap_is_bounded(path: Path) -> bool:
 
 
 def _index_is_bounded(file: BinaryIO, size: int, summary: bytes) -> bool:
-    opcodes, chunks = set(), []
+    opcodes = set()
+    chunks = []
     for opcode, body in _records(summary):
         opcodes.add(opcode)
         if opcode == _CHANNEL and not _is_plain_yaml(_channel(body, {})[1].offered_qos):
@@ -182,7 +186,8 @@ def _index_is_bounded(file: BinaryIO, size: int, summary: bytes) -> bool:
                     *struct.unpack_from("<QQ", body, end),
                 )
             )
-    end_of_last, held = 0, []
+    end_of_last = 0
+    held = []
     for begin, length, first, last, compression, packed, plain in sorted(chunks):
         if (
             begin < end_of_last
@@ -213,7 +218,9 @@ def _index_is_bounded(file: BinaryIO, size: int, summary: bytes) -> bool:
 
 def _records(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield opcode and body of each record; ValueError for an incomplete one."""
-    at, size, unpack = 0, len(data), _RECORD.unpack_from
+    at = 0
+    size = len(data)
+    unpack = _RECORD.unpack_from
     while at < size:
         opcode, length = unpack(data, at)
         at += _RECORD.size + length
@@ -236,7 +243,8 @@ def _channel(body: bytes, schemas: Mapping[int, str]) -> tuple[int, Channel]:
     topic, at = _text(body, 4)
     encoding, at = _text(body, at)
     end = at + 4 + int.from_bytes(body[at : at + 4], "little")
-    metadata, at = {}, at + 4
+    metadata = {}
+    at = at + 4
     for _ in range(_KEYS):
         if at < end:
             key, at = _text(body, at)
@@ -255,7 +263,8 @@ def _unpacked(compression: str, packed: bytes, most: int) -> tuple[bytes, str]:
         return packed, ""
     if compression not in _OPENERS:
         raise ValueError(f"unknown compression {compression}")
-    data, error = bytearray(), ""
+    data = bytearray()
+    error = ""
     try:
         with _OPENERS[compression](BytesIO(packed)) as file:
             while len(data) <= most and (part := file.read1(_PIECE)):
@@ -272,7 +281,11 @@ def _mcap_rows(
 ) -> Iterator[_Row]:
     """Yield the messages in the order of the file; fill ``channels`` and ``losses``."""
     schemas: dict[int, str] = {}
-    damaged, chunks, at, has_ended, opcode = list[str](), 0, len(MCAP), False, 0
+    damaged = list[str]()
+    chunks = 0
+    at = len(MCAP)
+    has_ended = False
+    opcode = 0
     with path.open("rb") as file:
         end = _end_of_data(file, path.stat().st_size)
         while True:
@@ -280,7 +293,8 @@ def _mcap_rows(
             opcode, length = _RECORD.unpack(
                 file.read(min(_RECORD.size, end - at)).ljust(_RECORD.size, b"\0")
             )
-            begin, at = at + _RECORD.size, at + _RECORD.size + length
+            begin = at + _RECORD.size
+            at = at + _RECORD.size + length
             is_whole = 0 < opcode and at <= end
             if opcode == _FOOTER or (not is_whole and has_ended):
                 break
@@ -367,7 +381,9 @@ def _end_of_data(file: BinaryIO, size: int) -> int:
 
 _SMALLEST_ROW = 8  # bytes
 _INT64 = 1 << 63
-_STEPS, _STEPS_PER_BYTE = 1_000_000, 10  # limits of sqlite3's virtual machine
+# Limits of sqlite3's virtual machine.
+_STEPS = 1_000_000
+_STEPS_PER_BYTE = 10
 
 
 def without_journal(path: Path, scratch: Callable[[], Path]) -> Path:
@@ -446,7 +462,8 @@ def _channels(database: sqlite3.Connection) -> dict[int, Channel]:
         "SELECT name, type, rootpage FROM sqlite_master"
     ).fetchall()
     for name, kind, root in entries:
-        quoted, is_index = str(name).replace('"', '""'), kind == "index"
+        quoted = str(name).replace('"', '""')
+        is_index = kind == "index"
         columns = database.execute(
             f'PRAGMA {"index" if is_index else "table"}_xinfo("{quoted}")'
         ).fetchall()

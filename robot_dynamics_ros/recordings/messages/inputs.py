@@ -61,7 +61,8 @@ class InputReader:
         renamed: Renaming = unchanged,
     ) -> None:
         """Create a reader; ``topic`` is the name of joint_states in errors."""
-        self._session, self._renamed = session, renamed
+        self._session = session
+        self._renamed = renamed
         self._states = JointStateReader(session.arm.robot.joint_names, topic, renamed)
 
     def receive(self, topic: str, data: bytes, now: Now) -> Output:
@@ -98,7 +99,8 @@ class InputReader:
             return session.on_brakes(*struct.unpack_from("?", reader.body))
         if topic == "speed_scaling_factor":
             return session.on_speed(*reader.doubles(1))
-        stamp, frame = reader.stamp(), reader.text()
+        stamp = reader.stamp()
+        frame = reader.text()
         if topic == "payload":
             mass, *numbers = reader.doubles(10)
             return session.on_payload(frame, mass, numbers[:3], numbers[3:])

@@ -84,7 +84,9 @@ class JointStateLayout:
 
     def __init__(self, data: bytes, renamed: Renaming) -> None:
         """Find the layout of a message; ValueError if ``data`` is not a whole JointState."""
-        counts, ends, places = [], [], {}
+        counts = []
+        ends = []
+        places = {}
         try:
             reader = CdrReader(data)
             reader.stamp()
@@ -104,17 +106,16 @@ class JointStateLayout:
         if HEADER + reader.at > len(data):
             raise ValueError("the message is truncated")
         self.joint_names = tuple(renamed(name) for name in names)
-        self.counts, self.fields = tuple(counts), tuple(places)
+        self.counts = tuple(counts)
+        self.fields = tuple(places)
         regular = (0, len(names))
         self.irregular = next(
             (name for name, n in zip(FIELDS, counts, strict=True) if n not in regular),
             "",
         )
-        self._head, self._same, self._size = (
-            data[:HEADER],
-            data[self._frame_end : names_end],
-            len(data),
-        )
+        self._head = data[:HEADER]
+        self._same = data[self._frame_end : names_end]
+        self._size = len(data)
         self._frame_length = data[_NAMES : _NAMES + 4]
         self._stamp = struct.Struct(reader.order + "iI")
         first, second, third = ends
@@ -273,7 +274,8 @@ class JointStateReader:
                 raise RobotDynamicsError(
                     f"{self._topic}: no positions. Cure: publish one for each joint"
                 )
-            q, (qd, effort) = position, others
+            q = position
+            (qd, effort) = others
         return Sample(layout.stamp(data), q, qd, effort)
 
     def sample(self, data: bytes) -> Sample | UnusableSample:
@@ -362,7 +364,9 @@ class JointStateWriter:
         The arrays are C-contiguous float64. ``number``, modulo 10^10, is written to header.frame_id if the writer is
         ``numbered``, else unused.
         """
-        p, v, e = len(position), len(velocity), len(effort)
+        p = len(position)
+        v = len(velocity)
+        e = len(effort)
         layout = self._layouts.get((p, v, e)) or self._layout((p, v, e))
         sec, nanosec = divmod(at, 1_000_000_000)
         frame_id = (
@@ -384,10 +388,8 @@ class JointStateWriter:
     def _layout(self, sizes: tuple[int, int, int]) -> struct.Struct:
         """Create and cache the layout of messages whose fields have these sizes."""
         digits = 10 if self._frame_id else 0
-        form, end = (
-            f"<{HEADER}siI4s{digits}s{len(self._names) - 4 - digits}s",
-            8 + len(self._names),
-        )
+        form = f"<{HEADER}siI4s{digits}s{len(self._names) - 4 - digits}s"
+        end = 8 + len(self._names)
         for size in sizes:
             gap = padding(end + 4, 8) if size else 0
             form += f"I{gap}x{8 * size}s"

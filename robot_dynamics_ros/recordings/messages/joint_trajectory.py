@@ -153,7 +153,8 @@ def _read_table(reader: CdrReader) -> _Table:
     if _SMALLEST * points > len(reader.body) - reader.at:
         raise ValueError
     check_size(points, len(names))
-    start, k = reader.at, len(names)
+    start = reader.at
+    k = len(names)
     fields = _read_fields(reader, k, 0)
     layout = _layout(reader.order, start, k, fields)
     first: _Records = np.frombuffer(reader.body, layout, 1, start)

@@ -125,7 +125,8 @@ class ComputedTorqueNode(ManagedRobotNode):
             self.destroy_subscription(self._first_states)
             self._first_states = None
         self._outputs.configuration(configuration.text())
-        self._session, self._safety = session, session.safety
+        self._session = session
+        self._safety = session.safety
 
     def _load_robot(self, description: str, measures: bool) -> RobotModel:
         """Return the robot; joints that are not controlled are locked where joint_states has them first.
@@ -133,10 +134,8 @@ class ComputedTorqueNode(ManagedRobotNode):
         The parameter locked has priority. The position of joints that are not in joint_states is 0, as that of all
         without ``measures``. Raises NotReadyError before the first state.
         """
-        gravity, given = (
-            parameters.GRAVITY.read(self.values) or None,
-            LOCKED.read(self.values),
-        )
+        gravity = parameters.GRAVITY.read(self.values) or None
+        given = LOCKED.read(self.values)
         robot = load_robot(self, description, gravity)
         others = [name for name in robot.locked if name not in given]
         if others and measures:
@@ -179,10 +178,8 @@ class ComputedTorqueNode(ManagedRobotNode):
                 self.start_when_possible()
 
     def _connect(self, session: ControllerSession, tolerances: Tolerances) -> None:
-        state_timeout, update_rate = (
-            session.settings.safety.state_timeout,
-            session.settings.update_rate,
-        )
+        state_timeout = session.settings.safety.state_timeout
+        update_rate = session.settings.update_rate
         self._report.box = self._box = black_box(self)
         self._outputs = ControllerOutputs(
             self, session, state_timeout + 2.0 * WATCH_PERIOD, self._box
@@ -385,7 +382,8 @@ class ComputedTorqueNode(ManagedRobotNode):
             response.success = True
             response.message = f"active: {'the fault is cleared' if output.transitions else 'there was no fault'}"
         except RobotDynamicsError as error:
-            response.success, response.message = False, str(error)
+            response.success = False
+            response.message = str(error)
         return response
 
     def _stop_in_emergency(
@@ -408,7 +406,8 @@ class ComputedTorqueNode(ManagedRobotNode):
             too_late = "" if self._session is None else _CONFIGURED
             values = check_changes(parameters.ALL, self.values, changes, too_late)
             if self._session is not None:
-                settings, robot = read_settings(values), self._session.arm.robot
+                settings = read_settings(values)
+                robot = self._session.arm.robot
                 configuration = self._configuration(values, robot)
                 tolerances = read_tolerances(values, robot.joint_names)
                 self._session.tune(settings)

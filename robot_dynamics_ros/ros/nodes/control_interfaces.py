@@ -64,13 +64,14 @@ class ControlInterfaces:
 
         ``outputs`` publishes commands and events; ``tolerances`` apply to goals that request none.
         """
-        self._node, self._session, self._outputs = node, session, outputs
+        self._node = node
+        self._session = session
+        self._outputs = outputs
         self._names = session.arm.robot.joint_names
-        self._monitor_rate, publish_rate = (
-            ACTION_MONITOR_RATE.read(node.values),
-            STATE_PUBLISH_RATE.read(node.values),
-        )
-        self._deadline, self._cycles = goals.Deadline(publish_rate), 0
+        self._monitor_rate = ACTION_MONITOR_RATE.read(node.values)
+        publish_rate = STATE_PUBLISH_RATE.read(node.values)
+        self._deadline = goals.Deadline(publish_rate)
+        self._cycles = 0
         self._goal: tuple[Any, goals.GoalExecution] | None = None
         self._ended: dict[bytes, goals.GoalEvent] = {}
         self.tolerances = tolerances
@@ -128,7 +129,8 @@ class ControlInterfaces:
             or self._publisher.get_subscription_count() == 0
         ):
             return
-        message, desired = self._state, command.desired
+        message = self._state
+        desired = command.desired
         message.header.stamp = stamp(self._session.state_stamp)
         message.reference = trajectory_point((desired.q, desired.qd, desired.qdd))
         estimate = controller.estimator.estimate
@@ -218,7 +220,8 @@ class ControlInterfaces:
         )
 
     def _feedback(self, handle: Any, progress: goals.Progress) -> Any:
-        feedback, desired = FollowJointTrajectory.Feedback(), progress.desired
+        feedback = FollowJointTrajectory.Feedback()
+        desired = progress.desired
         feedback.header.stamp = stamp(self._session.state_stamp)
         feedback.joint_names = list(self._names)
         feedback.desired = trajectory_point(

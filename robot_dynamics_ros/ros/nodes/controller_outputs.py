@@ -92,7 +92,9 @@ class ControllerOutputs:
             )
             # The deadline already detects silence; manual liveliness would cost 12 us more in each cycle.
             reliable.liveliness = LivelinessPolicy.AUTOMATIC
-        self._node, self._session, self._box = node, session, box
+        self._node = node
+        self._session = session
+        self._box = box
         self._effort_commands = node.create_publisher(
             Float64MultiArray,
             "effort_commands",
@@ -160,7 +162,8 @@ class ControllerOutputs:
         """Yield b"" in each cycle, which computes a part of the trajectory, and at the end the serialized message."""
         controller = self._session.controller
         assert controller is not None
-        settings, drops = controller.settings, controller.plan.drops
+        settings = controller.settings
+        drops = controller.plan.drops
         smoothing = (
             settings.friction_smoothing_velocity
             if settings.friction_compensation
@@ -227,11 +230,13 @@ class ControllerReport:
 
     def end(self) -> None:
         """Drop the black box and the list of other publishers; to be called when the node is cleaned up."""
-        self.box, self._others = None, ""
+        self.box = None
+        self._others = ""
 
     def check_publishers(self) -> str:
         """Return a warning if a topic that must have one publisher has several, else ""; log it if it is new."""
-        before, self._others = self._others, other_publishers(self._node)
+        before = self._others
+        self._others = other_publishers(self._node)
         if self._others != before:
             self._node.warn(
                 self._others
@@ -286,7 +291,8 @@ class ControllerReport:
 
     def _note_silent_publishers(self, estimator: Estimator) -> None:
         """Record publishers of joint_states of which no message arrives as the reason why nothing is commanded."""
-        name, now = self._node.resolve_topic_name("joint_states"), time.monotonic()
+        name = self._node.resolve_topic_name("joint_states")
+        now = time.monotonic()
         publishers = self._node.count_publishers(name)
         if publishers == 0:
             self._since = now
@@ -342,7 +348,8 @@ def black_box(node: NodeProgram) -> BlackBox:
 
 def other_publishers(node: NodeProgram) -> str:
     """Return error and cure if effort_commands, joint_states or an emergency stop has several publishers, else ""."""
-    texts, me = [], node.get_fully_qualified_name()
+    texts = []
+    me = node.get_fully_qualified_name()
     topics = (
         "effort_commands",
         "joint_states",

@@ -75,7 +75,8 @@ def declare(node: Node, *parameters: Parameter[Any]) -> None:
             node.declare_parameter(parameter.name, parameter.default, descriptor)
         except InvalidParameterValueException:
             # rclpy rejects doubles out of range here; the node shall start and report the parameter instead.
-            descriptor.floating_point_range, descriptor.integer_range = [], []
+            descriptor.floating_point_range = []
+            descriptor.integer_range = []
             node.declare_parameter(parameter.name, parameter.default, descriptor)
         # rclpy interprets an empty list as a list of bytes, or as an unset parameter.
         if isinstance(parameter, Numbers | Names | NamedNumbers) and node.get_parameter(

@@ -27,14 +27,17 @@ from robot_dynamics_ros.base.parameters.kinds import Parameter, Values
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note
 from robot_dynamics_ros.ros.nodes.node_parameters import declare, warn_of_unknown
 
-_LOG_PERIOD, _MAX_LINES = 1.0, 10  # s, lines of one kind in this time
+_LOG_PERIOD = 1.0  # s
+_MAX_LINES = 10  # lines of one kind in this time
 _PROFILES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _SEND_TIMEOUT = 0.5  # s
 # s to publish a final command; long, as a busy machine shall publish it too
 _COMMAND_TIMEOUT = 10.0
-# s, s, callbacks, s
-_CHECK_PERIOD, _DELAY, _BACKLOG, _REPLACEMENT_TIME = 0.1, 0.2, 10, 10.0
+_CHECK_PERIOD = 0.1  # s
+_DELAY = 0.2  # s
+_BACKLOG = 10  # callbacks
+_REPLACEMENT_TIME = 10.0  # s
 # s; a Fast DDS 3.2 participant may crash or hang if it ends while others discover it
 _DISCOVERY_TIME = 1.0
 
@@ -84,7 +87,8 @@ class NodeProgram(Node):
 
         If this is called in a callback, only callbacks of other callback groups run.
         """
-        end, executor = time.monotonic() + timeout, self.executor
+        end = time.monotonic() + timeout
+        executor = self.executor
         own = SingleThreadedExecutor(context=self.context)
         own.add_node(self)
         while not condition() and time.monotonic() < end and self.context.ok():
@@ -100,7 +104,8 @@ class NodeProgram(Node):
 
     def fail(self, error: RobotDynamicsError) -> None:
         """Let ``run`` print ``error`` and exit with code 1. An exception in a callback would print a traceback."""
-        self.error, self.done = error, True
+        self.error = error
+        self.done = True
 
     @property
     def stop_timeout(self) -> float:
@@ -143,7 +148,8 @@ class BoundedLog:
         now = time.monotonic()
         begin, lines, left_out = self._kinds.get(note.kind, (now, 0, 0))
         if now - begin >= period:
-            begin, lines = now, 0
+            begin = now
+            lines = 0
         if lines >= most:
             self._kinds[note.kind] = begin, lines, left_out + 1
             return
@@ -208,7 +214,8 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
 
     def stop(number: int, frame: FrameType | None) -> None:
         nonlocal stopped
-        first, stopped = not stopped, True
+        first = not stopped
+        stopped = True
         if first and not running:  # a second signal must not interrupt the clean-up
             raise Interrupted
 
@@ -341,7 +348,8 @@ class Spinner:
         self._begin_check()
 
     def _begin_check(self) -> None:
-        self._since, self._callbacks = time.monotonic(), 0
+        self._since = time.monotonic()
+        self._callbacks = 0
         # done after the callbacks that are queued now
         self._check = self._executor.create_task(lambda: None)
 
@@ -350,7 +358,8 @@ class Spinner:
         spin_once(self._executor, self._node, timeout)
         if not self._keeps_events:
             return
-        passed, self._callbacks = time.monotonic() - self._since, self._callbacks + 1
+        passed = time.monotonic() - self._since
+        self._callbacks = self._callbacks + 1
         if self._replaced:
             if passed > _REPLACEMENT_TIME:
                 self._executor.shutdown()

@@ -117,7 +117,8 @@ class PlayerNode(NodeProgram):
         if self._player.ident is not None:
             return
         names: set[str] = set()
-        connected, unmatched = [], []
+        connected = []
+        unmatched = []
         for publisher in self._outlets.values():
             ends = self.get_subscriptions_info_by_topic(publisher.topic_name)
             names.update(end.node_name for end in ends)
@@ -125,7 +126,8 @@ class PlayerNode(NodeProgram):
             if connected[-1][1] < len(ends):
                 unmatched.append(publisher.topic_name)
         if connected != self._connected:
-            self._connected, self._since = connected, time.monotonic()
+            self._connected = connected
+            self._since = time.monotonic()
         if missing := self._listeners - names:
             self.get_logger().info(
                 f"waiting for {', '.join(sorted(missing))} to subscribe",
@@ -161,10 +163,13 @@ class PlayerNode(NodeProgram):
 
     def _send_all(self, topics: list[str]) -> int:
         """Publish each message when it is due, and return the number of messages."""
-        count, first, start = 0, 0, 0.0
+        count = 0
+        first = 0
+        start = 0.0
         for message in self._bag.messages(topics):
             if count == 0:
-                first, start = message.received, time.monotonic()
+                first = message.received
+                start = time.monotonic()
             due = start + (message.received - first) * 1e-9 / self._rate
             if self._ended.wait(max(0.0, due - time.monotonic())):
                 break

@@ -51,7 +51,8 @@ def load_robot(
     their positions (rad or m). ``gravity`` (3,), m/s^2 in the root frame, replaces that of the dynamics file unless it
     is None. ``closes_loops`` is True if the node computes kinematic loops; otherwise they are a warning.
     """
-    dynamics_file, joints = DYNAMICS_FILE.read(node.values), JOINTS.read(node.values)
+    dynamics_file = DYNAMICS_FILE.read(node.values)
+    joints = JOINTS.read(node.values)
     locked = LOCKED.read(node.values) if locked is None else locked
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotModelWarning)
@@ -96,7 +97,8 @@ class WarmUp:
     """
 
     def __init__(self, node: NodeProgram, resume: Callable[[], object]) -> None:
-        self._node, self._resume = node, resume
+        self._node = node
+        self._resume = resume
         self._future: Future[object] | None = None
 
     def check(self) -> None:
@@ -184,10 +186,8 @@ class RobotNode(NodeProgram):
 
         Raises RobotDynamicsError if the file of the parameter urdf cannot be read.
         """
-        text, file = (
-            self._latched or ROBOT_DESCRIPTION.read(self.values),
-            URDF.read(self.values),
-        )
+        text = self._latched or ROBOT_DESCRIPTION.read(self.values)
+        file = URDF.read(self.values)
         return text or (
             read_urdf(Path(file), {}).decode(errors="replace") if file else ""
         )
@@ -229,7 +229,8 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
         )
         self.obstacle = ""
         self.files = "", ""
-        self._autostart, self._configured = autostart, False
+        self._autostart = autostart
+        self._configured = False
 
     def configure(self, description: str) -> None:
         """Prepare the node for the URDF text ``description``; RobotDynamicsError lets the transition fail."""
@@ -252,10 +253,8 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
         if self._configured:
             return
         try:
-            autostart, description = (
-                self._autostart.read(self.values),
-                self.description(),
-            )
+            autostart = self._autostart.read(self.values)
+            description = self.description()
         except RobotDynamicsError as error:
             self.obstacle = str(error)
             self.get_logger().error(f"not configured: {error}")

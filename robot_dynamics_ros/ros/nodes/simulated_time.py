@@ -10,7 +10,8 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader
 
 _CATCH_UP = 0.02  # s
-_MIN_TICK, _MAX_TICK = 0.0005, 0.01  # s
+_MIN_TICK = 0.0005  # s
+_MAX_TICK = 0.01  # s
 
 
 class Pace:
@@ -72,7 +73,8 @@ class Lockstep:
 
     def expect(self, stamp: int) -> None:
         """Expect the command for the state with this stamp (ns)."""
-        self._stamp, self.waiting = stamp, True
+        self._stamp = stamp
+        self.waiting = True
 
     def receive(self, data: bytes) -> Array | None:
         """Return the effort (n,), Nm or N, of a serialized message of ~/command_states.

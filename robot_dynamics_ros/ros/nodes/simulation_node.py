@@ -61,10 +61,8 @@ class RunningSimulation:
             if parameters.LOCKSTEP.read(values)
             else None
         )
-        publish_clock, self._paused = (
-            parameters.PUBLISH_CLOCK.read(values),
-            parameters.START_PAUSED.read(values),
-        )
+        publish_clock = parameters.PUBLISH_CLOCK.read(values)
+        self._paused = parameters.START_PAUSED.read(values)
         self._node = node
         self._arm = arm
         self._settings = settings
@@ -120,7 +118,8 @@ class RunningSimulation:
             self._counts.commands += 1
 
     def _receive_wrench(self, message: WrenchStamped) -> None:
-        force, moment = message.wrench.force, message.wrench.torque
+        force = message.wrench.force
+        moment = message.wrench.torque
         try:
             self._arm.push(
                 message.header.frame_id,
@@ -154,12 +153,14 @@ class RunningSimulation:
     def _pause(
         self, request: SetBool.Request, response: SetBool.Response
     ) -> SetBool.Response:
-        before, self._paused = self._paused, request.data
+        before = self._paused
+        self._paused = request.data
         if before and not self._paused:
             self._set_pace()
         self._report_change()
         change = f"{'already ' if before == self._paused else ''}{'paused' if self._paused else 'running'}"
-        response.success, response.message = True, f"{change}, t = {self._seconds}"
+        response.success = True
+        response.message = f"{change}, t = {self._seconds}"
         return response
 
     def _step(
@@ -177,7 +178,8 @@ class RunningSimulation:
                 self._report_change()
         if self._arm.failure:
             error = self._reason(SimulationMode.FAILED)
-        response.success, response.message = not error, error or f"t = {self._seconds}"
+        response.success = not error
+        response.message = error or f"t = {self._seconds}"
         return response
 
     def _reset(
@@ -191,10 +193,8 @@ class RunningSimulation:
         self._set_pace()
         self._publish()
         self._report_change()
-        response.success, response.message = (
-            True,
-            f"reset to the initial state, brakes on; t = {self._seconds}",
-        )
+        response.success = True
+        response.message = f"reset to the initial state, brakes on; t = {self._seconds}"
         return response
 
     def tune(self, settings: SimulationSettings) -> None:
@@ -203,7 +203,8 @@ class RunningSimulation:
         Raises RobotDynamicsError, without a change, for a model with other joints, links or placements.
         """
         self._arm.tune(settings)
-        before, self._settings = self._settings, settings
+        before = self._settings
+        self._settings = settings
         if before.real_time_factor != settings.real_time_factor:
             self._set_pace()
 

@@ -90,7 +90,8 @@ class TrajectoryNode(NodeProgram):
     def _receive_status(self, message: DiagnosticArray) -> None:
         for status in message.status:
             if status.name == f"{self._controller.lstrip('/')}: controller":
-                self._status, self._reported = status, time.monotonic()
+                self._status = status
+                self._reported = time.monotonic()
                 if self._before is not None and not self.done:
                     self._check_progress(status, self._before, _values(status))
 
@@ -231,7 +232,8 @@ class TrajectoryNode(NodeProgram):
             f"published a trajectory of {len(message.points)} points"
         )
         if self._is_ours and self._status is not None:
-            self._before, self._reported = _values(self._status), time.monotonic()
+            self._before = _values(self._status)
+            self._reported = time.monotonic()
         else:
             self.done = True
 

@@ -74,9 +74,11 @@ class ViewNode(NodeProgram):
         ``options`` are keyword arguments of ``rclpy.node.Node``. Raises RobotDynamicsError for invalid files.
         """
         super().__init__("view", ALL, **options)
-        path, dynamics = Path(URDF.read(self.values)), DYNAMICS_FILE.read(self.values)
+        path = Path(URDF.read(self.values))
+        dynamics = DYNAMICS_FILE.read(self.values)
         gravity = GRAVITY.read(self.values) or None
-        joints, locked = JOINTS.read(self.values) or None, LOCKED.read(self.values)
+        joints = JOINTS.read(self.values) or None
+        locked = LOCKED.read(self.values)
         model = RobotModel.from_urdf_file(
             path,
             dynamics=dynamics or None,
@@ -91,10 +93,8 @@ class ViewNode(NodeProgram):
         self._viewer, self._update = live_view(
             model, path.read_bytes(), path.parent, self._arm, address
         )
-        states, commands = (
-            JOINT_STATES.read(self.values),
-            COMMAND_STATES.read(self.values),
-        )
+        states = JOINT_STATES.read(self.values)
+        commands = COMMAND_STATES.read(self.values)
         self._states, self._commands = (
             JointStateReader(model.joint_names, topic) for topic in (states, commands)
         )

@@ -47,7 +47,8 @@ def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
         )
     if model.loops and velocity.any():
         jacobian = loop_constraints(model, position, velocity).jacobian
-        rates, sizes = jacobian @ velocity, np.abs(jacobian) @ np.abs(velocity)
+        rates = jacobian @ velocity
+        sizes = np.abs(jacobian) @ np.abs(velocity)
         worst = int(np.argmax(np.abs(rates)))
         if abs(rates[worst]) > RANK_TOLERANCE * sizes.max() + _ROUNDING:
             raise RobotDynamicsError(

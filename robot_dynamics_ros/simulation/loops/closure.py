@@ -60,19 +60,26 @@ def null_space(jacobian: Array, required: Array, most: int) -> Motions:
     dropped, also if they contradict.
     """
     equations, n = jacobian.shape
-    table, values, sizes = jacobian.copy(), required.copy(), np.zeros(equations)
+    table = jacobian.copy()
+    values = required.copy()
+    sizes = np.zeros(equations)
     for i in range(0, equations, 3):
         sizes[i : i + 3] = np.abs(jacobian[i : i + 3]).max()
     # row of each dependent coordinate
-    pivots, used = np.full(n, -1), np.zeros(equations, np.bool_)
+    pivots = np.full(n, -1)
+    used = np.zeros(equations, np.bool_)
     rank = 0
     while rank < min(most, equations, n):
-        largest, row, column = RANK_TOLERANCE, -1, -1
+        largest = RANK_TOLERANCE
+        row = -1
+        column = -1
         for i in range(equations):
             if not used[i] and sizes[i] > 0.0:
                 for j in range(n):
                     if abs(table[i, j]) / sizes[i] > largest:
-                        largest, row, column = abs(table[i, j]) / sizes[i], i, j
+                        largest = abs(table[i, j]) / sizes[i]
+                        row = i
+                        column = j
         if row < 0:
             break
         leading = table[row, column]
@@ -84,10 +91,13 @@ def null_space(jacobian: Array, required: Array, most: int) -> Motions:
                 values[i] -= share * values[row]
                 table[i] -= share * table[row]
                 table[i, column] = 0.0
-        pivots[column], used[row] = row, True
+        pivots[column] = row
+        used[row] = True
         rank += 1
-    free, dependent = np.flatnonzero(pivots < 0), np.flatnonzero(pivots >= 0)
-    basis, offset = np.zeros((n, n - rank)), np.zeros(n)
+    free = np.flatnonzero(pivots < 0)
+    dependent = np.flatnonzero(pivots >= 0)
+    basis = np.zeros((n, n - rank))
+    offset = np.zeros(n)
     for a in range(n - rank):
         basis[free[a], a] = 1.0
         for b in range(rank):
@@ -171,7 +181,8 @@ def minimise(
     skipped. Returns -1, or the coordinate at which A, reduced to the solutions, is not positive definite, and the
     reduced equations of the rows in terms of u.
     """
-    rows, d = directions.shape[0], motions.free.shape[0]
+    rows = directions.shape[0]
+    d = motions.free.shape[0]
     n = result.shape[0]
     required = np.empty(rows)
     for k in range(rows):
@@ -179,7 +190,9 @@ def minimise(
         for j in range(n):
             required[k] -= directions[k, j] * motions.offset[j]
     equations = eliminate(reduced_rows(directions, motions.basis), chosen, required)
-    u, step, left = np.zeros(d), np.zeros(d), np.empty(n)
+    u = np.zeros(d)
+    step = np.zeros(d)
+    left = np.empty(n)
     satisfy(equations, u)
     expand_motion(motions, u, result)
     for i in range(n):
@@ -210,10 +223,15 @@ def round_to_targets(
     ``x``, which is changed, is the result of ``minimise`` for the same ``motions``, ``directions`` (K, n), ``chosen``
     (K,) and ``targets`` (K,).
     """
-    rank, n, rows = motions.dependent.shape[0], x.shape[0], directions.shape[0]
-    table, all_targets = np.zeros((rows + rank, n)), np.zeros(rows + rank)
+    rank = motions.dependent.shape[0]
+    n = x.shape[0]
+    rows = directions.shape[0]
+    table = np.zeros((rows + rank, n))
+    all_targets = np.zeros(rows + rank)
     all_chosen = np.ones(rows + rank, np.bool_)
-    all_chosen[:rows], all_targets[:rows], table[:rows] = chosen, targets, directions
+    all_chosen[:rows] = chosen
+    all_targets[:rows] = targets
+    table[:rows] = directions
     for i in range(rank):
         j = motions.dependent[i]
         all_targets[rows + i] = motions.offset[j]
@@ -232,8 +250,10 @@ def add_loop_forces(
     G is ``jacobian`` (3 loops, n); ``dependent`` (rank,) are the indices of its pivot columns, the dependent
     coordinates.
     """
-    rank, size = dependent.shape[0], jacobian.shape[0]
-    gram, share = np.zeros((rank, rank)), np.empty(rank)
+    rank = dependent.shape[0]
+    size = jacobian.shape[0]
+    gram = np.zeros((rank, rank))
+    share = np.empty(rank)
     for a in range(rank):
         share[a] = torque[dependent[a]]
         for b in range(a + 1):

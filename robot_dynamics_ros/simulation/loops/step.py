@@ -89,12 +89,11 @@ def make_loop_state(arm: Arm) -> LoopState:
     ``measure``.
     """
     loops = unpack_loops(arm.structure, arm.numbers)
-    size, n = 3 * loops.bodies.shape[0], arm.joints.directions.shape[1]
-    world, gap, drift = (
-        np.empty((arm.robot.bodies.shape[0], 12)),
-        np.empty(size),
-        np.empty(size),
-    )
+    size = 3 * loops.bodies.shape[0]
+    n = arm.joints.directions.shape[1]
+    world = np.empty((arm.robot.bodies.shape[0], 12))
+    gap = np.empty(size)
+    drift = np.empty(size)
     return LoopState(
         loops, world, gap, np.empty((size, n)), drift, np.zeros(size), np.full(1, n + 1)
     )
@@ -140,17 +139,16 @@ def close_positions(arm: Arm, state: State, loops: LoopState, buffers: Buffers) 
     Constraint rows that stick or are at a limit keep their positions. ``state`` is that before the step. Afterwards
     ``loops`` has the remaining gap, which the caller has to check.
     """
-    directions, matrix, n = (
-        arm.joints.directions,
-        buffers.motion[2:],
-        state.position.shape[0],
-    )
-    position, velocity = (
-        buffers.vectors[vector.POSITION],
-        buffers.vectors[vector.VELOCITY],
-    )
-    ends, count = row_targets(arm.joints, state, buffers), buffers.rows.shape[0]
-    required, change, none = np.empty(count), np.zeros(n), np.zeros(n)
+    directions = arm.joints.directions
+    matrix = buffers.motion[2:]
+    n = state.position.shape[0]
+    position = buffers.vectors[vector.POSITION]
+    velocity = buffers.vectors[vector.VELOCITY]
+    ends = row_targets(arm.joints, state, buffers)
+    count = buffers.rows.shape[0]
+    required = np.empty(count)
+    change = np.zeros(n)
+    none = np.zeros(n)
     for _ in range(_MAX_CORRECTIONS):
         measure(arm, position, velocity, loops, buffers)
         chosen = ~np.isnan(ends)
@@ -161,7 +159,8 @@ def close_positions(arm: Arm, state: State, loops: LoopState, buffers: Buffers) 
         position += change
         # The projection may move further rows past their limits.
         more = np.where(chosen, ends, row_targets(arm.joints, state, buffers))
-        beyond, ends = np.isnan(more).sum() < np.isnan(ends).sum(), more
+        beyond = np.isnan(more).sum() < np.isnan(ends).sum()
+        ends = more
         if not (beyond or np.abs(change).max() > _CONVERGED):
             break
     for k in range(ends.shape[0]):
@@ -177,15 +176,17 @@ def close_velocities(arm: Arm, loops: LoopState, buffers: Buffers) -> None:
     Constraint rows that stick or are at a limit keep their velocities. ``loops`` has been measured at the new
     position.
     """
-    directions, rows, matrix = arm.joints.directions, buffers.rows, buffers.motion[2:]
-    velocity, count = buffers.vectors[vector.VELOCITY], buffers.rows.shape[0]
-    chosen, targets = np.zeros(count, np.bool_), np.zeros(count)
+    directions = arm.joints.directions
+    rows = buffers.rows
+    matrix = buffers.motion[2:]
+    velocity = buffers.vectors[vector.VELOCITY]
+    count = buffers.rows.shape[0]
+    chosen = np.zeros(count, np.bool_)
+    targets = np.zeros(count)
     momentum = np.empty(velocity.shape[0])
     for k in range(count):
-        chosen[k], targets[k] = (
-            not row.slips(buffers.modes[k]),
-            row.target_velocity(rows, k, buffers.modes[k]),
-        )
+        chosen[k] = not row.slips(buffers.modes[k])
+        targets[k] = row.target_velocity(rows, k, buffers.modes[k])
     for i in range(velocity.shape[0]):
         momentum[i] = row_product(matrix, i, velocity)
     motions = null_space(
@@ -215,17 +216,17 @@ def _unconstrained_motion(
     motion: Array,
 ) -> int:
     """Overload of ``separable.fixed_mode_motion``, which also sets the rank of the loops in the first stage."""
-    joints, q, v = (
-        arm.joints,
-        buffers.vectors[vector.POSITION],
-        buffers.vectors[vector.VELOCITY],
-    )
+    joints = arm.joints
+    q = buffers.vectors[vector.POSITION]
+    v = buffers.vectors[vector.VELOCITY]
     n = v.shape[0]
     measure(arm, q, v, loops, buffers)
     motions = null_space(loops.jacobian, -loops.drift, loops.rank[0])
     loops.rank[0] = motions.dependent.shape[0] if loops.rank[0] > n else loops.rank[0]
     set_up_motion(arm, dt, wrenches, buffers, motion)
-    acceleration, load, matrix = motion[0], motion[1], motion[2:]
+    acceleration = motion[0]
+    load = motion[1]
+    matrix = motion[2:]
     at_rest = buffers.rows[:, row.AT_REST] > 0.0
     failed, equations = minimise(
         matrix,
@@ -264,27 +265,32 @@ def _solve_friction(
     The unconstrained velocity is first projected to that null space. Returns the number of linear systems
     solved and the residual, rad/s or m/s.
     """
-    vectors, rows, n = buffers.vectors, buffers.rows, state.position.shape[0]
-    directions, matrix = arm.joints.directions, buffers.motion[2:]
-    free, velocity = vectors[vector.UNCONSTRAINED_VELOCITY], vectors[vector.VELOCITY]
+    vectors = buffers.vectors
+    rows = buffers.rows
+    n = state.position.shape[0]
+    directions = arm.joints.directions
+    matrix = buffers.motion[2:]
+    free = vectors[vector.UNCONSTRAINED_VELOCITY]
+    velocity = vectors[vector.VELOCITY]
     prior_impulse = vectors[vector.CONSTRAINT_IMPULSE]
     measure(arm, vectors[vector.UNCONSTRAINED_POSITION], free, loops, buffers)
     motions = null_space(loops.jacobian, np.zeros(loops.gap.shape[0]), loops.rank[0])
-    small, left, count = (
-        reduced_matrix(matrix, motions.basis),
-        np.empty(n),
-        motions.free.shape[0],
-    )
+    small = reduced_matrix(matrix, motions.basis)
+    left = np.empty(n)
+    count = motions.free.shape[0]
     for i in range(n):
         left[i] = row_product(matrix, i, free)
-    start, factor = reduced_vector(left, motions.basis), small.copy()
+    start = reduced_vector(left, motions.basis)
+    factor = small.copy()
     if factorise(factor) >= 0:
         start[:] = math.nan
     solve_factorised(factor, start)
     for k in range(rows.shape[0]):
         buffers.modes[k] = state.modes[k]
         rows[k, row.IMPULSE] = rows[k, row.VELOCITY] = rows[k, row.FRICTIONLESS] = 0.0
-    u, solves, error = np.zeros(count), 0, 0.0
+    u = np.zeros(count)
+    solves = 0
+    error = 0.0
     if count > 0:
         prior = reduced_vector(prior_impulse, motions.basis)
         reduced = reduced_rows(directions, motions.basis)
@@ -312,12 +318,12 @@ def _finish(
     arm: Arm, half: float, state: State, loops: LoopState, buffers: Buffers
 ) -> Outcome:
     """Solve the friction problem, project to the loops and update the state; coordinates at rest do not change."""
-    vectors, n = buffers.vectors, state.position.shape[0]
-    position, velocity = vectors[vector.POSITION], vectors[vector.VELOCITY]
-    q_free, v_free = (
-        vectors[vector.UNCONSTRAINED_POSITION],
-        vectors[vector.UNCONSTRAINED_VELOCITY],
-    )
+    vectors = buffers.vectors
+    n = state.position.shape[0]
+    position = vectors[vector.POSITION]
+    velocity = vectors[vector.VELOCITY]
+    q_free = vectors[vector.UNCONSTRAINED_POSITION]
+    v_free = vectors[vector.UNCONSTRAINED_VELOCITY]
     solves, error = _solve_friction(arm, state, loops, buffers)
     if not (np.all(state.velocity == 0.0) and np.all(velocity == 0.0)):
         position[:] = q_free + half * (velocity - v_free)

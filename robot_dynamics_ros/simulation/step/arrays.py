@@ -188,7 +188,8 @@ def arm_of(shared: Arm, batch: Batch, i: int) -> Arm:
 @inlined
 def arms_of(batch: Batch, first: int, after: int) -> Batch:
     """Return the part of a batch with the arms from index ``first`` to ``after`` - 1."""
-    part, states = slice(first, after), batch.states
+    part = slice(first, after)
+    states = batch.states
     return Batch(
         batch.numbers[part],
         batch.friction[part],
@@ -247,7 +248,8 @@ class Buffers(NamedTuple):
 
 def make_buffers(arm: Arm) -> Buffers:
     """Return new, uninitialised buffers for steps of an arm."""
-    n, count = arm.joints.directions.shape[1], len(arm.joints.ranges)
+    n = arm.joints.directions.shape[1]
+    count = len(arm.joints.ranges)
     return Buffers(
         np.empty((len(arm.robot.tree), layout.WORK_SIZE)),
         np.empty((count, row.SIZE)),
@@ -275,11 +277,11 @@ def make_memory(arm: Arm, effort_limits: Array, integrator: int, dt: float) -> M
 
     State and effort are 0.
     """
-    joints, buffers, n = arm.joints, make_buffers(arm), len(effort_limits)
-    modes, loops = (
-        np.zeros_like(buffers.modes),
-        arm.structure[-1] if isinstance(arm.kind, Looped) else 0,
-    )
+    joints = arm.joints
+    buffers = make_buffers(arm)
+    n = len(effort_limits)
+    modes = np.zeros_like(buffers.modes)
+    loops = arm.structure[-1] if isinstance(arm.kind, Looped) else 0
     integers = (
         arm.structure,
         joints.rows,
@@ -341,11 +343,9 @@ def _vector(memory: Memory, k: int) -> Array:
 
 @inlined
 def _table(memory: Memory, k: int) -> Array:
-    first, rows, columns = (
-        memory.integers[3 * k],
-        memory.integers[3 * k + 1],
-        memory.integers[3 * k + 2],
-    )
+    first = memory.integers[3 * k]
+    rows = memory.integers[3 * k + 1]
+    columns = memory.integers[3 * k + 2]
     return memory.floats[first : first + rows * columns].reshape(rows, columns)
 
 
@@ -380,7 +380,8 @@ class PlantArrays(NamedTuple):
 @inlined
 def plant_arrays(kind: Kind, memory: Memory) -> PlantArrays:
     """Return the arrays of a plant in the memory that ``make_memory`` made; ``kind`` is that of the arm."""
-    structure, numbers = _integers(memory, 0), _vector(memory, 5)
+    structure = _integers(memory, 0)
+    numbers = _vector(memory, 5)
     joints = Joints(
         _table(memory, 6),
         _integers(memory, 1),

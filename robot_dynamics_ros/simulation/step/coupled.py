@@ -105,11 +105,9 @@ def _write_impulses(equations: Equations, rows: Array, pull: Array) -> None:
 @kernel
 def _excess(rows: Array, k: int, state: int) -> float:
     """Return the amount by which the impulse of a row that does not slip exceeds its bounds; inside if not positive."""
-    impulse, forward, backward = (
-        rows[k, row.IMPULSE],
-        rows[k, row.BOUND_FORWARD],
-        rows[k, row.BOUND_BACKWARD],
-    )
+    impulse = rows[k, row.IMPULSE]
+    forward = rows[k, row.BOUND_FORWARD]
+    backward = rows[k, row.BOUND_BACKWARD]
     slack = row.SLACK * (abs(impulse) + forward + backward)
     if state == row.AT_LOWER:
         return float(backward - impulse - slack)
@@ -154,7 +152,8 @@ def _is_solution(directions: Array, rows: Array, modes: IntArray, v: Array) -> b
             if not low <= row_product(directions, k, v) <= high:
                 return False
         else:
-            size, target = 0.0, row.target_velocity(rows, k, modes[k])
+            size = 0.0
+            target = row.target_velocity(rows, k, modes[k])
             for j in range(v.shape[0]):
                 size += abs(directions[k, j] * v[j])
             # A dependent row, which is not among the equations, may contradict them.
@@ -195,8 +194,11 @@ def solve_coupled(problem: Problem, v: Array) -> tuple[int, float]:
     and Wright, Numerical Optimization, algorithm 16.3). Returns the number of linear systems solved and the residual of
     the optimality conditions, rad/s or m/s. If A is not positive definite, ``v`` is NaN.
     """
-    directions, rows, modes = problem.directions, problem.rows, problem.modes
-    n, count = v.shape[0], modes.shape[0]
+    directions = problem.directions
+    rows = problem.rows
+    modes = problem.modes
+    n = v.shape[0]
+    count = modes.shape[0]
     step = np.empty(n)
     equations = _working_set(directions, rows, modes)
     v[:] = 0.0
@@ -220,7 +222,9 @@ def solve_coupled(problem: Problem, v: Array) -> tuple[int, float]:
 @allocating_kernel
 def _descend(problem: Problem, v: Array) -> int:
     """Run the primal active-set method from rest; return the number of linear systems solved."""
-    directions, rows, modes = problem.directions, problem.rows, problem.modes
+    directions = problem.directions
+    rows = problem.rows
+    modes = problem.modes
     count = modes.shape[0]
     step = np.empty(v.shape[0])
     v[:] = 0.0
@@ -231,9 +235,12 @@ def _descend(problem: Problem, v: Array) -> int:
         if minimise_in_null_space(equations, problem.matrix, -pull, step) >= 0:
             v[:] = math.nan
             return solves
-        fraction, first, mode = 1.0, -1, row.STUCK
+        fraction = 1.0
+        first = -1
+        mode = row.STUCK
         for k in range(count):
-            z, dz = row_product(directions, k, v), row_product(directions, k, step)
+            z = row_product(directions, k, v)
+            dz = row_product(directions, k, step)
             if (
                 row.slips(modes[k])
                 and abs(dz) > DEPENDENCE_TOLERANCE * np.abs(step).max()
@@ -242,7 +249,8 @@ def _descend(problem: Problem, v: Array) -> int:
                 bound = low if dz < 0.0 else high
                 share = max((bound - z) / dz, 0.0)
                 if share < fraction:
-                    fraction, first = share, k
+                    fraction = share
+                    first = k
                     mode = (
                         row.STUCK
                         if bound == 0.0
@@ -261,11 +269,9 @@ def _descend(problem: Problem, v: Array) -> int:
                     if excess > most and (
                         first < 0 or solves < _BLAND_AFTER * (count + 1)
                     ):
-                        most, first, mode = (
-                            excess,
-                            k,
-                            _neighbour_mode(rows, k, modes[k]),
-                        )
+                        most = excess
+                        first = k
+                        mode = _neighbour_mode(rows, k, modes[k])
             if first < 0:
                 return solves + 1
         modes[first] = mode

@@ -49,18 +49,19 @@ def set_up_motion(
     friction. The bias torque is that of velocity, gravity and ``wrenches``, a field of StepInput, at the rows POSITION
     and VELOCITY. M is the mass matrix, B the slope of smooth friction and ``dt`` (s) the step.
     """
-    joints, q, v = (
-        arm.joints,
-        buffers.vectors[vector.POSITION],
-        buffers.vectors[vector.VELOCITY],
-    )
-    matrix, load, n = motion[2:], motion[1], v.shape[0]
+    joints = arm.joints
+    q = buffers.vectors[vector.POSITION]
+    v = buffers.vectors[vector.VELOCITY]
+    matrix = motion[2:]
+    load = motion[1]
+    n = v.shape[0]
     equations_of_motion(arm.robot, q, v, wrenches, buffers.work, load, matrix)
     for j in range(n):
         load[j] = buffers.vectors[vector.FORCE, j] - load[j]
     if dt > 0.0:
         for i in range(joints.rows.shape[0]):
-            k, factor = joints.rows[i], joints.factors[i]
+            k = joints.rows[i]
+            factor = joints.factors[i]
             rate = factor * row_product(joints.directions, k, v)
             stiffness = dt * factor * factor * smooth_slope(joints.friction[i], rate)
             for j in range(n):
@@ -96,7 +97,8 @@ def row_targets(joints: Joints, state: State, buffers: Buffers) -> Array:
     Positions are E_k q, rad or m. A row that sticks has a target only if it was at rest before the step. ``state`` is
     the state before the step; ``buffers`` have the new positions, modes and bounds.
     """
-    directions, position = joints.directions, buffers.vectors[vector.POSITION]
+    directions = joints.directions
+    position = buffers.vectors[vector.POSITION]
     targets = np.empty(directions.shape[0])
     for k in range(directions.shape[0]):
         y = row_product(directions, k, state.position)
@@ -104,10 +106,8 @@ def row_targets(joints: Joints, state: State, buffers: Buffers) -> Array:
             joints, buffers, k, row_product(directions, k, state.velocity) == 0.0, y
         )
         if math.isnan(targets[k]):
-            lowest, highest = (
-                min(y, joints.ranges[k, row.LOWEST]),
-                max(y, joints.ranges[k, row.HIGHEST]),
-            )
+            lowest = min(y, joints.ranges[k, row.LOWEST])
+            highest = max(y, joints.ranges[k, row.HIGHEST])
             end = row_product(directions, k, position)
             if end < lowest or end > highest:
                 targets[k] = min(max(end, lowest), highest)
@@ -123,19 +123,16 @@ def _solve_friction(
     Positions of stuck rows and limits are exact up to rounding. Returns the number of linear systems solved and the
     residual, rad/s or m/s.
     """
-    rows, directions, vectors, count = (
-        buffers.rows,
-        joints.directions,
-        buffers.vectors,
-        buffers.modes.shape[0],
-    )
-    position, velocity = vectors[vector.POSITION], vectors[vector.VELOCITY]
+    rows = buffers.rows
+    directions = joints.directions
+    vectors = buffers.vectors
+    count = buffers.modes.shape[0]
+    position = vectors[vector.POSITION]
+    velocity = vectors[vector.VELOCITY]
     for k in range(count):
         buffers.modes[k] = state.modes[k]
-    free, impulse = (
-        vectors[vector.UNCONSTRAINED_VELOCITY],
-        vectors[vector.CONSTRAINT_IMPULSE],
-    )
+    free = vectors[vector.UNCONSTRAINED_VELOCITY]
+    impulse = vectors[vector.CONSTRAINT_IMPULSE]
     problem = Problem(
         buffers.motion[2:], directions, rows, buffers.modes, free, impulse
     )

@@ -48,12 +48,12 @@ def _fixed_mode_motion(
 
 
 def _fixed_mode_motions(kind: Customised, batch: Batch, block: separable.Block) -> bool:
-    count, states = batch.numbers.shape[0], batch.states
-    force, moves = (
-        block.vectors[:count, vector.FORCE],
-        block.vectors[:count, vector.MOVES],
-    )
-    stiffness, motions = block.vectors[:count, vector.STIFFNESS], block.motions[:count]
+    count = batch.numbers.shape[0]
+    states = batch.states
+    force = block.vectors[:count, vector.FORCE]
+    moves = block.vectors[:count, vector.MOVES]
+    stiffness = block.vectors[:count, vector.STIFFNESS]
+    motions = block.motions[:count]
     status = own_fixed_mode_motion_batch(
         batch.numbers,
         states.position,

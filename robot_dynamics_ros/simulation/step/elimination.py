@@ -79,15 +79,22 @@ def eliminate(
     sides. Rows that depend linearly on earlier chosen rows are skipped, also if their targets contradict.
     """
     rows, n = directions.shape
-    table, values, mixture = np.zeros((n, n)), np.zeros(n), np.zeros((n, n))
-    pivots, members, rank = np.full(n, -1), np.full(n, -1), 0
-    left, part = np.empty(n), np.empty(n)
+    table = np.zeros((n, n))
+    values = np.zeros(n)
+    mixture = np.zeros((n, n))
+    pivots = np.full(n, -1)
+    members = np.full(n, -1)
+    rank = 0
+    left = np.empty(n)
+    part = np.empty(n)
     for k in range(rows):
         if not chosen[k] or rank == n:
             continue
-        size, value = 0.0, targets[k]
+        size = 0.0
+        value = targets[k]
         for j in range(n):
-            left[j], part[j] = directions[k, j], 0.0
+            left[j] = directions[k, j]
+            part[j] = 0.0
             size = max(size, abs(left[j]))
         part[rank] = 1.0
         for i in range(rank):
@@ -102,7 +109,8 @@ def eliminate(
         if not abs(leading) > DEPENDENCE_TOLERANCE * size:
             continue
         for j in range(n):
-            table[rank, j], mixture[rank, j] = left[j] / leading, part[j] / leading
+            table[rank, j] = left[j] / leading
+            mixture[rank, j] = part[j] / leading
         values[rank] = value / leading
         for i in range(rank):
             share = table[i, pivot]
@@ -110,7 +118,8 @@ def eliminate(
             _subtract(share, mixture[rank], mixture[i])
             values[i] -= share * values[rank]
             table[i, pivot] = 0.0
-        pivots[rank], members[rank] = pivot, k
+        pivots[rank] = pivot
+        members[rank] = k
         rank += 1
     return Equations(table, values, mixture, pivots, members, rank)
 
@@ -144,16 +153,15 @@ def minimise_in_null_space(
     A is ``matrix`` (n, n), symmetric with both triangles; ``force`` has shape (n,). The targets are not used. Returns
     -1, or the coordinate at which A, reduced to the null space, is not positive definite; ``result`` is then unchanged.
     """
-    n, others = force.shape[0], _free_coordinates(equations)
+    n = force.shape[0]
+    others = _free_coordinates(equations)
     basis = np.zeros((n, others.shape[0]))
     for a in range(others.shape[0]):
         basis[others[a], a] = 1.0
         for i in range(equations.rank):
             basis[equations.pivots[i], a] = -equations.table[i, others[a]]
-    reduced, values = (
-        np.zeros((others.shape[0], others.shape[0])),
-        np.zeros(others.shape[0]),
-    )
+    reduced = np.zeros((others.shape[0], others.shape[0]))
+    values = np.zeros(others.shape[0])
     for a in range(others.shape[0]):
         for i in range(n):
             values[a] += basis[i, a] * force[i]

@@ -35,7 +35,8 @@ from robot_dynamics_ros.simulation.step.arrays import (
 )
 from robot_dynamics_ros.simulation.step.separable import Block
 
-RK4, SEMI_IMPLICIT = 0, 1
+RK4 = 0
+SEMI_IMPLICIT = 1
 INTEGRATORS = {"rk4": RK4, "semi_implicit": SEMI_IMPLICIT}
 
 
@@ -53,10 +54,8 @@ def _stage(
 
     Arguments are those of ``separable.fixed_mode_motion``.
     """
-    position, velocity = (
-        buffers.vectors[vector.POSITION],
-        buffers.vectors[vector.VELOCITY],
-    )
+    position = buffers.vectors[vector.POSITION]
+    velocity = buffers.vectors[vector.VELOCITY]
     stages.subtract_smooth_friction(arm.joints, dt, velocity, buffers)
     failed = separable.fixed_mode_motion(
         arm.kind, arm, dt, weight, wrenches, loops, buffers, motion
@@ -69,14 +68,17 @@ def _rk4_motion(
     arm: Arm, given: StepInput, state: State, loops: Any, buffers: Buffers
 ) -> tuple[int, int]:
     """Write q_free and v_free of rk4, and A of the first stage; return the status, and the failing coordinate or -1."""
-    q, v, dt, vectors = state.position, state.velocity, given.dt, buffers.vectors
-    position, velocity = vectors[vector.POSITION], vectors[vector.VELOCITY]
-    q_free, v_free = (
-        vectors[vector.UNCONSTRAINED_POSITION],
-        vectors[vector.UNCONSTRAINED_VELOCITY],
-    )
+    q = state.position
+    v = state.velocity
+    dt = given.dt
+    vectors = buffers.vectors
+    position = vectors[vector.POSITION]
+    velocity = vectors[vector.VELOCITY]
+    q_free = vectors[vector.UNCONSTRAINED_POSITION]
+    v_free = vectors[vector.UNCONSTRAINED_VELOCITY]
     for j in range(q.shape[0]):
-        q_free[j], v_free[j] = q[j], v[j]
+        q_free[j] = q[j]
+        v_free[j] = v[j]
     for stage in range(4):
         motion = buffers.motion if stage == 0 else buffers.spare
         weight = dt / 3.0 if stage == 1 or stage == 2 else dt / 6.0
@@ -100,14 +102,13 @@ def _rk4_motion(
 @part
 def step(arm: Arm, given: StepInput, state: State, buffers: Buffers) -> Outcome:
     """Advance ``state`` by one step in place, and return its outcome; a failed step does not complete it."""
-    dt, vectors = given.dt, buffers.vectors
+    dt = given.dt
+    vectors = buffers.vectors
     loops = separable.start_loops(arm.kind, arm)
     stages.set_up_problem(arm.joints, dt, given.tau, state, buffers)
     for j in range(vectors.shape[1]):
-        vectors[vector.POSITION, j], vectors[vector.VELOCITY, j] = (
-            state.position[j],
-            state.velocity[j],
-        )
+        vectors[vector.POSITION, j] = state.position[j]
+        vectors[vector.VELOCITY, j] = state.velocity[j]
     if given.integrator == RK4:
         half = 0.5 * dt
         status, bad = _rk4_motion(arm, given, state, loops, buffers)
@@ -133,7 +134,8 @@ def take_steps(
     Returns the status of the last step, the index of the failing coordinate or loop or -1, the number of completed
     steps, the linear systems solved in all steps, and the largest residual (rad/s or m/s).
     """
-    total, worst = 0, 0.0
+    total = 0
+    worst = 0.0
     for k in range(count):
         status, joint, solves, error = step(arm, given, state, buffers)
         total += solves
@@ -175,7 +177,8 @@ def plant_step(
         is not finite.
     """
     plant = arrays.plant_arrays(kind, Memory(integers, floats))
-    n, limits = plant.effort.shape[0], plant.effort_limits
+    n = plant.effort.shape[0]
+    limits = plant.effort_limits
     bodies = (
         wrenches.shape[0] == 0 or wrenches.shape[0] == plant.arm.robot.bodies.shape[0]
     )
@@ -199,12 +202,11 @@ def plant_step(
     if steps > 0:
         for j in range(n):
             plant.effort[j] = effort[j]
-    report[arrays.STATUS], report[arrays.JOINT], report[arrays.STEPS] = (
-        status,
-        joint,
-        steps,
-    )
-    report[arrays.SOLVES], report[arrays.RESIDUAL] = solves, error
+    report[arrays.STATUS] = status
+    report[arrays.JOINT] = joint
+    report[arrays.STEPS] = steps
+    report[arrays.SOLVES] = solves
+    report[arrays.RESIDUAL] = error
     return status
 
 
@@ -229,7 +231,8 @@ def advance_each(
             status, joint, steps, _, _ = take_steps(
                 arrays.arm_of(arm, batch, i), own, count, state, buffers
             )
-            outcomes[i, 0], outcomes[i, 1] = status, joint
+            outcomes[i, 0] = status
+            outcomes[i, 1] = joint
             outcomes[i, 2] += steps
 
 
@@ -252,7 +255,8 @@ def advance_together(
     """
     for first in range(0, outcomes.shape[0], separable.LANES):
         after = min(first + separable.LANES, outcomes.shape[0])
-        own, results = arrays.arms_of(batch, first, after), outcomes[first:after]
+        own = arrays.arms_of(batch, first, after)
+        results = outcomes[first:after]
         lanes = StepInput(
             given.integrator, given.dt, given.tau[first:after], given.wrenches
         )

@@ -38,7 +38,10 @@ SMOOTH_SHARE = 12
 SIZE = 13
 
 # Columns of ``ranges`` (K, 4): position limits, velocity limit, and inertia of the rotors that follow the row alone.
-LOWEST, HIGHEST, FASTEST, ROTOR_INERTIA = 0, 1, 2, 3
+LOWEST = 0
+HIGHEST = 1
+FASTEST = 2
+ROTOR_INERTIA = 3
 
 # Relative tolerance of the bounds of a multiplier. Velocities have none, so that rounding errors cannot make a row
 # alternate between two modes.

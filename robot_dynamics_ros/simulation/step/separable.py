@@ -115,7 +115,8 @@ def finish_step(
 @kernel
 def _set_up_problem(state: State, buffers: Buffers) -> None:
     """Copy the unconstrained motion and the modes of the last step to the friction problem."""
-    rows, vectors = buffers.rows, buffers.vectors
+    rows = buffers.rows
+    vectors = buffers.vectors
     for j in range(rows.shape[0]):
         rows[j, row.UNCONSTRAINED] = vectors[vector.UNCONSTRAINED_VELOCITY, j]
         rows[j, row.INITIAL_IMPULSE] = vectors[vector.CONSTRAINT_IMPULSE, j]
@@ -146,23 +147,21 @@ def solve_separable(
     remains stuck is unchanged exactly. ``state`` is that before the step, and the unconstrained motion is in
     ``buffers``. Returns the number of linear systems solved and the residual, rad/s or m/s.
     """
-    rows, vectors = buffers.rows, buffers.vectors
+    rows = buffers.rows
+    vectors = buffers.vectors
     _set_up_problem(state, buffers)
     solves, error = solve(
         buffers.motion[2:], rows, buffers.modes, buffers.factor, vectors[vector.SCRATCH]
     )
     for j in range(rows.shape[0]):
-        q, v = state.position[j], rows[j, row.VELOCITY]
-        vectors[vector.VELOCITY, j], vectors[vector.CONSTRAINT_IMPULSE, j] = (
-            v,
-            rows[j, row.IMPULSE],
-        )
+        q = state.position[j]
+        v = rows[j, row.VELOCITY]
+        vectors[vector.VELOCITY, j] = v
+        vectors[vector.CONSTRAINT_IMPULSE, j] = rows[j, row.IMPULSE]
         place = stages.exact_position(joints, buffers, j, state.velocity[j] == 0.0, q)
         if math.isnan(place):
-            lowest, highest = (
-                min(q, joints.ranges[j, row.LOWEST]),
-                max(q, joints.ranges[j, row.HIGHEST]),
-            )
+            lowest = min(q, joints.ranges[j, row.LOWEST])
+            highest = max(q, joints.ranges[j, row.HIGHEST])
             moved = vectors[vector.UNCONSTRAINED_POSITION, j] + half * (
                 v - rows[j, row.UNCONSTRAINED]
             )
@@ -240,11 +239,9 @@ def begin_steps(
     ``joints`` has the limits, which all arms share.
     """
     for k in range(given.tau.shape[0]):
-        own, state, scratch = (
-            joints_of(joints, batch, k),
-            state_of(batch.states, k),
-            _buffers(buffers, block, k),
-        )
+        own = joints_of(joints, batch, k)
+        state = state_of(batch.states, k)
+        scratch = _buffers(buffers, block, k)
         stages.set_up_problem(own, given.dt, given.tau[k], state, scratch)
         stages.subtract_smooth_friction(own, given.dt, state.velocity, scratch)
 
@@ -271,7 +268,8 @@ def end_steps(
         for j in range(motion.shape[1]):
             block.done[k] = block.done[k] and math.isfinite(motion[0, j])
         if block.done[k]:
-            state, scratch = state_of(batch.states, k), _buffers(buffers, block, k)
+            state = state_of(batch.states, k)
+            scratch = _buffers(buffers, block, k)
             stages.end_unconstrained(dt, state, motion, scratch)
             block.done[k] = motion_unchanged(state, scratch)
             if block.done[k]:

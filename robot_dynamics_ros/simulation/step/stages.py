@@ -66,8 +66,10 @@ def _add_bounds(
     joints: Joints, i: int, dt: float, y: float, z: float, rows: Array
 ) -> None:
     """Add joint i's friction bounds over ``dt`` (s) to its row, which has position ``y`` and velocity ``z``."""
-    k, factor = joints.rows[i], joints.factors[i]
-    share, friction = dt * abs(factor), joints.friction[i]
+    k = joints.rows[i]
+    factor = joints.factors[i]
+    share = dt * abs(factor)
+    friction = joints.friction[i]
     forward = share * friction_bound(
         friction, friction[layout.COULOMB], factor * y, factor * z
     )
@@ -90,11 +92,13 @@ def _add_loads(
     The load also depends on smooth friction. Its value at the beginning is considered in DRIVE, its change during the
     step by SMOOTH_SHARE.
     """
-    rows, directions = buffers.rows, joints.directions
+    rows = buffers.rows
+    directions = joints.directions
     for i in range(joints.rows.shape[0]):
         if depends_on_load(joints.friction[i]):
             k = joints.rows[i]
-            z, smooth = row_product(directions, k, state.velocity), 0.0
+            z = row_product(directions, k, state.velocity)
+            smooth = 0.0
             for other in range(joints.rows.shape[0]):
                 if joints.rows[other] == k:
                     factor = joints.factors[other]
@@ -129,7 +133,8 @@ def _load_bounds(
 
     ``applied`` is the torque on the gear, Nm or N, positive in the row's direction.
     """
-    k, friction = joints.rows[i], joints.friction[i]
+    k = joints.rows[i]
+    friction = joints.friction[i]
     impulse = dt * applied
     forward = load_slope(
         friction, friction[layout.COULOMB], z, rows[k, row.BOUND_FORWARD], impulse
@@ -161,11 +166,9 @@ def raise_bounds_at_reversal(
     The velocities compared are that of ``state`` and the unconstrained one in ``buffers``. The bounds are impulses over
     ``dt``, Nm s or N s.
     """
-    rows, directions, free = (
-        buffers.rows,
-        joints.directions,
-        buffers.vectors[vector.UNCONSTRAINED_VELOCITY],
-    )
+    rows = buffers.rows
+    directions = joints.directions
+    free = buffers.vectors[vector.UNCONSTRAINED_VELOCITY]
     for k in range(rows.shape[0]):
         before = row_product(directions, k, state.velocity)
         after = row_product(directions, k, free)
@@ -193,7 +196,9 @@ def set_up_problem(
     ``buffers.rows`` are written, and the rows DRIVE (``tau`` plus Coulomb torque), CONSTRAINT_IMPULSE (Coulomb torque
     times ``dt``) and, for separable arms, MOVES of ``buffers.vectors``.
     """
-    rows, vectors, ranges = buffers.rows, buffers.vectors, joints.ranges
+    rows = buffers.rows
+    vectors = buffers.vectors
+    ranges = joints.ranges
     separable = joints.directions.shape[0] == 0
     for k in range(rows.shape[0]):
         rows[k, row.BOUND_FORWARD] = rows[k, row.BOUND_BACKWARD] = 0.0
@@ -204,7 +209,8 @@ def set_up_problem(
         z = row_product(joints.directions, k, state.velocity)
         _add_bounds(joints, i, dt, y, z, rows)
     for j in range(tau.shape[0]):
-        vectors[vector.DRIVE, j], vectors[vector.CONSTRAINT_IMPULSE, j] = tau[j], 0.0
+        vectors[vector.DRIVE, j] = tau[j]
+        vectors[vector.CONSTRAINT_IMPULSE, j] = 0.0
     _add_loads(joints, dt, tau, state, buffers)
     for k in range(rows.shape[0]):
         y = row_product(joints.directions, k, state.position)
@@ -238,14 +244,14 @@ def subtract_smooth_friction(
     All three are rows of ``buffers.vectors``; DRIVE is the motor torque plus the Coulomb torque of slipping rows.
     STIFFNESS is 0 if ``dt`` is 0, and for arms that are not separable.
     """
-    vectors, separable = buffers.vectors, joints.directions.shape[0] == 0
+    vectors = buffers.vectors
+    separable = joints.directions.shape[0] == 0
     for j in range(v.shape[0]):
-        vectors[vector.FORCE, j], vectors[vector.STIFFNESS, j] = (
-            vectors[vector.DRIVE, j],
-            0.0,
-        )
+        vectors[vector.FORCE, j] = vectors[vector.DRIVE, j]
+        vectors[vector.STIFFNESS, j] = 0.0
     for i in range(joints.rows.shape[0]):
-        k, factor = joints.rows[i], joints.factors[i]
+        k = joints.rows[i]
+        factor = joints.factors[i]
         if separable:
             torque = factor * smooth_friction(joints.friction[i], factor * v[k])
             vectors[vector.FORCE, k] -= buffers.rows[k, row.SMOOTH_SHARE] * torque
@@ -324,10 +330,13 @@ def check_stiffness(
     ``buffers.motion``. The joint is the index of its coordinate. Arms that are not separable always get OK; their
     motion becomes NOT_FINITE instead.
     """
-    factor, column, ready = buffers.factor, buffers.vectors[vector.SCRATCH], False
+    factor = buffers.factor
+    column = buffers.vectors[vector.SCRATCH]
+    ready = False
     if joints.directions.shape[0] == 0:
         for i in range(joints.rows.shape[0]):
-            k, ratio = joints.rows[i], joints.factors[i]
+            k = joints.rows[i]
+            ratio = joints.factors[i]
             stiffness = (
                 dt * ratio * ratio * smooth_slope(joints.friction[i], ratio * v[k])
             )
@@ -369,7 +378,9 @@ def exact_position(
     ``rested`` is True if the velocity of the row was 0 before the step, and ``y`` is its position then (rad or m). At a
     limit, the result is the limit, or ``y`` if that is beyond it. ``buffers`` have the new modes.
     """
-    state, rows, ranges = buffers.modes[k], buffers.rows, joints.ranges
+    state = buffers.modes[k]
+    rows = buffers.rows
+    ranges = joints.ranges
     if state == row.STUCK and rested:
         return y
     # The active bound may be the velocity limit instead of the position limit.
@@ -402,10 +413,8 @@ def update_state(state: State, buffers: Buffers, solves: int, error: float) -> O
             )
     for j in range(vectors.shape[1]):
         state.velocity_change[j] = vectors[vector.VELOCITY, j] - state.velocity[j]
-        state.position[j], state.velocity[j] = (
-            vectors[vector.POSITION, j],
-            vectors[vector.VELOCITY, j],
-        )
+        state.position[j] = vectors[vector.POSITION, j]
+        state.velocity[j] = vectors[vector.VELOCITY, j]
         state.impulse[j] = vectors[vector.CONSTRAINT_IMPULSE, j]
     for k in range(buffers.modes.shape[0]):
         state.modes[k] = buffers.modes[k]

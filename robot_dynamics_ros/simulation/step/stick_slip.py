@@ -46,7 +46,9 @@ def replace_invalid_modes(joints: Array, modes: IntArray) -> None:
     instead of being AT_LOWER or AT_UPPER.
     """
     for j in range(modes.shape[0]):
-        state, lower, upper = modes[j], joints[j, row.LOWER], joints[j, row.UPPER]
+        state = modes[j]
+        lower = joints[j, row.LOWER]
+        upper = joints[j, row.UPPER]
         friction_bound = joints[j, row.BOUND_FORWARD] + joints[j, row.BOUND_BACKWARD]
         frictionless = friction_bound == 0.0 and lower < 0.0 and upper > 0.0
         joints[j, row.FRICTIONLESS] = 1.0 if frictionless else 0.0
@@ -124,7 +126,8 @@ def _solve_modes(
 @kernel
 def _next_mode(joints: Array, j: int, state: int) -> int:
     """Return the neighbouring mode if joint j violates the conditions of its mode, else its mode."""
-    velocity, impulse = joints[j, row.VELOCITY], joints[j, row.IMPULSE]
+    velocity = joints[j, row.VELOCITY]
+    impulse = joints[j, row.IMPULSE]
     if row.slips(state):
         either = joints[j, row.FRICTIONLESS] > 0.0
         if velocity > joints[j, row.UPPER] and (state == row.FORWARD or either):
@@ -161,16 +164,15 @@ def modes_unchanged(joints: Array, modes: IntArray) -> bool:
     ``replace_invalid_modes`` first.
     """
     for j in range(modes.shape[0]):
-        state, impulse, velocity = (
-            modes[j],
-            joints[j, row.INITIAL_IMPULSE],
-            joints[j, row.UNCONSTRAINED],
-        )
+        state = modes[j]
+        impulse = joints[j, row.INITIAL_IMPULSE]
+        velocity = joints[j, row.UNCONSTRAINED]
         if row.slips(state):
             supposed = impulse == row.slip_impulse(joints, j, state)
         else:
             supposed = velocity == row.target_velocity(joints, j, state)
-        joints[j, row.VELOCITY], joints[j, row.IMPULSE] = velocity, impulse
+        joints[j, row.VELOCITY] = velocity
+        joints[j, row.IMPULSE] = impulse
         joints[j, row.NOISE] = row.SLACK * (
             abs(impulse) + joints[j, row.BOUND_FORWARD] + joints[j, row.BOUND_BACKWARD]
         )
@@ -220,7 +222,9 @@ def descend(
     while solves < _MAX_DESCENT * (n + 1):
         _solve_modes(matrix, joints, modes, factor, change)
         solves += 1
-        fraction, first, mode = 1.0, -1, row.STUCK
+        fraction = 1.0
+        first = -1
+        mode = row.STUCK
         for j in range(n):
             if row.slips(modes[j]):
                 either = joints[j, row.FRICTIONLESS] > 0.0
@@ -233,7 +237,8 @@ def descend(
                 target = joints[j, row.VELOCITY]
                 bound = min(max(target, low), high)
                 if bound != target and (bound - v[j]) / (target - v[j]) < fraction:
-                    fraction, first = (bound - v[j]) / (target - v[j]), j
+                    fraction = (bound - v[j]) / (target - v[j])
+                    first = j
                     mode = (
                         row.STUCK
                         if bound == 0.0
@@ -254,7 +259,9 @@ def descend(
             if state != modes[j]:
                 gain = _excess(joints, j, modes[j]) ** 2 / matrix[j, j]
                 if gain > best:
-                    best, first, mode = gain, j, state
+                    best = gain
+                    first = j
+                    mode = state
         if first < 0:
             return solves
         modes[first] = mode

@@ -67,10 +67,8 @@ def closed_form(
     columns = [
         newton_euler_links(weightless, q, zero, unit) for unit in np.eye(model.n)
     ]
-    velocity, gravity = (
-        newton_euler_links(weightless, q, qd, zero),
-        newton_euler_links(arm.tree, q, zero, zero),
-    )
+    velocity = newton_euler_links(weightless, q, qd, zero)
+    gravity = newton_euler_links(arm.tree, q, zero, zero)
     return ClosedForm(
         arm, *map(arm.formulas, (np.column_stack(columns), velocity, gravity))
     )

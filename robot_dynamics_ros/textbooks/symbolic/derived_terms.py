@@ -85,7 +85,8 @@ def equation_terms(form: ClosedForm, kinds: Sequence[str]) -> dict[str, Any]:
 
 def christoffel_symbols(form: ClosedForm) -> list[Any]:
     """Return the matrices (n, n) of h_ikm at [i][k, m], Milicevic (2.14): c_kmi of Spong (9.58)."""
-    q, m = form.arm.q, form.mass_matrix
+    q = form.arm.q
+    m = form.mass_matrix
 
     def matrix(i: int) -> Any:
         return sympy_module().Matrix(
@@ -101,7 +102,8 @@ def christoffel_symbols(form: ClosedForm) -> list[Any]:
 
 def velocity_coefficients(velocity_terms: Any, qd: Sequence[Any]) -> tuple[Any, Any]:
     """Return B (m, n (n - 1) / 2) and C (m, n) of velocity terms (m, 1), Craig (6.63), (6.105)."""
-    sympy, pairs = sympy_module(), list(itertools.combinations(qd, 2))
+    sympy = sympy_module()
+    pairs = list(itertools.combinations(qd, 2))
     b = sympy.Matrix(
         len(velocity_terms), len(pairs), lambda i, j: velocity_terms[i].diff(*pairs[j])
     )
@@ -129,8 +131,10 @@ def potential_energy(arm: SymbolicArm) -> Any:
 
 def lagrangian_derivatives(form: ClosedForm) -> tuple[Any, Any, Any]:
     """Return dL/dqd, its time derivative, and dL/dq, (n, 1) each: Craig (6.77), Tsai (9.76); L = K - P."""
-    sympy, arm = sympy_module(), form.arm
-    rates, accelerations = sympy.Matrix(arm.qd), sympy.Matrix(arm.qdd)
+    sympy = sympy_module()
+    arm = form.arm
+    rates = sympy.Matrix(arm.qd)
+    accelerations = sympy.Matrix(arm.qdd)
     momentum = form.mass_matrix * rates
     change = momentum.jacobian(arm.q) * rates + form.mass_matrix * accelerations
     # G = dP/dq

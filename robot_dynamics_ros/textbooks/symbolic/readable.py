@@ -138,7 +138,8 @@ def _square(sympy: ModuleType, waves: _Waves, key: _Key, q: Sequence[Any]) -> An
         return None
     half = tuple(k / 2 for k in multiples)
     value = waves[key]
-    c, s = _wave(sympy, "cos", half, q), _wave(sympy, "sin", half, q)
+    c = _wave(sympy, "cos", half, q)
+    s = _wave(sympy, "sin", half, q)
     if kind == "sin":
         del waves[key]
         return 2.0 * value * s * c

@@ -46,7 +46,8 @@ class SymbolicLink(Link):
         """Return axes (3, 3) and origin (3,) as ``Link`` does, in arrays of trigonometric sums."""
         if self.prismatic:
             return super().placed(q)
-        c, s = self.cosine, self.sine
+        c = self.cosine
+        s = self.sine
         return self.rotation @ np.array(
             [[c, -s, 0], [s, c, 0], [0, 0, 1]]
         ), self.position
@@ -188,7 +189,8 @@ def _symbolic_tree(
             sums(link.com),
             sums(link.inertia),
         )
-        cosine, sine = 0.5 * (turn + back), 0.5j * (back - turn)
+        cosine = 0.5 * (turn + back)
+        sine = 0.5j * (back - turn)
         links.append(
             SymbolicLink(
                 link.joint, link.parent, link.prismatic, rotation, *own, cosine, sine

@@ -28,7 +28,8 @@ class TrigonometricSum:
     __slots__ = ("length", "terms")
 
     def __init__(self, terms: Mapping[Exponents, complex], length: int) -> None:
-        self.terms, self.length = terms, length
+        self.terms = terms
+        self.length = length
 
     def __add__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
@@ -53,7 +54,8 @@ class TrigonometricSum:
             {exponents: c for exponents, c in terms.items() if c != 0.0}, self.length
         )
 
-    __radd__, __rmul__ = __add__, __mul__
+    __radd__ = __add__
+    __rmul__ = __mul__
 
     def __neg__(self) -> TrigonometricSum:
         return TrigonometricSum(

@@ -79,7 +79,8 @@ PAYLOAD_HINT = (
     r".* at \[(\S+) \S+ \S+ (\S+) \S+ \S+ (\S+) .*\] m"
 )
 GRAVITY_HINT = r".*it is \((\S+) (\S+) (\S+)\)"
-ONE, TWO = np.array([1, -1, 1, 1, 1, 1, 1]), [0, 3, 2, 1, 4, 5, 6]
+ONE = np.array([1, -1, 1, 1, 1, 1, 1])
+TWO = [0, 3, 2, 1, 4, 5, 6]
 OFFSET = np.array([0, 0, 0, 0, 0.7, 0, 0])
 
 #: Function of the Panda and its motion that returns model and recording; pattern, numbers and tolerance of the hint.
@@ -187,7 +188,8 @@ def intervals(hint: str) -> np.ndarray:
 
 def test_intervals_hold(load_robot: LoadRobot) -> None:
     """95 % of 48 are 45.6; 40 or less are a chance of 0.6 %."""
-    panda, inside = load_robot("panda", "panda"), []
+    panda = load_robot("panda", "panda")
+    inside = []
     truth = panda.with_payload("panda_link7", *PAYLOAD)
     for seed in range(12):
         (hint,) = reported(panda, recorded(truth, seed))
@@ -221,7 +223,8 @@ def test_payload_on_a_wrong_model(load_robot: LoadRobot, seed: int) -> None:
 def test_presliding_is_no_delay(load_robot: LoadRobot, delay: int) -> None:
     """Friction that changes over some 4 mrad after a reversal (Dahl 1968), and effort that is late by 0, 4 or 10 ms."""
     panda = load_robot("panda")
-    motion, steps = fourier(panda, 16.0, 1000.0, seed=2), range(16000)
+    motion = fourier(panda, 16.0, 1000.0, seed=2)
+    steps = range(16000)
     ratio = np.zeros_like(motion.q)
     for k in steps[1:]:
         way = np.sign(motion.qd[k])
@@ -243,10 +246,8 @@ def test_presliding_is_no_delay(load_robot: LoadRobot, delay: int) -> None:
 
 def test_gains_of_currents_have_intervals(load_robot: LoadRobot) -> None:
     """Joint 7 reports only noise: no gain is determined."""
-    panda, gains = (
-        load_robot("panda", "panda"),
-        np.array([11.24, 14.0, 9.0, 12.0, 8.0, 7.0]),
-    )
+    panda = load_robot("panda", "panda")
+    gains = np.array([11.24, 14.0, 9.0, 12.0, 8.0, 7.0])
     motion = recorded(panda, 1)
     noise = np.random.default_rng(3).standard_normal(SAMPLES)
     current = np.column_stack([motion.tau[:, :6] / gains, noise])
@@ -262,7 +263,8 @@ def test_gains_of_currents_have_intervals(load_robot: LoadRobot) -> None:
 
 def test_hints_name_two_causes(load_robot: LoadRobot) -> None:
     """A payload, or a wrong sign, and a model without friction."""
-    panda, bare = load_robot("panda", "panda"), load_robot("panda")
+    panda = load_robot("panda", "panda")
+    bare = load_robot("panda")
     texts = reported(bare, recorded(panda.with_payload("panda_link7", *PAYLOAD)))
     assert len(texts) == 2 and any("friction" in hint for hint in texts)
     (mass,) = (
@@ -285,7 +287,8 @@ def test_hints_name_two_causes(load_robot: LoadRobot) -> None:
 @pytest.mark.parametrize("seed", [22, 25, 49])
 def test_every_hint_explains_something(seed: int) -> None:
     """Several mistakes at once: payload, gravity, offsets, signs, order and units."""
-    scara, rng = RobotModel.shipped("scara"), np.random.default_rng(seed)
+    scara = RobotModel.shipped("scara")
+    rng = np.random.default_rng(seed)
     truth = scara.with_payload(
         scara.link_names[-1],
         rng.uniform(0, 3),
@@ -310,7 +313,8 @@ def test_every_hint_explains_something(seed: int) -> None:
 
 def test_joint_without_measured_effort_is_ignored(load_robot: LoadRobot) -> None:
     """The driver of joint 7 reports 0, as that of a gripper; the friction of the other joints is reported."""
-    panda, bare = load_robot("panda", "panda"), load_robot("panda")
+    panda = load_robot("panda", "panda")
+    bare = load_robot("panda")
     motion = recorded(panda)
     (hint,) = reported(bare, with_effort(motion, motion.tau * (np.arange(7) != 6)))
     assert hint.startswith("the model has no friction")

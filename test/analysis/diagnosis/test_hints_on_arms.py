@@ -106,7 +106,8 @@ def test_mistake_of_one_joint_is_named(recording: Recording, mistake: str) -> No
     position, velocity, effort, offset, pattern = FACTORS[mistake]
     # gravity shows the zero; gain and friction of a light wrist are not separable
     j = 1 if offset else 2
-    one, name = np.arange(model.n) == j, model.joint_names[j]
+    one = np.arange(model.n) == j
+    name = model.joint_names[j]
     wrong = replace(
         series,
         position=series.position * np.where(one, position, 1.0) + offset * one,

@@ -57,7 +57,9 @@ def motion_of(model: RobotModel, seed: int, count: int, noise: Array) -> Recorde
 def test_friction_columns_by_closed_form() -> None:
     """F(v) = b v + c sign(v), Craig (6.112), with a level for each direction; zero at rest."""
     rates = np.array([[2.0, -0.5, 0.0]])
-    b, plus, minus = 0.3, 1.0, 4.0
+    b = 0.3
+    plus = 1.0
+    minus = 4.0
     torque = friction_columns(rates) @ np.array([b, plus, minus, *[0.0] * 5])
     np.testing.assert_allclose(torque, [[0.3 * 2.0 + 1.0, -0.3 * 0.5 - 4.0, 0.0]])
 
@@ -247,7 +249,8 @@ def test_identify_recovers_true_parameters_without_noise(
     result = identify(
         load_robot("panda"), [motion_of(truth, 4, 400, np.zeros(7))], "none"
     )
-    parameterization, base = result.parameterization, result.estimate.base
+    parameterization = result.parameterization
+    base = result.estimate.base
     true = base.combination @ Parameterization.of(truth, "none").own
     np.testing.assert_allclose(
         result.estimate.values, true, rtol=0, atol=1e-6 * np.abs(true).max()
@@ -264,8 +267,12 @@ def test_unexcited_parameters_keep_prior_values(
     """Joint 2 is at rest: its inertia, and parameters that only centrifugal terms distinguish, are the prior's."""
     model = load_robot("planar_2r")
     motion = motion_of(model, 6, 300, np.zeros(2))
-    q, qd, qdd = motion.q.copy(), motion.qd.copy(), motion.qdd.copy()
-    q[:, 1], qd[:, 1], qdd[:, 1] = 0.4, 0.0, 0.0
+    q = motion.q.copy()
+    qd = motion.qd.copy()
+    qdd = motion.qdd.copy()
+    q[:, 1] = 0.4
+    qd[:, 1] = 0.0
+    qdd[:, 1] = 0.0
     tau = model.inverse_dynamics(q, qd, qdd)
     result = identify(model, [replace(motion, q=q, qd=qd, qdd=qdd, tau=tau)], "none")
     assert "joint2.rotor_inertia" in result.estimate.unseen
@@ -286,11 +293,9 @@ def test_joint_without_motion_keeps_its_friction(
     still = np.array([0.0, 0.4]) + np.random.default_rng(0).uniform(
         -1e-5, 1e-5, motion.q.shape
     )
-    q, qd, qdd = (
-        motion.q * [1.0, 0.0] + still,
-        np.abs(motion.qd) * [1.0, 0.0],
-        motion.qdd * [1.0, 0.0],
-    )
+    q = motion.q * [1.0, 0.0] + still
+    qd = np.abs(motion.qd) * [1.0, 0.0]
+    qdd = motion.qdd * [1.0, 0.0]
     tau = model.inverse_dynamics(q, qd, qdd) + 0.3 * qd + [0.2, 50.0]
     result = identify(
         model, [replace(motion, q=q, qd=qd + still - [0.0, 0.4], qdd=qdd, tau=tau)]

@@ -51,7 +51,8 @@ def test_pseudo_inertia_is_the_second_moment_of_mass() -> None:
 @pytest.mark.parametrize("target", [3.0, 0.5, -2.0])
 def test_scalar_fit_by_closed_form(target: float) -> None:
     """The minimum of 1/2 (x - z)^2 + w (x/x0 - log x/x0 - 1) is the positive root of x^2 + (w/x0 - z) x - w = 0."""
-    weight, prior = 0.2, 0.7
+    weight = 0.2
+    prior = 0.7
     body = parameters_of(*cloud(np.random.default_rng(2)))
     triangle = np.zeros((1, 12))
     triangle[0, 10:] = 1.0, target
@@ -70,7 +71,8 @@ def test_fit_matches_general_optimizer() -> None:
     # fewer rows than parameters
     triangle = np.column_stack([rng.standard_normal((6, 10)), rng.standard_normal(6)])
     weight = 0.3
-    inverse, below = np.linalg.inv(pseudo_inertia(prior)), np.tril_indices(4)
+    inverse = np.linalg.inv(pseudo_inertia(prior))
+    below = np.tril_indices(4)
 
     def cost(x: Array) -> float:
         pseudo = pseudo_inertia(x)
@@ -104,7 +106,8 @@ def test_fit_to_impossible_data_is_physical() -> None:
     """A negative mass, and moments of inertia that violate the triangle inequality, each measured within 1 %."""
     prior = parameters_of(*cloud(np.random.default_rng(5)))
     measured = prior.copy()
-    measured[0], measured[4] = -1.0, 10.0 * (prior[7] + prior[9])
+    measured[0] = -1.0
+    measured[4] = 10.0 * (prior[7] + prior[9])
     triangle = 100.0 * np.column_stack([np.eye(10), measured])
     fitted = feasible_fit(triangle, prior, 1, 1.0, np.empty(0))
     pseudo = pseudo_inertia(fitted)
@@ -143,7 +146,8 @@ def test_fit_is_independent_of_frame_and_units() -> None:
 
 def test_physical_prior() -> None:
     """A thin rod gets a radius of gyration of 1 cm, a massless body becomes a ball, a physical body is unchanged."""
-    length, mass = 0.5, 2.0
+    length = 0.5
+    mass = 2.0
     rod = np.array(
         [
             mass,

@@ -115,7 +115,8 @@ def coverage(
     """Return True (seeds, parameters) if a 95 % interval contains the true value, and if those of both halves agree."""
     parameterization = Parameterization.of(truth.model)
     true, _ = true_values(truth, parameterization)
-    hits, halves = [], []
+    hits = []
+    halves = []
     for seed in range(seeds):
         motion = recorded_motion(driver(truth.recorded(seed, noise)), Smoothing())
         middle = len(motion.time) // 2
@@ -207,7 +208,8 @@ def test_standard_deviations_have_the_size_of_the_scatter_despite_nonlinear_fric
     """Over 20 recordings of different motions, whose best friction differs: the medians of friction and inertias."""
     model = with_friction(urdf_path(name), tmp_path)
     parameterization = Parameterization.of(model)
-    errors, deviations = [], []
+    errors = []
+    deviations = []
     for seed in range(20):
         truth = stribeck(fourier(model, 40.0, rate=200.0, seed=seed + 1))
         true, own = true_values(truth, parameterization)
@@ -232,7 +234,8 @@ def test_rotor_indistinguishable_from_link_inertia(
     motion = recorded_motion(
         fourier(truth, 40.0, 200.0, seed=1).recorded(1, 0.02), Smoothing()
     )
-    known, tested = motion.part(slice(0, 5000)), motion.part(slice(5000, None))
+    known = motion.part(slice(0, 5000))
+    tested = motion.part(slice(5000, None))
     result = identify(prior, [known])
     file = tmp_path / "identified.yaml"
     write_dynamics_file(file, dynamics_document(result, {}), [])
@@ -278,7 +281,8 @@ def test_stribeck_friction_is_identified_only_if_the_robot_has_it(
         ]
         assert any(falling) == (falls and friction == "auto")
         errors[friction] = analyse_torque(identified, motion).rms
-    before, after = errors["viscous_coulomb"], errors["auto"]
+    before = errors["viscous_coulomb"]
+    after = errors["auto"]
     assert (after <= before).all() and (after < 0.9 * before).any() == falls
 
 
@@ -355,7 +359,9 @@ def test_friction_of_sticking_joints(urdf_path: Path_, tmp_path: Path) -> None:
     assert (run.velocity[:, 2] == 0.0).mean() > 0.2
     # each effort is held from one sample to the next
     between = 0.5 * (run.effort[1:] + run.effort[:-1])
-    time, q, qd = run.time[1:-1], run.position[1:-1], run.velocity[1:-1]
+    time = run.time[1:-1]
+    q = run.position[1:-1]
+    qd = run.velocity[1:-1]
     # acceleration is not recorded
     truth = Truth(model, time, q, qd, np.zeros_like(qd), between)
     result = identify(model, [recorded_motion(truth.recorded(5, 0.01), Smoothing())])

@@ -62,7 +62,8 @@ def tree(tmp_path: Path) -> RobotModel:
 def test_fixed_links_locked_joints_and_payload(
     tree: RobotModel, tmp_path: Path
 ) -> None:
-    urdf, mjcf = tmp_path / "tree.urdf", tmp_path / "tree.xml"
+    urdf = tmp_path / "tree.urdf"
+    mjcf = tmp_path / "tree.xml"
     urdf.write_text(urdf_text(URDF, tree), encoding="utf-8")
     mjcf.write_text(mjcf_text(URDF, tree), encoding="utf-8")
     assert_same_dynamics(tree, urdf, mjcf)
@@ -89,7 +90,8 @@ def test_fixed_links_locked_joints_and_payload(
 def test_differences_are_reported() -> None:
     """Documents of masses that are larger by 1 %."""
     model = RobotModel.shipped("puma560", dynamics="none")
-    heavier, urdf = model.scaled(mass=1.01), robot_urdf("puma560").read_bytes()
+    heavier = model.scaled(mass=1.01)
+    urdf = robot_urdf("puma560").read_bytes()
     for scaled, expected in ((model, 0.0), (heavier, 0.01)):
         found = differences(model, urdf_text(urdf, scaled), None) | differences(
             model, None, mjcf_text(urdf, scaled)

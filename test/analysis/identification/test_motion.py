@@ -89,7 +89,8 @@ def test_efforts_of_a_robot_held_by_brakes_are_left_out(
 ) -> None:
     """0.4 s without effort at the beginning; a robot that moves without effort is a measurement."""
     series = recording(even())
-    position, effort = series.position.copy(), series.effort + 5.0
+    position = series.position.copy()
+    effort = series.effort + 5.0
     position[:40] *= amplitude
     effort[:40] = 0.0
     series = dataclasses.replace(series, position=position, effort=effort)
@@ -130,7 +131,8 @@ def test_filter_and_derivative_by_closed_forms(cutoff: float, order: int) -> Non
         + (np.tan(np.pi * FREQUENCY / rate) / np.tan(np.pi * cutoff / rate))
         ** (2 * order)
     )
-    w, h = 2 * np.pi * FREQUENCY, 1.0 / rate
+    w = 2 * np.pi * FREQUENCY
+    h = 1.0 / rate
     slope = (8 * np.sin(w * h) - np.sin(2 * w * h)) / (6 * h) / w
     q, qd, qdd = wave(motion.time)
     # without transients at the ends

@@ -26,7 +26,9 @@ def test_terms_by_closed_form() -> None:
     motion = exciting_motion(model, seed=1, samples=60)
     analysis = analyse_torque(model, motion)
     for k in range(len(motion.time)):
-        q, qd, qdd = motion.q[k], motion.qd[k], motion.qdd[k]
+        q = motion.q[k]
+        qd = motion.qd[k]
+        qdd = motion.qdd[k]
         for actual, expected in (
             (analysis.inertia, craig_planar_2r.mass_matrix(P, q) @ qdd),
             (analysis.velocity, craig_planar_2r.velocity_terms(P, q, qd)),

@@ -224,10 +224,8 @@ def test_identified_model_has_smaller_holdout_error(
             re.match(r"panda_link\d\.mc", name) is not None
             for name in result.estimate.base.names
         ]
-        values, deviations = (
-            result.estimate.values[gravity],
-            result.estimate.deviations[gravity],
-        )
+        values = result.estimate.values[gravity]
+        deviations = result.estimate.deviations[gravity]
         largest = np.argsort(-np.abs(values))[:2]
         assert (deviations[largest] < 0.02 * np.abs(values[largest])).all(), (
             "as docs/identify.md says"

@@ -30,7 +30,9 @@ LINKS = {
     "scara": "link3",
     "planar_2r": "link2",
 }
-MASS, COM, INERTIA = 2.8, [0.02, -0.03, 0.08], [0.02, 0.002, 0.0, 0.015, -0.001, 0.01]
+MASS = 2.8
+COM = [0.02, -0.03, 0.08]
+INERTIA = [0.02, 0.002, 0.0, 0.015, -0.001, 0.01]
 PAYLOAD = np.array([MASS, *COM, *INERTIA])
 
 
@@ -39,7 +41,8 @@ class Robot:
 
     def __init__(self, name: str, seed: int) -> None:
         text = robot_urdf(name).read_text(encoding="utf-8")
-        self.model, self.link = RobotModel.from_urdf(text), LINKS[name]
+        self.model = RobotModel.from_urdf(text)
+        self.link = LINKS[name]
         self.rng = np.random.default_rng(seed)
         masses = self.rng.uniform(0.8, 1.2, self.model.n)
         self.peer, self.loaded = (
@@ -65,7 +68,8 @@ class Robot:
         time, q, qd, qdd = (
             values[rows] for values in (path.time - start, path.q, path.qd, path.qdd)
         )
-        q, qd = q - lag * qd, qd - lag * qdd
+        q = q - lag * qd
+        qd = qd - lag * qdd
         qdd = np.gradient(qd, 0.01, axis=0)
         peer = self.loaded if loaded else self.peer
         tau = np.array([peer.rnea(*state) for state in zip(q, qd, qdd, strict=True)])
@@ -82,10 +86,8 @@ class Robot:
 
 def within(robot: Robot, seed: int) -> tuple[Array, Array]:
     """Return True for each payload parameter and each gain whose 95 % interval contains the true one."""
-    unloaded, loaded = (
-        robot.motion(seed),
-        robot.motion(seed, start=1.234, lag=0.01, loaded=True),
-    )
+    unloaded = robot.motion(seed)
+    loaded = robot.motion(seed, start=1.234, lag=0.01, loaded=True)
     values, half_widths = estimate_payload(robot.model, unloaded, loaded, robot.link)
     assert half_widths[0] < 0.03 * MASS
     np.testing.assert_allclose(values[1:4], COM, atol=0.01)
@@ -135,11 +137,9 @@ def test_what_no_motion_shows_is_undetermined() -> None:
 
 def test_errors_name_the_cause() -> None:
     robot = Robot("planar_2r", 1)
-    unloaded, loaded, other = (
-        robot.motion(1),
-        robot.motion(1, loaded=True),
-        robot.motion(2),
-    )
+    unloaded = robot.motion(1)
+    loaded = robot.motion(1, loaded=True)
+    other = robot.motion(2)
     with pytest.raises(BagError, match="different motions: joint1"):
         estimate_payload(robot.model, unloaded, other, robot.link)
     with pytest.raises(BagError, match="mass of -2.8"):

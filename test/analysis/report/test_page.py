@@ -132,7 +132,8 @@ def test_a_whole_recording_has_every_figure_and_table(tmp_path: Path) -> None:
 
 def test_torque_comes_first_and_rest_is_shaded(tmp_path: Path) -> None:
     """Joints in the robot's order; two models; friction is the measured minus the rigid-body torque."""
-    model, bag = RobotModel.from_urdf(ARM), record(tmp_path / "bag", names=("b", "a"))
+    model = RobotModel.from_urdf(ARM)
+    bag = record(tmp_path / "bag", names=("b", "a"))
     (tmp_path / "friction.yaml").write_text(
         "joints: {a: {viscous: 0.1}}", encoding="utf-8"
     )
@@ -141,7 +142,8 @@ def test_torque_comes_first_and_rest_is_shaded(tmp_path: Path) -> None:
         bag, STATES, model=model, other=other, drive_gains={"a": 2.0}
     )
     write_report(recording, tmp_path / "report.html")
-    page, motion = _Page(tmp_path / "report.html"), recording.analysis.motion
+    page = _Page(tmp_path / "report.html")
+    motion = recording.analysis.motion
     assert page.html.index("<b>a</b>") < page.html.index("<b>b</b>")
     for text in (
         "residual, RMS, second",
@@ -165,7 +167,8 @@ def test_torque_comes_first_and_rest_is_shaded(tmp_path: Path) -> None:
         np.array(first) + 0.15, np.pi * (np.arange(len(first)) + 0.5) / 5.0, atol=0.02
     )
     named = {one["name"]: one for one in scatter["data"]}
-    speed, j = motion.qd[:, 0], 0
+    speed = motion.qd[:, 0]
+    j = 0
     friction = motion.tau - model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
     np.testing.assert_allclose(
         numbers(named["measured minus rigid-body torque"]["x"]), speed, atol=1e-5
@@ -261,7 +264,8 @@ def test_names_of_a_bag_are_text(tmp_path: Path) -> None:
 
 
 def test_a_report_of_one_message_and_none_over_another_unasked(tmp_path: Path) -> None:
-    bag, model = record(tmp_path / "bag", cycles=1), RobotModel.from_urdf(ARM)
+    bag = record(tmp_path / "bag", cycles=1)
+    model = RobotModel.from_urdf(ARM)
     page = report(bag, model=model)
     with pytest.raises(BagError, match=r"report\.html"):
         report(bag, model=model)

@@ -63,10 +63,8 @@ def test_states_that_are_sent_again_count_once(tmp_path: Path) -> None:
     recording = read_recording(record(tmp_path / "bag", cycles=20), STATES)
     state = recording.state
     twice = np.repeat(np.arange(20), 2)
-    received, columns = (
-        state.received[twice] + np.tile([0, 300], 20),
-        (state.position, state.velocity, state.effort),
-    )
+    received = state.received[twice] + np.tile([0, 300], 20)
+    columns = (state.position, state.velocity, state.effort)
     again = type(state)(
         state.joint_names,
         state.stamps[twice],

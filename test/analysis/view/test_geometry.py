@@ -130,7 +130,8 @@ def test_body_whose_visual_cannot_be_had_is_drawn_from_the_model(
 def test_bars_reach_from_joint_to_joint(urdf_path: Callable[[str], Path]) -> None:
     """A robot without visuals is drawn in about the same size."""
     path = urdf_path("ur5e")
-    text, model = path.read_text(), RobotModel.from_urdf_file(path)
+    text = path.read_text()
+    model = RobotModel.from_urdf_file(path)
     bare = re.sub(r"<visual>.*?</visual>", "", text, flags=re.DOTALL)
     sizes = []
     for urdf in (text, bare):

@@ -74,7 +74,8 @@ def test_effort_that_was_not_measured_is_the_commanded_or_the_models(
 
 def _positions(path: Path, positions: list[float], stamped: bool) -> Path:
     """Write a bag of positions of the first joint, without velocity and effort."""
-    writer, none = JointStateWriter(("a", "b")), np.empty(0)
+    writer = JointStateWriter(("a", "b"))
+    none = np.empty(0)
     with BagWriter(path, {STATES: "sensor_msgs/msg/JointState"}) as bag:
         for k, q in enumerate(positions):
             at = START + k * PERIOD
@@ -117,7 +118,8 @@ def test_recordings_are_aligned_where_the_desired_position_first_changes(
 def test_clock_of_a_recording() -> None:
     clock = Clock(2.0)
     assert not clock.advance(1.0) and clock.time == 0.0
-    clock.playing, clock.speed = True, 0.5
+    clock.playing = True
+    clock.speed = 0.5
     assert clock.advance(1.0) and clock.time == 0.5
     assert clock.advance(3.5) and clock.time == 0.0 and clock.playing, "it begins anew"
     clock.repeat = False

@@ -109,7 +109,8 @@ def test_quaternions(load_robot: Callable[..., Any]) -> None:
 
 def test_length_of_arrows_is_the_share() -> None:
     for share in (0.01, 0.3, -1.0):
-        tip, angle = turning_arrow(share, 0.1, 0.002)[-1], np.radians(300.0) * share
+        tip = turning_arrow(share, 0.1, 0.002)[-1]
+        angle = np.radians(300.0) * share
         assert tip == pytest.approx(
             [0.1 * np.cos(angle), 0.1 * np.sin(angle), 0.0], abs=1e-12
         )
@@ -165,7 +166,8 @@ def _cells(
 
 
 def test_table_has_numbers_with_units() -> None:
-    torque, desired = np.array([-2.0, np.nan]), np.array([0.501, 0.252])
+    torque = np.array([-2.0, np.nan])
+    desired = np.array([0.501, 0.252])
     head, *rows = _cells(
         SceneState(np.array([0.5, 0.25]), STILL, STILL, torque, desired)
     )

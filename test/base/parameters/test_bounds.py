@@ -7,7 +7,8 @@ import pytest
 from robot_dynamics_ros.base.parameters import kinds as bounds
 from robot_dynamics_ros.base.parameters.kinds import Bounds
 
-INF, NAN = math.inf, math.nan
+INF = math.inf
+NAN = math.nan
 TINY = 5e-324  # the smallest number above zero
 
 CASES: list[tuple[Bounds, list[float], list[float], str]] = [

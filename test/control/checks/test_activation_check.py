@@ -26,13 +26,11 @@ Array = NDArray[np.float64]
 # Arm half stretched out, elbow and wrist bent and turned.
 GOOD = np.array([0.3, 0.4, 0.5, -1.4, 0.8, 1.2, 0.4])
 
-SIGN, ORDER, TWICE, HALF, WARNED = (
-    "wrong sign",
-    "wrong order",
-    "about twice",
-    "about half",
-    "warned",
-)
+SIGN = "wrong sign"
+ORDER = "wrong order"
+TWICE = "about twice"
+HALF = "about half"
+WARNED = "warned"
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,8 @@ SECOND = 1_000_000_000
 
 def pose(x: float = 0.0, turn: Any = (0.3, -0.2, 0.9)) -> Any:
     made = np.eye(4)
-    made[:3, :3], made[0, 3] = rotated(np.array(turn)), x
+    made[:3, :3] = rotated(np.array(turn))
+    made[0, 3] = x
     return made
 
 
@@ -46,7 +47,8 @@ def test_a_target_is_extrapolated_until_the_timeout(
     targets.follow(pose(0.5), 5 * SECOND, 5.0, 4.9)
     targets.feed_forward("acceleration", ACCELERATION, 5 * SECOND, 4.95)
     for t in (0.0, 0.03, 0.125, 0.2, 10.0):
-        motion, s = targets.at(5.0 + t), min(t, 0.125)
+        motion = targets.at(5.0 + t)
+        s = min(t, 0.125)
         way = TWIST * s + ACCELERATION * s**2 / 2
         x, y, z = way[3:]
         turn = expm(np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]))
@@ -147,7 +149,9 @@ def test_numbers_that_are_not_finite_or_too_large_are_refused(
     value: float, place: int, kind: Any
 ) -> None:
     """The targets are unchanged."""
-    targets, numbers, wrong = EndEffectorTargets(), np.zeros(6), pose()
+    targets = EndEffectorTargets()
+    numbers = np.zeros(6)
+    wrong = pose()
     targets.timeout = 0.1
     targets.follow(pose(-1e9), 1, 0.0, 0.0)  # the largest one
     numbers[place] = wrong[place % 3, 3] = value

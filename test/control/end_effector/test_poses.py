@@ -66,7 +66,8 @@ def test_rotation_vector_of_nearly_half_a_turn(axis: Any) -> None:
 def test_pose_of_a_quaternion(seed: int) -> None:
     """Compared with SciPy; q, -q and a quaternion of slightly wrong length give the same rotation."""
     rng = np.random.default_rng(seed)
-    rotation, p = Rotation.random(random_state=seed), rng.normal(size=3)
+    rotation = Rotation.random(random_state=seed)
+    p = rng.normal(size=3)
     for factor in (1.0, -1.0, 1.0009):
         pose = pose_of(p, factor * rotation.as_quat())
         assert_close(pose[:3, :3], rotation.as_matrix(), 1e-14)
@@ -88,8 +89,10 @@ def test_no_pose(quaternion: Any, message: str) -> None:
 
 
 def test_pose_error_leads_to_the_desired_pose() -> None:
-    pose, desired = np.eye(4), np.eye(4)
+    pose = np.eye(4)
+    desired = np.eye(4)
     pose[:3, :3] = rotated([0.0, 0.0, 1.2])
     desired[:3, :3] = rotated([0.0, 0.3, 0.0]) @ pose[:3, :3]
-    pose[:3, 3], desired[:3, 3] = (1.0, 2.0, 3.0), (1.1, 2.0, 2.8)
+    pose[:3, 3] = (1.0, 2.0, 3.0)
+    desired[:3, 3] = (1.1, 2.0, 2.8)
     assert_close(pose_error(desired, pose), [0.1, 0.0, -0.2, 0.0, 0.3, 0.0], 1e-15)

@@ -70,12 +70,14 @@ def test_the_error_is_linear(
     robot: str, with_posture: bool, load_robot: Callable[..., RobotModel]
 ) -> None:
     """xdd = xdd_d + Kd e' + Kp e near the target, for any posture."""
-    model, link = load_robot(robot), END_EFFECTOR_LINKS[robot]
+    model = load_robot(robot)
+    link = END_EFFECTOR_LINKS[robot]
     rng = np.random.default_rng(3)
     g = gains(model.n)
     posture = Motion(*rng.normal(size=(3, model.n))) if with_posture else None
     for _ in range(10):
-        q, qd = READY[robot] + rng.uniform(-0.3, 0.3, model.n), rng.normal(size=model.n)
+        q = READY[robot] + rng.uniform(-0.3, 0.3, model.n)
+        qd = rng.normal(size=model.n)
         desired = random_motion(rng, model.link_pose(q, link), 0.002)
         solution = law(model, g, link, desired, q, qd, posture=posture)
         assert not solution.damped
@@ -92,10 +94,13 @@ def test_it_is_the_cartesian_form(
     robot: str, load_robot: Callable[..., RobotModel]
 ) -> None:
     """J^T (Mx a + Vx + Gx) of Craig (6.104) plus (I - J^T Jbar^T)(M qdd0 + V + G) of Khatib."""
-    model, link = load_robot(robot), END_EFFECTOR_LINKS[robot]
+    model = load_robot(robot)
+    link = END_EFFECTOR_LINKS[robot]
     rng = np.random.default_rng(5)
-    q, qd = READY[robot] + 0.1, rng.normal(size=model.n)
-    g, desired = gains(model.n), random_motion(rng, model.link_pose(q, link))
+    q = READY[robot] + 0.1
+    qd = rng.normal(size=model.n)
+    g = gains(model.n)
+    desired = random_motion(rng, model.link_pose(q, link))
     form = cartesian_dynamics(model, q, qd, Task(link))
     force = (
         form.mass @ command(model, g, link, desired, q, qd)
@@ -122,9 +127,12 @@ def test_part_of_the_motion(
     """Arms with fewer than six joints follow the selected components; others have no effect."""
     model = load_robot(robot)
     rng = np.random.default_rng(1)
-    select, others = list(rows), [k for k in range(6) if k not in rows]
-    q, qd = np.array([0.4, -1.0, 0.1])[: model.n], rng.normal(size=model.n)
-    g, desired = gains(model.n), random_motion(rng, model.link_pose(q, link))
+    select = list(rows)
+    others = [k for k in range(6) if k not in rows]
+    q = np.array([0.4, -1.0, 0.1])[: model.n]
+    qd = rng.normal(size=model.n)
+    g = gains(model.n)
+    desired = random_motion(rng, model.link_pose(q, link))
     torque = law(model, g, link, desired, q, qd, rows).torque
     expected = command(model, g, link, desired, q, qd)
     assert_close(
@@ -151,10 +159,13 @@ def test_torque_at_a_singularity_is_finite_and_reported(
     posture: str, load_robot: Callable[..., RobotModel]
 ) -> None:
     """In nonsingular directions the error dynamics remain linear."""
-    robot, q = posture.split()[0], SINGULAR[posture]
-    model, link = load_robot(robot), END_EFFECTOR_LINKS[robot]
+    robot = posture.split()[0]
+    q = SINGULAR[posture]
+    model = load_robot(robot)
+    link = END_EFFECTOR_LINKS[robot]
     rng = np.random.default_rng(2)
-    g, qd = gains(model.n), rng.normal(size=model.n)
+    g = gains(model.n)
+    qd = rng.normal(size=model.n)
     desired = random_motion(rng, model.link_pose(q, link))
     solution = law(model, g, link, desired, q, qd)
     assert solution.damped and solution.smallest_singular_value < 1e-6
@@ -171,7 +182,9 @@ def test_damping_begins_below_the_threshold(
     load_robot: Callable[..., RobotModel],
 ) -> None:
     """Not at the threshold; just below it the torque is equal up to rounding."""
-    model, q, still = load_robot("ur5e"), READY["ur5e"], np.zeros(6)
+    model = load_robot("ur5e")
+    q = READY["ur5e"]
+    still = np.zeros(6)
     desired = random_motion(np.random.default_rng(4), model.link_pose(q, "tool0"))
     least = law(model, gains(6), "tool0", desired, q, still).smallest_singular_value
     at, below = (
@@ -187,19 +200,19 @@ def test_a_far_target_is_approached_as_fast_as_allowed(
     slower: float, load_robot: Callable[..., RobotModel]
 ) -> None:
     """From rest Kd xd, with xd = Kp/Kd e saturated to 0.2 m/s and 0.3 rad/s, then to the joint velocities."""
-    model, q, still = load_robot("ur5e"), READY["ur5e"], np.zeros(6)
+    model = load_robot("ur5e")
+    q = READY["ur5e"]
+    still = np.zeros(6)
     pose = model.link_pose(q, "tool0")
     goal = pose.copy()
     goal[:3, 3] += 0.3, -0.4, 0.0
     goal[:3, :3] = rotated([0.6, 0.0, 0.8]) @ pose[:3, :3]
-    j, approach = (
-        model.jacobian(q, "tool0"),
-        np.array([0.12, -0.16, 0.0, 0.18, 0.0, 0.24]),
-    )
+    j = model.jacobian(q, "tool0")
+    approach = np.array([0.12, -0.16, 0.0, 0.18, 0.0, 0.24])
     fastest = np.abs(np.linalg.solve(j, approach)).max()
     g = gains(6, linear_velocity=0.2, angular_velocity=0.3)
-    # half of it for the approach
-    hold, most = TaskMotion(goal, still, still), 2.0 * fastest / slower
+    hold = TaskMotion(goal, still, still)
+    most = 2.0 * fastest / slower  # half of it for the approach
     torque = law(model, g, "tool0", hold, q, still, most=most).torque
     expected = g.kd * approach / max(slower, 1.0)
     assert_close(
@@ -208,6 +221,8 @@ def test_a_far_target_is_approached_as_fast_as_allowed(
 
 
 def test_an_unknown_link_is_refused(load_robot: Callable[..., RobotModel]) -> None:
-    model, q, still = load_robot("ur5e"), READY["ur5e"], np.zeros(6)
+    model = load_robot("ur5e")
+    q = READY["ur5e"]
+    still = np.zeros(6)
     with pytest.raises(RobotDynamicsError, match="hand"):
         law(model, gains(6), "hand", TaskMotion(np.eye(4), still, still), q, still)

@@ -49,7 +49,8 @@ class Loop:
     def __init__(
         self, robot: str, model: RobotModel, settings: ControllerSettings
     ) -> None:
-        self.model, self.link = model, END_EFFECTOR_LINKS[robot]
+        self.model = model
+        self.link = END_EFFECTOR_LINKS[robot]
         self.controller = make_controller(model, settings)
         self.plant = Plant(model, step_size=PERIOD, initial_positions=READY[robot])
         self.time = 0.0
@@ -61,7 +62,8 @@ class Loop:
 
     def cycle(self) -> Sample:
         """Measure, command, and simulate a period."""
-        time, q = self.time, self.plant.position.copy()
+        time = self.time
+        q = self.plant.position.copy()
         self.controller.measure(time, time, q, self.plant.velocity.copy())
         command = self.controller.update(time, time)
         self.plant.step(command.effort)
@@ -110,12 +112,17 @@ def distance(samples: list[Sample], pose: Any) -> float:
 def test_a_stream_of_targets_with_feedforward_is_followed(smooth: Any) -> None:
     """Circle of 0.08 m with targets at 100 Hz."""
     loop = Loop("panda", smooth("panda"), settings(FREE))
-    centre, radius, rate, error = loop.pose, 0.08, np.pi, 0.0
+    centre = loop.pose
+    radius = 0.08
+    rate = np.pi
+    error = 0.0
     for k in range(600):
-        c, s = np.cos(rate * loop.time), np.sin(rate * loop.time)
+        c = np.cos(rate * loop.time)
+        s = np.sin(rate * loop.time)
         goal = moved(centre, (radius * (c - 1.0), radius * s, 0.0))
         if k % 5 == 0:
-            twist, acceleration = np.zeros(6), np.zeros(6)
+            twist = np.zeros(6)
+            acceleration = np.zeros(6)
             twist[:2] = radius * rate * -s, radius * rate * c
             acceleration[:2] = -radius * rate**2 * c, -radius * rate**2 * s
             loop.aim(goal, twist, acceleration)
@@ -133,11 +140,9 @@ def test_friction_is_compensated_along_the_targets_motion(
     """By the model's friction at the joint velocities of the twist; none while the arm holds."""
     model = load_robot("puma560", "puma560")
     assert model.friction_parameters.any()
-    q, qd, twist = (
-        READY["puma560"],
-        np.zeros(6),
-        np.array([0.1, -0.05, 0.2, 0.1, 0.2, -0.3]),
-    )
+    q = READY["puma560"]
+    qd = np.zeros(6)
+    twist = np.array([0.1, -0.05, 0.2, 0.1, 0.2, -0.3])
     efforts = {}
     for on in (True, False):
         controller = make_controller(model, settings(friction_compensation=on))
@@ -206,9 +211,12 @@ def test_no_targets_before_there_is_a_state(smooth: Any) -> None:
 
 def test_a_trajectory_is_the_posture(loop: Loop) -> None:
     """The joints follow it in the null space, while the end effector holds its pose."""
-    model, start, pose = loop.model, READY["panda"], loop.pose
+    model = loop.model
+    start = READY["panda"]
+    pose = loop.pose
     along = np.linalg.svd(model.jacobian(start, loop.link))[2][-1]
-    goal, zeros = start + 0.3 * along * np.sign(along[0]), np.zeros((1, 7))
+    goal = start + 0.3 * along * np.sign(along[0])
+    zeros = np.zeros((1, 7))
     points = TrajectoryPoints(
         model.joint_names, np.array([0.6]), goal[None], zeros, zeros
     )

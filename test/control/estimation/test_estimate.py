@@ -10,7 +10,8 @@ from robot_dynamics_ros.control.estimation.estimate import Trust, VelocitySource
 from robot_dynamics_ros.control.estimation.estimator import Estimator
 from robot_dynamics_ros.control.safety import Cause, Fault
 
-Q, QD = np.array([0.5, -1.0]), np.array([2.0, -4.0])
+Q = np.array([0.5, -1.0])
+QD = np.array([2.0, -4.0])
 
 
 def estimator(cutoff: float = 0.0) -> Estimator:
@@ -96,7 +97,8 @@ def test_velocities_that_become_nan_are_a_fault() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, -np.inf, -1.0000001e9])
 def test_positions_that_are_not_finite_or_too_large_are_refused(value: float) -> None:
-    one, bad = known(), np.array([Q, QD])
+    one = known()
+    bad = np.array([Q, QD])
     bad[0, 1] = value
     assert not one.measure(1.1, 1.1, bad[0], bad[1])
     np.testing.assert_array_equal(one.estimate.state, [Q, QD])
@@ -147,11 +149,9 @@ def test_a_repeated_stamp_is_a_fault_for_another_state_only() -> None:
     assert not one.at(1.1).stamp_repeats and one.cycle(1.1).defect is None
 
 
-BACK, AHEAD, STALE = (
-    Cause.CLOCK_JUMPED_BACK,
-    Cause.CLOCK_JUMPED_AHEAD,
-    Cause.STATE_STALE,
-)
+BACK = Cause.CLOCK_JUMPED_BACK
+AHEAD = Cause.CLOCK_JUMPED_AHEAD
+STALE = Cause.STATE_STALE
 #: If time is simulated; stamp and steady time of each state, and the fault after it; state_timeout is 0.25 s.
 CLOCKS: dict[str, tuple[bool, list[tuple[float, float, Cause | None]]]] = {
     "the first stamp may be any": (False, [(100.0, 1.0, None)]),
@@ -222,7 +222,8 @@ def test_usable_states() -> None:
 
 
 def test_messages_without_these_joints_are_an_error_after_state_timeout() -> None:
-    new, one = estimator(), known()
+    new = estimator()
+    one = known()
     for each in (new, one):
         each.note_incomplete("joint b is missing")
     assert new.trouble == "joint b is missing"
@@ -345,7 +346,8 @@ def test_a_continuous_joint_is_unwrapped() -> None:
 def test_frozen_values_of_a_moving_arm(
     speed: float, change: float, seconds: float, frozen: bool
 ) -> None:
-    one, qd = estimator(), np.array([0.0, -speed])
+    one = estimator()
+    qd = np.array([0.0, -speed])
     one.set_plausible(np.full(2, 0.1), np.full(2, 5.0))
     one.set_friction(np.zeros(2), np.full(2, 3.0))
     one.measure(1.0, 1.0, Q, qd, np.zeros(2))

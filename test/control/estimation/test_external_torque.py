@@ -20,7 +20,8 @@ from support.comparing import assert_close
 from support.controlled_arm import MODEL, REST, Q
 
 NAMES = ("joint1", "joint2")
-EFFORT, GAIN = np.array([3.0, -5.0]), 20.0
+EFFORT = np.array([3.0, -5.0])
+GAIN = 20.0
 ARM = MODEL.without_gravity()  # the arm is held by an external torque
 
 
@@ -62,7 +63,8 @@ def test_torque_that_holds_the_arm_against_its_motors() -> None:
 
 
 def test_nothing_is_observed_without_a_gain_or_before_the_velocity_is_known() -> None:
-    off, external = checked(0.0), checked()
+    off = checked(0.0)
+    external = checked()
     assert observe(off, [0.0, 1.0]) is None
     off.reset()
     assert observe(external, [0.0], speed=None) is None
@@ -73,7 +75,8 @@ def test_nothing_is_observed_without_a_gain_or_before_the_velocity_is_known() ->
 
 def test_the_velocity_filter_does_not_appear_as_torque() -> None:
     """The same result with a slow filter, for an accelerating arm."""
-    times, speed = 0.01 * np.arange(10), np.array([0.3, 0.1])
+    times = 0.01 * np.arange(10)
+    speed = np.array([0.3, 0.1])
     plain, filtered = (
         observe(checked(), times, speed, cutoff) for cutoff in (0.0, 0.1)
     )

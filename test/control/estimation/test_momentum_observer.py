@@ -34,7 +34,8 @@ def sliding(t: float) -> tuple[Array, Array, Array]:
 def swinging(t: float) -> tuple[Array, Array, Array]:
     """Return an oscillation, with accelerations."""
     w = 5.0
-    s, c = math.sin(w * t), math.cos(w * t)
+    s = math.sin(w * t)
+    c = math.cos(w * t)
     return START + VELOCITY * s / w, VELOCITY * c, -VELOCITY * w * s
 
 
@@ -46,9 +47,13 @@ def _follow(
     plant = Plant(model, initial_positions=q_d, initial_velocities=qd_d)
     observer = MomentumObserver(GAIN)
     effort = np.zeros(model.n)
-    times, estimates, truths = [], [], []
+    times = []
+    estimates = []
+    truths = []
     for count in intervals:
-        t, q, qd = plant.time, plant.position, plant.velocity
+        t = plant.time
+        q = plant.position
+        qd = plant.velocity
         push = PUSH if t >= PUSH_AT - 1e-9 else np.zeros(6)
         times.append(t)
         estimates.append(observer.update(model, t, q, qd, effort))
@@ -111,7 +116,8 @@ def test_friction_is_reduced_below_the_smoothing_velocity(
     arm = FREE_ARM.with_joint("joint1", extra='<dynamics friction="2"/>')
     model = RobotModel.from_urdf(arm.urdf, gravity=[0.0, 0.0, 0.0])
     observer = MomentumObserver(20.0, *smoothing)  # by default 0.01 rad/s
-    creep, effort = np.array([0.004, 0.0]), np.array([2.0, 0.0])
+    creep = np.array([0.004, 0.0])
+    effort = np.array([2.0, 0.0])
     got = [
         observer.update(model, 0.01 * k, Q + 0.01 * k * creep, creep, effort)
         for k in range(200)
@@ -142,7 +148,8 @@ def test_a_time_that_goes_back_resets_the_observer() -> None:
 
 def test_a_repeated_stamp_changes_nothing() -> None:
     first, second, third = _samples(3)
-    plain, repeated = MomentumObserver(30.0), MomentumObserver(30.0)
+    plain = MomentumObserver(30.0)
+    repeated = MomentumObserver(30.0)
     expected = [plain.update(MODEL, *sample) for sample in (first, second, third)]
     for sample, estimate in zip((first, second, third), expected, strict=True):
         repeated.update(MODEL, *sample)[:] = 1e9  # copies for the caller
@@ -155,7 +162,8 @@ def test_a_change_of_model_is_continuous() -> None:
     """After a change of payload the interval is evaluated with the new model only."""
     first, second, third = _samples(3)
     loaded = MODEL.with_payload("tool", 4.0, [0.1, 0.0, 0.0], np.zeros((3, 3)))
-    observer, after = MomentumObserver(30.0), MomentumObserver(30.0)
+    observer = MomentumObserver(30.0)
+    after = MomentumObserver(30.0)
     observer.update(MODEL, *first)
     before = observer.update(MODEL, *second)
     after.update(loaded, *second)
@@ -169,7 +177,8 @@ def test_a_change_of_model_is_continuous() -> None:
 
 def test_non_finite_estimates_are_rejected() -> None:
     first, second, third = _samples(3)
-    plain, disturbed = MomentumObserver(30.0), MomentumObserver(30.0)
+    plain = MomentumObserver(30.0)
+    disturbed = MomentumObserver(30.0)
     bad = np.array([0.0, math.nan])
     with pytest.raises(RobotDynamicsError, match="joint1"):
         disturbed.update(MODEL, first[0], first[1], bad, first[3])
@@ -193,7 +202,8 @@ def test_bad_arguments_are_refused(bad: float) -> None:
 @pytest.mark.parametrize("gain", [0.5, 2.0])
 def test_any_positive_gain_is_stable(gain: float) -> None:
     """- u (1 - exp(- K t)) for an arm at rest under a constant effort."""
-    observer, effort = MomentumObserver(gain), np.array([3.0, -2.0])
+    observer = MomentumObserver(gain)
+    effort = np.array([3.0, -2.0])
     for t in (0.0, 0.5):
         estimate = observer.update(MODEL, t, Q, REST, tsai.gravity(P, Q) + effort)
     assert_close(estimate, -effort * (1.0 - np.exp(-gain * 0.5)), 1e-12)

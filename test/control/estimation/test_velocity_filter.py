@@ -35,7 +35,8 @@ def test_step_response(cutoff: float, intervals: list[float]) -> None:
 
 def test_the_first_velocity_causes_no_transient() -> None:
     """Also after a reset, and after a time that goes back, which also resets the position."""
-    velocity_filter, moving = VelocityFilter(1, 1.0), np.array([-1.3])
+    velocity_filter = VelocityFilter(1, 1.0)
+    moving = np.array([-1.3])
     for t in (5.0, 5.002, 5.1):
         np.testing.assert_array_equal(
             velocity_filter.update(t, NOWHERE, moving), moving
@@ -113,10 +114,8 @@ def test_velocities_after_positions_and_before_them() -> None:
 
 def test_states_shortly_after_each_other_give_no_large_difference() -> None:
     """One state is stamped 1.8 ms late, another one is repeated 20 us later, at 500 Hz and 0.75 rad/s."""
-    velocity_filter, times = (
-        VelocityFilter(1, 0.0),
-        [0.0, 0.002, 0.004, 0.0078, 0.008, 0.01, 0.01002, 0.012],
-    )
+    velocity_filter = VelocityFilter(1, 0.0)
+    times = [0.0, 0.002, 0.004, 0.0078, 0.008, 0.01, 0.01002, 0.012]
     for t in times:
         position = 0.75 * (0.006 if t == 0.0078 else 0.01 if t == 0.01002 else t)
         got = velocity_filter.update(t, np.array([position]), None)
@@ -133,7 +132,8 @@ def test_differences_over_a_window() -> None:
 
 def test_filtered_differences_of_a_ramp() -> None:
     """The slope at once for a motion from the start; 1 - exp(-w t) for a later start."""
-    cutoff, dt = 5.0, 0.002
+    cutoff = 5.0
+    dt = 0.002
     velocity_filter = VelocityFilter(2, cutoff)
     for k in range(100):
         t = k * dt

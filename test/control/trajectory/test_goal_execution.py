@@ -61,18 +61,22 @@ class Arm:
     def __init__(self, settings: ControllerSettings | None = None) -> None:
         self.controller = make_controller(MODEL, teleporting(settings))
         self.client: Client | None = None
-        self.off, self.off_d = np.zeros(2), np.zeros(2)
+        self.off = np.zeros(2)
+        self.off_d = np.zeros(2)
         self.time = self.steady = 0.0
-        self.q, self.qd = Q.copy(), np.zeros(2)
+        self.q = Q.copy()
+        self.qd = np.zeros(2)
         self.cycle(0.0)
 
     def cycle(self, dt: float = STEP) -> None:
         """Run a cycle with the desired state of this cycle as the measured one."""
-        self.time, self.steady = self.time + dt, self.steady + dt
+        self.time = self.time + dt
+        self.steady = self.steady + dt
         self.controller.measure(self.time, self.steady, self.q, self.qd)
         self.controller.update(self.time, self.steady)
         desired = self.controller.command.desired
-        self.q, self.qd = desired.q - self.off, desired.qd - self.off_d
+        self.q = desired.q - self.off
+        self.qd = desired.qd - self.off_d
         self.controller.measure(self.time + 1e-6, self.steady, self.q, self.qd)
         if self.client is not None:
             self.client.check(self.steady)
@@ -138,7 +142,8 @@ def test_it_waits_for_the_goal_tolerance_until_the_goal_time(arm: Arm) -> None:
     arm.cycles(lambda: client.end_of_it, 3)
     client.ended(Ending.SUCCEEDED, Code.SUCCESSFUL)
     again = arm.send(goal_tolerance=[0.01], goal_time=0.5)
-    begin, arm.off_d[1] = arm.time, 0.02
+    begin = arm.time
+    arm.off_d[1] = 0.02
     arm.cycles(lambda: again.end_of_it)
     assert 1.5 < arm.time - begin < 1.53
     again.ended(Ending.ABORTED, Code.GOAL_TOLERANCE_VIOLATED, '"joint2"', "velocity")
@@ -161,7 +166,8 @@ def test_a_canceled_goal_slows_the_arm_down_and_ends_at_the_next_check(
 
 
 def test_events_that_abort_the_goal(arm: Arm) -> None:
-    controller, settings = arm.controller, arm.controller.settings
+    controller = arm.controller
+    settings = arm.controller.settings
     client = arm.send()
     controller.tune(replace(settings, law="gravity_compensation"))
     controller.tune(settings)  # between two cycles the arm holds its position

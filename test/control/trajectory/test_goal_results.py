@@ -65,7 +65,8 @@ def jtc(
 
     goal_time = 0.0 if given_tolerances.goal_time == INF else given_tolerances.goal_time
     for k, (time, error) in enumerate(cycles):
-        before_last_point, time_difference = time < end, time - end
+        before_last_point = time < end
+        time_difference = time - end
         tolerance_violated_while_moving = outside_goal_tolerance = False
         within_goal_time = True
         if before_last_point or k == 0:

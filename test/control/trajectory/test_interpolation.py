@@ -53,7 +53,8 @@ def test_excess_agrees_with_dense_samples(degree, order, seed, m):
     samples = np.zeros((1000, m - 1, 2))
     for c in np.moveaxis(segments(times, motion, degree)[:, :, order], 1, 0):
         samples = samples * np.linspace(0.0, np.diff(times), 1000)[..., None] + c
-    most, size = np.abs(samples).max(axis=(0, 1)), np.abs(samples).max()
+    most = np.abs(samples).max(axis=(0, 1))
+    size = np.abs(samples).max()
     assert (
         excess(times, motion, degree, order, -most - 1e-4 * size, most + 1e-4 * size)
         is None

@@ -118,7 +118,9 @@ def slow_points(seed, kind, names):
 )
 @settings(max_examples=40, deadline=None)
 def test_position_and_velocity_stay_continuous(events):
-    plan, t, rows = resting(), 0.0, []
+    plan = resting()
+    t = 0.0
+    rows = []
 
     def run(until):
         nonlocal t
@@ -152,7 +154,8 @@ def test_position_and_velocity_stay_continuous(events):
 
 def test_the_start_may_be_the_measured_state():
     rules = TrajectoryRules(interpolate_from_desired_state=False)
-    q, qd = np.array([0.1, -0.1, 0.2]), np.array([1.0, 0.5, -0.5])
+    q = np.array([0.1, -0.1, 0.2])
+    qd = np.array([1.0, 0.5, -0.5])
     for speed, empty in itertools.product((1.0, 0.125), (False, True)):
         plan = MotionPlan(NAMES)
         plan.set_speed(speed)
@@ -187,7 +190,9 @@ def test_streamed_set_points_apply_at_once():
 
 
 def test_refused_points_change_nothing():
-    plan, twin, strict = resting(), resting(), TrajectoryRules()
+    plan = resting()
+    twin = resting()
+    strict = TrajectoryRules()
     for p in (plan, twin):
         follow(p, random_points(1, 4, effort=True))
         follow(p, random_points(2, 2, names=("elbow",)), start=0.6)
@@ -219,7 +224,8 @@ def test_refused_points_change_nothing():
 )
 @settings(max_examples=30, deadline=None)
 def test_other_joints_are_not_affected(seed, now, wait):
-    plan, twin = resting(), resting()
+    plan = resting()
+    twin = resting()
     for p in (plan, twin):
         follow(p, random_points(seed, 4, effort=True))
         p.advance(now)
@@ -227,7 +233,8 @@ def test_other_joints_are_not_affected(seed, now, wait):
     follow(plan, points, None if wait is None else now + wait, now)
     end = now + (wait or 0.0) + points.times[-1]
     for t in np.linspace(now, end + 2.0, 60):
-        one, other = desired(plan, t), desired(twin, t)
+        one = desired(plan, t)
+        other = desired(twin, t)
         for x, y in zip(one, other, strict=True):
             np.testing.assert_array_equal(x[[0, 2]], y[[0, 2]])
     assert one[0][1] == points.positions[-1, 0] and one[3][1] == points.effort[-1, 0]
@@ -240,7 +247,8 @@ def trajectories_alive():
 
 
 def test_trajectories_that_no_joint_follows_are_freed():
-    plan, before = resting(), trajectories_alive()
+    plan = resting()
+    before = trajectories_alive()
     for i in range(30):
         t = 0.01 * i
         follow(plan, goal([1.0], [[1.0]], names=(NAMES[i % N],)), now=t)
@@ -257,7 +265,8 @@ def test_trajectories_that_no_joint_follows_are_freed():
 @given(seed=st.integers(0, 10**6), wait=st.one_of(st.none(), st.floats(0.01, 3.0)))
 @settings(max_examples=25, deadline=None)
 def test_old_trajectory_continues_until_the_start_of_the_new_one(kind, seed, wait):
-    plan, twin = resting(), resting()
+    plan = resting()
+    twin = resting()
     for p in (plan, twin):
         end = follow(p, random_points(seed, 4, kind, effort=True)).end_time
         p.advance(0.4)
@@ -271,7 +280,8 @@ def test_old_trajectory_continues_until_the_start_of_the_new_one(kind, seed, wai
     for t in np.linspace(0.4, start, 30)[:-1]:
         if wait:
             same(desired(plan, t), desired(twin, t))
-    before, after = desired(twin, start), desired(plan, start)
+    before = desired(twin, start)
+    after = desired(plan, start)
     same(after[:2], before[:2], 1e-11)
     same(after[3:], before[3:], 1e-12)
     if kind == "quintic" and start < end - 1e-6:  # the end also stops the acceleration
@@ -371,7 +381,8 @@ def test_trajectory_that_ended_is_ignored_as_in_jtc():
 
 
 def test_cycle_before_the_start_follows_the_old_motion():
-    plan, twin = resting(), resting()
+    plan = resting()
+    twin = resting()
     for p in (plan, twin):
         follow(p, random_points(1, 3))
         p.advance(0.1)
@@ -510,7 +521,9 @@ def test_stop_keeps_its_bound_while_the_speed_changes(seed, target, late, a):
 
 
 def test_goal_during_a_stop_starts_from_it_and_other_joints_stop():
-    plan, partial, twin = moving(), moving(), moving()
+    plan = moving()
+    partial = moving()
+    twin = moving()
     for p in (plan, partial, twin):
         p.cancel(0.8, np.full(N, 1.0))
         p.advance(0.85)
@@ -523,7 +536,8 @@ def test_goal_during_a_stop_starts_from_it_and_other_joints_stop():
 
 
 def test_cancel_of_nothing_does_nothing():
-    empty, plan = MotionPlan(NAMES), resting((1.0, 2.0, 3.0))
+    empty = MotionPlan(NAMES)
+    plan = resting((1.0, 2.0, 3.0))
     for each in (empty, plan):
         each.cancel(1.0, np.ones(N))
         assert not each.advance(1.0)

@@ -72,7 +72,8 @@ def test_motion_of_a_planner_at_its_limits_is_accepted(period: float) -> None:
     ],
 )
 def test_motion_beyond_a_limit_is_refused(limit: str, follower: str) -> None:
-    robot, points = model(limit, follower), bang_bang(1.0, 3.0, 0.1)
+    robot = model(limit, follower)
+    points = bang_bang(1.0, 3.0, 0.1)
     with pytest.raises(
         TrajectoryError, match=r"joint 'j1' reaches the (acceleration|jerk)"
     ):

@@ -39,7 +39,8 @@ def test_ramp_is_the_closed_form():
 @given(changes=CHANGES)
 @settings(max_examples=60, deadline=None)
 def test_time_is_the_integral_of_a_continuous_speed(changes):
-    scaling, t = TimeScaling(), 0.0
+    scaling = TimeScaling()
+    t = 0.0
     for pause, target in changes:
         clock = np.linspace(t, t + pause, 401)
         s, speed, rate = np.array([scaling.at(x) for x in clock]).T

@@ -25,10 +25,8 @@ from support.trajectories import (
 @pytest.mark.parametrize("kind", KINDS)
 def test_scipy_interpolators_agree(kind):
     """With joints of the points in another order than the controller's."""
-    points, state = (
-        random_points(3, 7, kind, ("wrist", "shoulder", "elbow"), effort=True),
-        moving_state(4),
-    )
+    points = random_points(3, 7, kind, ("wrist", "shoulder", "elbow"), effort=True)
+    state = moving_state(4)
     order = [1, 2, 0]
     trajectory = build(points, 2.0, state, kind)
     x = np.concatenate(([0.0], points.times))
@@ -59,7 +57,8 @@ def test_scipy_interpolators_agree(kind):
 
 
 def test_holds_before_the_start_and_from_the_end_on():
-    points, state = random_points(5, 4, effort=True), moving_state(6)
+    points = random_points(5, 4, effort=True)
+    state = moving_state(6)
     trajectory = build(points, 100.0, state)
     assert (trajectory.start_time, trajectory.duration) == (100.0, points.times[-1])
     assert trajectory.end_time == 100.0 + points.times[-1]
@@ -116,10 +115,8 @@ def test_single_point_at_time_zero_is_held_at_once():
 )
 @settings(max_examples=20, deadline=None)
 def test_resampled_points_agree_with_samples(kind, seed, m, first):
-    points, state = (
-        random_points(seed, m, kind, first=first, effort=True),
-        moving_state(seed + 1),
-    )
+    points = random_points(seed, m, kind, first=first, effort=True)
+    state = moving_state(seed + 1)
     trajectory = build(points, 0.0, state, kind)
     times, motion = resampled(trajectory, np.inf)
     np.testing.assert_array_equal(times, points.times)
@@ -162,7 +159,8 @@ def test_polynomials_of_later_segments_are_those_of_the_whole_trajectory():
 
 
 def test_arrays_of_the_caller_are_copied():
-    points, state = random_points(14, 3), moving_state(2)
+    points = random_points(14, 3)
+    state = moving_state(2)
     trajectory = build(points, 0.0, state)
     before = [np.array(sampled(trajectory, t)[:4]) for t in (0.5, -1.0, 99.0)]
     for array in (
@@ -227,10 +225,8 @@ def test_spline_through_past_points_starts_at_rest():
 @given(seed=st.integers(0, 10**6), part=st.floats(0.02, 0.98))
 @settings(max_examples=25, deadline=None)
 def test_late_start_leads_to_the_next_point(kind, seed, part):
-    points, state = (
-        random_points(seed, 6, kind, first=0.0, effort=True),
-        moving_state(seed + 1),
-    )
+    points = random_points(seed, 6, kind, first=0.0, effort=True)
+    state = moving_state(seed + 1)
     now = 5.0 + part * points.times[-1]
     effort = state[3] = np.full(N, 2.0)
     late = build(points, 5.0, state, kind, state_time=now)

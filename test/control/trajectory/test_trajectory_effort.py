@@ -22,7 +22,8 @@ from support.trajectories import RULES
 
 NAMES = ("joint1", "joint2")
 START = np.array([[0.2, -0.4], *np.zeros((3, 2))])
-COULOMB, VISCOUS = 2.0, 0.5
+COULOMB = 2.0
+VISCOUS = 0.5
 
 
 @pytest.fixture(scope="module")

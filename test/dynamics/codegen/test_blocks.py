@@ -54,7 +54,8 @@ def test_every_state_of_a_batch_of_any_size(
     algorithm: Algorithm, count: int, load_robot: Any
 ) -> None:
     model = load_robot("scara")  # a prismatic joint among revolute ones
-    robot, n = kernels_of(model), model.n
+    robot = kernels_of(model)
+    n = model.n
     vectors = random_vectors(algorithm, 7, count, n)
     out = result(algorithm, n, count)
     assert plain(algorithm, robot, batch=True)(robot.parameters, *vectors, out) == OK
@@ -73,12 +74,10 @@ def test_a_state_that_is_not_finite_affects_no_other_state(load_robot: Any) -> N
     tau = result(INVERSE_DYNAMICS, 6, 8)
     # large angles are valid
     vectors[0][:, 1] = [0.1, -2e5, 1e9, 1e22, 1e300, 3.0, -1e9, 0.0]
-    vectors[0][1, 3], vectors[1][3, 0], vectors[2][5, 2], vectors[0][7, 1] = (
-        np.nan,
-        np.inf,
-        -np.inf,
-        np.inf,
-    )
+    vectors[0][1, 3] = np.nan
+    vectors[1][3, 0] = np.inf
+    vectors[2][5, 2] = -np.inf
+    vectors[0][7, 1] = np.inf
     with np.errstate(invalid="ignore"):
         assert function(robot.parameters, *vectors, tau) == OK
     for k in range(8):

@@ -64,7 +64,8 @@ def panda() -> RobotModel:
 
 def geared() -> RobotModel:
     """Return an arm whose coupled joints have rotors, and friction with all terms; its names are no C identifiers."""
-    kinds, names = ("revolute", "prismatic", "revolute"), [f"{k}-*/?" for k in range(4)]
+    kinds = ("revolute", "prismatic", "revolute")
+    names = [f"{k}-*/?" for k in range(4)]
     links = tuple(
         arms.Link(name, 1.0, (0.1, 0, 0.1), 0.02 * np.eye(3)) for name in names
     )
@@ -186,7 +187,8 @@ def test_statuses_of_forward_dynamics(tmp_path: Path) -> None:
 def test_python_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Results for one state and many, with defaults and with other gravity and payload, also through ``use``."""
     model = geared()
-    link, count = model.end_links[0], 5
+    link = model.end_links[0]
+    count = 5
     model.export_c(tmp_path / "c")
     install = [
         sys.executable,

@@ -49,7 +49,8 @@ def test_trivial_operations_are_folded() -> None:
 
 def test_equal_operations_are_done_once() -> None:
     trace = Trace()
-    x, y = trace.input("x", 0), trace.input("x", 1)
+    x = trace.input("x", 0)
+    y = trace.input("x", 1)
     assert same(trace.input("x", 1), y)
     assert same(x + y, y + x) and same(x * y, y * x)
     assert same(x - y, -(y - x)) and same(-x - y, -(x + y)) and same(x - -y, x + y)
@@ -71,7 +72,8 @@ def test_numpy_scalars_count_as_numbers() -> None:
 
 def test_comparisons_are_taken_to_hold_and_remembered_in_order() -> None:
     trace = Trace()
-    x, y = trace.input("x", 0), trace.input("x", 1)
+    x = trace.input("x", 0)
+    y = trace.input("x", 1)
     assert x > 0.5
     assert 2.0 > y
     assert y < -x
@@ -125,20 +127,27 @@ def test_a_traced_program_computes_the_same_bits(
     plain = [*known, *inputs]
     traced: list[Scalar] = [*known, *(trace.input("x", i) for i in range(len(inputs)))]
     for operation, i, j in program:
-        a, b = plain[i % len(plain)], plain[j % len(plain)]
-        s, t = traced[i % len(plain)], traced[j % len(plain)]
+        a = plain[i % len(plain)]
+        b = plain[j % len(plain)]
+        s = traced[i % len(plain)]
+        t = traced[j % len(plain)]
         if operation == "+":
-            value, symbol = a + b, s + t
+            value = a + b
+            symbol = s + t
         elif operation == "-":
-            value, symbol = a - b, s - t
+            value = a - b
+            symbol = s - t
         elif operation == "*":
-            value, symbol = a * b, s * t
+            value = a * b
+            symbol = s * t
         elif operation == "n":
-            value, symbol = -a, -s
+            value = -a
+            symbol = -s
         elif operation == "/":
             if b == 0.0:
                 continue
-            value, symbol = a / b, s / t
+            value = a / b
+            symbol = s / t
         else:
             function, method = (
                 (math.sin, "sin") if operation == "s" else (math.cos, "cos")

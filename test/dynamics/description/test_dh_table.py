@@ -61,7 +61,8 @@ def test_frames_and_weights(convention: str, seed: int) -> None:
     """The arithmetic of the table, and centres of mass in its frames; the offsets are those of the rows."""
     rng = np.random.default_rng(seed)
     a, alpha, d, theta, q = rng.uniform(-2, 2, (5, 4))
-    masses, coms = rng.uniform(1, 3, 4), rng.uniform(-1, 1, (4, 3))
+    masses = rng.uniform(1, 3, 4)
+    coms = rng.uniform(-1, 1, (4, 3))
     oracle = DhArm(
         a, alpha, d, convention == "craig", (0.0, 0.0), tuple(masses), tuple(coms)
     )
@@ -92,7 +93,8 @@ def test_arms_of_the_books(name: str, seed: int) -> None:
     ]
     rng = np.random.default_rng(seed)
     values = dict(zip(names, rng.uniform(0.2, 3.0, len(names)).tolist(), strict=True))
-    model, p = RobotModel.shipped(name, **values), book.Parameters(**values)
+    model = RobotModel.shipped(name, **values)
+    p = book.Parameters(**values)
     velocity_terms = getattr(book, "velocity_terms", None) or book.velocity_coupling
     for q, qd, _ in zip(*arms.states(seed, model.n, 5), strict=True):
         weight = book.gravity(p, q) if hasattr(book, "gravity") else 0.0
@@ -118,10 +120,8 @@ def test_gravity_in_frame_0() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_down_is_down(seed: int) -> None:
     down = np.random.default_rng(seed).normal(size=3)
-    rows, links = (
-        [[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8]],
-        [(1.0, [0.1, 0.2, 0.3], np.eye(3))] * 2,
-    )
+    rows = [[0.1, 0.2, 0.3, 0.4], [0.5, 0.6, 0.7, 0.8]]
+    links = [(1.0, [0.1, 0.2, 0.3], np.eye(3))] * 2
     upright = RobotModel.from_urdf(dh_urdf(rows, links=links, down=down))
     tilted = RobotModel.from_dh(
         rows, links=links, gravity=9.81 * down / np.linalg.norm(down)
@@ -132,7 +132,8 @@ def test_down_is_down(seed: int) -> None:
 
 
 def test_milicevic_coefficients() -> None:
-    model, q = RobotModel.shipped("milicevic_rprr"), np.array([0.3, 0.2, 0.7, -0.4])
+    model = RobotModel.shipped("milicevic_rprr")
+    q = np.array([0.3, 0.2, 0.7, -0.4])
     found = dynamic_coefficients(model, q)
     assert_close(model.mass_matrix(q), found.D, 1e-13)
     assert_close(model.gravity_torque(q), found.c, 1e-12)
@@ -140,12 +141,11 @@ def test_milicevic_coefficients() -> None:
 
 def test_a_particle_on_a_sphere_moves_on_a_great_circle() -> None:
     """LaValle, example 13.14: the acceleration is -|v|^2 p."""
-    model, q, qd = (
-        RobotModel.shipped("lavalle_sphere"),
-        np.array([0.4, 0.7]),
-        np.array([1.2, -0.5]),
-    )
-    j, p = model.jacobian(q, "link3")[:3], model.link_pose(q, "link3")[:3, 3]
+    model = RobotModel.shipped("lavalle_sphere")
+    q = np.array([0.4, 0.7])
+    qd = np.array([1.2, -0.5])
+    j = model.jacobian(q, "link3")[:3]
+    p = model.link_pose(q, "link3")[:3, 3]
     acceleration = (
         j @ model.forward_dynamics(q, qd, np.zeros(2))
         + model.jacobian_dot_qd(q, qd, "link3")[:3]
@@ -171,7 +171,9 @@ def test_mujoco_loads_the_file() -> None:
     )
     model = RobotModel.from_urdf(text)
     peer = mujoco.MjModel.from_xml_string(text)
-    data, m, q = mujoco.MjData(peer), np.zeros((3, 3)), np.array([0.3, 0.2, 0.4])
+    data = mujoco.MjData(peer)
+    m = np.zeros((3, 3))
+    q = np.array([0.3, 0.2, 0.4])
     data.qpos[:] = q
     mujoco.mj_forward(peer, data)
     mujoco.mj_fullM(peer, data, m)

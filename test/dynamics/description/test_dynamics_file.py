@@ -265,11 +265,9 @@ def test_gravity_of_the_argument_overrides_the_file() -> None:
 
 def test_inertials_of_links_replace_the_urdfs(tmp_path: Path) -> None:
     """Compared with Pinocchio on a URDF with the same values. If the URDF has none, no missing mass is reported."""
-    mass, com, inertia = (
-        3.7,
-        [0.1, -0.2, 0.05],
-        [[0.3, 0.01, -0.02], [0.01, 0.4, 0.03], [-0.02, 0.03, 0.5]],
-    )
+    mass = 3.7
+    com = [0.1, -0.2, 0.05]
+    inertia = [[0.3, 0.01, -0.02], [0.01, 0.4, 0.03], [-0.02, 0.03, 0.5]]
     entries = np.array(inertia)[np.triu_indices(3)].tolist()
     peer = Peer(
         ARM.with_link(LINK, mass=mass, com=com, inertia=inertia).urdf, ARM.movable

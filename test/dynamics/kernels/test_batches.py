@@ -50,7 +50,9 @@ def test_arguments_are_broadcast(robot: Robot) -> None:
     """Leading axes of each argument, including wrenches, are broadcast."""
     model = robot.model()
     q, qd, third = _states(robot.seed, model.n, 3, 2)
-    q, qd, third = q[:, :1], qd[0], third[0, 0]
+    q = q[:, :1]
+    qd = qd[0]
+    third = third[0, 0]
     links = list(wrenches(robot).items())
     external_wrenches = {
         link: wrench * np.arange(1.0, 4.0)[:, None, None] for link, wrench in links[:1]
@@ -62,13 +64,13 @@ def test_arguments_are_broadcast(robot: Robot) -> None:
         for link, wrench in external_wrenches.items()
     }
     for name in METHODS:
-        got, expected = (
-            call(name, model, external_wrenches, q, qd, third),
-            call(name, model, full_wrenches, *full),
-        )
+        got = call(name, model, external_wrenches, q, qd, third)
+        expected = call(name, model, full_wrenches, *full)
         assert np.array_equal(np.broadcast_to(got, expected.shape), expected), name
     # A wrench alone may have the leading axes.
-    q, qd, third = full[0][0, 0], full[1][0, 0], full[2][0, 0]
+    q = full[0][0, 0]
+    qd = full[1][0, 0]
+    third = full[2][0, 0]
     got = model.inverse_dynamics(q, qd, third, external_wrenches)
     assert got.shape == (3, 1, model.n)
     single = model.inverse_dynamics(
@@ -83,11 +85,9 @@ def test_no_states_at_all(
     batch: tuple[int, ...], name: str, load_robot: Callable[..., Any]
 ) -> None:
     model = load_robot("scara", "scara")
-    none, one, wrench = (
-        np.empty((*batch, model.n)),
-        np.zeros(model.n),
-        {model.link_names[-1]: np.zeros(6)},
-    )
+    none = np.empty((*batch, model.n))
+    one = np.zeros(model.n)
+    wrench = {model.link_names[-1]: np.zeros(6)}
     got = call(name, model, wrench, none, none, none)
     assert got.shape == (*batch, *np.shape(call(name, model, wrench, one, one, one)))
 
@@ -192,7 +192,8 @@ def test_arguments_stay_as_they_are(load_robot: Callable[..., Any]) -> None:
     model = load_robot("panda", "panda")
     states = _states(23, 7, 6)
     q, qd, third = (x.copy() for x in states)
-    view, wrench = np.broadcast_to(q[0], (6, 7)), {model.link_names[-1]: np.ones(6)}
+    view = np.broadcast_to(q[0], (6, 7))
+    wrench = {model.link_names[-1]: np.ones(6)}
     for name in METHODS:
         got, expected = (
             call(name, model, wrench, position, qd, third)

@@ -26,22 +26,22 @@ def test_order_and_locked_coordinates(robot: Robot, data: st.DataObject) -> None
     keep = names[: data.draw(st.integers(1, len(names)))]
     rng = np.random.default_rng(robot.seed)
     locked = {name: float(rng.uniform(-2, 2)) for name in names[len(keep) :]}
-    model, tree = robot.model(joints=keep, locked=locked), robot.pinocchio(keep, locked)
+    model = robot.model(joints=keep, locked=locked)
+    tree = robot.pinocchio(keep, locked)
     assert list(model.joint_names) == list(keep)
     assert {*robot.model(locked=locked).joint_names} == {*keep}
     q, qd, qdd = state(robot, model.n)
     rows = tree.rnea(q, qd, qdd)
-    tau, scale = (
-        tree.g.T @ rows,
-        float(np.max(np.abs(tree.g).T @ np.abs(rows))) + size(model, q, qd, qdd),
-    )
+    tau = tree.g.T @ rows
+    scale = float(np.max(np.abs(tree.g).T @ np.abs(rows))) + size(model, q, qd, qdd)
     assert_close(model.inverse_dynamics(q, qd, qdd), tau, 1e-12, scale)
     assert_close(model.mass_matrix(q), tree.mass_matrix(q), 1e-12)
     gain = float(np.abs(np.linalg.inv(model.mass_matrix(q))).sum(axis=1).max())
     assert_close(
         model.forward_dynamics(q, qd, tau), qdd, 1e-12 * max(1.0, gain * scale)
     )
-    link, position = robot.bare.links[-1].name, tree.position(q)
+    link = robot.bare.links[-1].name
+    position = tree.position(q)
     reach = 1.0 + float(np.abs(position).sum())
     assert_close(model.link_pose(q, link), tree.peer.pose(position, link), 1e-13, reach)
     assert_close(model.jacobian(q, link), tree.jacobian(q, link), 1e-13, 10.0 * reach)
@@ -100,7 +100,8 @@ def test_parallel_axes_couple_by_tsai_9_157(
     carrier: dict[str, str], ratio: float
 ) -> None:
     """K_hat = I r^2 qd2^2 / 2 + I r qd1 qd2 adds I r^2 to m22 and, for a rotor on the parent (default), I r to m12."""
-    inertia, q = 3e-4, np.array([0.4, -0.9])
+    inertia = 3e-4
+    q = np.array([0.4, -0.9])
     first = arms.Link("", 2.0, (0.2, 0, 0), np.eye(3) * 0.02)
     arm = arms.planar_2r(
         0.5, 0.4, first, arms.Link("", 1.0, (0.1, 0, 0), np.eye(3) * 0.01)
@@ -116,11 +117,9 @@ def test_parallel_axes_couple_by_tsai_9_157(
 def _agrees(
     model: RobotModel, book: Any, p: Any, q: arms.Array, qd: arms.Array, qdd: arms.Array
 ) -> None:
-    m, velocity, gravity = (
-        book.mass_matrix(p, q),
-        book.velocity_terms(p, q, qd),
-        book.gravity(p, q),
-    )
+    m = book.mass_matrix(p, q)
+    velocity = book.velocity_terms(p, q, qd)
+    gravity = book.gravity(p, q)
     scale = (
         float(np.max(np.abs(m) @ np.abs(qdd) + np.abs(velocity) + np.abs(gravity)))
         + 100.0

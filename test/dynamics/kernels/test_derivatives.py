@@ -29,7 +29,8 @@ def test_coriolis_matrix_is_the_sum_of_christoffel_symbols(robot: Robot) -> None
     # change[i, k, j] = dm_kj/dq_i, so that symbols[k, j, i] is the bracket.
     expected = 0.5 * np.einsum("kji,i->kj", symbols, qd)
     scale = rate * float(np.abs(model.mass_matrix(q)).max() * np.abs(qd).sum())
-    c, gravity = model.coriolis_matrix(q, qd), model.gravity_torque(q)
+    c = model.coriolis_matrix(q, qd)
+    gravity = model.gravity_torque(q)
     assert_close(c, expected, 1e-9, scale)
     scale = float(np.abs(c) @ np.abs(qd) @ np.ones(model.n)) + float(
         np.abs(gravity).max()
@@ -47,7 +48,8 @@ def test_an_arm_far_from_its_root_keeps_its_digits() -> None:
             moved = moved.with_joint(
                 joint.name, xyz=np.asarray(joint.xyz) + [1e6, -2e6, 3e6]
             )
-    near, far = RobotModel.from_urdf(arm.urdf), RobotModel.from_urdf(moved.urdf)
+    near = RobotModel.from_urdf(arm.urdf)
+    far = RobotModel.from_urdf(moved.urdf)
     motion = [x[0] for x in arms.states(5, near.n, 1)]
     for got, expected in zip(
         far.inverse_dynamics_derivatives(*motion),

@@ -73,7 +73,8 @@ def test_power(robot: Robot) -> None:
         power += float(twist[:3] @ turn @ wrench[:3] + twist[3:] @ turn @ wrench[3:])
 
     def energy(t: float) -> float:
-        position, velocity = q + t * qd + t * t / 2.0 * qdd, qd + t * qdd
+        position = q + t * qd + t * t / 2.0 * qdd
+        velocity = qd + t * qdd
         return float(
             model.kinetic_energy(position, velocity) + model.potential_energy(position)
         )

@@ -11,7 +11,8 @@ from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR, WRONG_SHAP
 from support import arms
 
 N = 3
-VECTOR, MATRIX = (N,), (N, N)
+VECTOR = (N,)
+MATRIX = (N, N)
 SHAPES: dict[str, list[tuple[int, ...]]] = {
     "inverse_dynamics": [VECTOR, VECTOR, VECTOR, VECTOR],
     "gravity_torque": [VECTOR, VECTOR],

@@ -25,11 +25,13 @@ def _robot(model: RobotModel) -> ModelArrays:
 def test_held_joints(robot: Robot, held: int) -> None:
     """A qdd + h = force + reaction: locked joints do not accelerate, and only they have a reaction."""
     model = robot.model()
-    n, kernels = model.n, _robot(model)
+    n = model.n
+    kernels = _robot(model)
     q, qd, force = state(robot, n)
     stiffness = np.linspace(0.5, 2.0, n)
     moves = np.array([float(not held >> k & 1) for k in range(n)])
-    motion, none = np.empty((2 + n, n)), np.empty((0, 6))
+    motion = np.empty((2 + n, n))
+    none = np.empty((0, 6))
     failed = solve_fixed_mode_motion(
         kernels,
         q,
@@ -43,7 +45,8 @@ def test_held_joints(robot: Robot, held: int) -> None:
         motion,
     )
     assert failed == -1
-    matrix, bias = model.mass_matrix(q) + np.diag(stiffness), model.bias_torque(q, qd)
+    matrix = model.mass_matrix(q) + np.diag(stiffness)
+    bias = model.bias_torque(q, qd)
     free = moves == 1.0
     acceleration = np.zeros(n)
     acceleration[free] = np.linalg.solve(
@@ -69,13 +72,11 @@ def test_the_coordinate_without_inertia_is_returned() -> None:
         arms.Link("", 1.0, (0.5, 0.0, 0.0)),
     )
     robot = _robot(RobotModel.from_urdf(arm.urdf))
-    ones, none, matrix, qdd, motion = (
-        np.ones(2),
-        np.empty((0, 6)),
-        np.empty((2, 2)),
-        np.empty(2),
-        np.empty((4, 2)),
-    )
+    ones = np.ones(2)
+    none = np.empty((0, 6))
+    matrix = np.empty((2, 2))
+    qdd = np.empty(2)
+    motion = np.empty((4, 2))
     assert (
         solve_motion(robot, ones, ones, ones, none, make_work(robot), matrix, qdd) == -1
     )

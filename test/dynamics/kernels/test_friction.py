@@ -114,10 +114,8 @@ def test_friction_compensation_has_no_step_at_a_reversal() -> None:
     forward, backward = (
         level + 0.5 * np.maximum(np.abs(RATES), 0.01) for level in (2.0, 1.5)
     )
-    first, second = (
-        np.where(RATES > 0.0, forward, backward),
-        np.where(RATES > 0.0, backward, forward),
-    )
+    first = np.where(RATES > 0.0, forward, backward)
+    second = np.where(RATES > 0.0, backward, forward)
     assert_close(tau, np.stack((first * smoothed, -second * smoothed), axis=1), 1e-12)
     np.testing.assert_array_equal(
         model.friction_torque(REST, np.array([-0.0, 0.0]), 0.01), 0.0
@@ -196,7 +194,8 @@ def test_quadratic_and_cubic_friction_oppose_the_motion(rate: float) -> None:
 @pytest.mark.parametrize("rate", [-1.3, -0.2, 0.0, 0.05, 0.9])
 def test_slope_is_that_of_the_smooth_friction(joint: Array, rate: float) -> None:
     """2 cosh(x / 2) is the denominator of the sigmoid's slope."""
-    amplitude, slope = joint[layout.SIGMOID_AMPLITUDE], joint[layout.SIGMOID_SLOPE]
+    amplitude = joint[layout.SIGMOID_AMPLITUDE]
+    slope = joint[layout.SIGMOID_SLOPE]
     rise = amplitude * slope / (2.0 * math.cosh(0.5 * slope * (rate + 0.2))) ** 2
     assert friction.smooth_slope(joint, rate) == pytest.approx(
         joint[layout.VISCOUS] + rise, rel=1e-12

@@ -35,11 +35,10 @@ def test_any_form_of_a_vector_gives_the_same_result(
 ) -> None:
     """Other objects than plain arrays are converted. Values are multiples of 1/4, exact in each type."""
     q = np.linspace(-1.5, 1.5, model.n)
-    call, expected = CALLS[name], CALLS[name](model, q)
-    read_only, unaligned = (
-        q.copy(),
-        np.ndarray(q.shape, float, bytearray(q.nbytes + 1), 1),
-    )
+    call = CALLS[name]
+    expected = CALLS[name](model, q)
+    read_only = q.copy()
+    unaligned = np.ndarray(q.shape, float, bytearray(q.nbytes + 1), 1)
     read_only.flags.writeable = False
     unaligned[:] = q
     forms = [

@@ -28,10 +28,8 @@ def test_plain_python_computes_the_same_as_the_kernel(load_robot: Any) -> None:
             for x in ("bodies", "rotors", "factors", "gravity")
         }
     )
-    work, tau = (
-        np.empty((len(robot.tree), WORK_SIZE), dtype=object),
-        np.empty(model.n, dtype=object),
-    )
+    work = np.empty((len(robot.tree), WORK_SIZE), dtype=object)
+    tau = np.empty(model.n, dtype=object)
     interpreted(newton_euler)(
         robot, *(x.astype(object) for x in states), np.empty((0, 6)), work, tau
     )

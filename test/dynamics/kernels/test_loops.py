@@ -49,10 +49,8 @@ def _measured(
     model: RobotModel, links: list[str], points: list[Array], q: Array, qd: Array
 ) -> tuple[Array, Array, Array]:
     """Return gap, Jacobian and drift from the kernel. The loops are appended to both model arrays."""
-    topology, parameters = (
-        model.kernels.topology.copy(),
-        model.kernels.parameters.copy(),
-    )
+    topology = model.kernels.topology.copy()
+    parameters = model.kernels.parameters.copy()
     frames = [model.link_frames[link] for link in links]
     places = [
         frame.rotation @ point + frame.position
@@ -64,7 +62,9 @@ def _measured(
     )
     loops = unpack_loops(*append_loops(topology, parameters, loops))
     robot = views(topology, parameters)
-    gap, jacobian, drift = np.empty(9), np.empty((9, model.n)), np.empty(9)
+    gap = np.empty(9)
+    jacobian = np.empty((9, model.n))
+    drift = np.empty(9)
     measure_loops(
         robot,
         loops,
@@ -111,7 +111,8 @@ def _motion(
     linear, angular = np.split(
         tree.peer.jacobian_dot_qd(tree.position(q), tree.g @ qd, link), 2
     )
-    r, w = pose[:3, :3] @ point, jacobian[3:] @ qd
+    r = pose[:3, :3] @ point
+    w = jacobian[3:] @ qd
     moved = jacobian[:3] + np.cross(jacobian[3:].T, r).T
     return (
         pose[:3, 3] + r,

@@ -16,8 +16,10 @@ def test_terms_of_any_robots_torque(robot: Robot) -> None:
     """tau = M qdd + bias (Craig 6.59): linear in accelerations and gravity, quadratic in the rates."""
     model = robot.model()
     q, qd, qdd = state(robot, model.n)
-    rest, scale = np.zeros(model.n), size(model, q, qd, qdd)
-    bias, gravity = model.bias_torque(q, qd), model.gravity_torque(q)
+    rest = np.zeros(model.n)
+    scale = size(model, q, qd, qdd)
+    bias = model.bias_torque(q, qd)
+    gravity = model.gravity_torque(q)
     assert_close(bias, model.inverse_dynamics(q, qd, rest), 1e-13, scale)
     assert_close(gravity, model.inverse_dynamics(q, rest, rest), 1e-13, scale)
     forward, backward, twice = (
@@ -100,12 +102,14 @@ def test_forces_in_the_planar_arm(seed: int) -> None:
 @pytest.mark.parametrize("axis", [[0, 0, 1], [1, 0, 0]])
 def test_bearing_load_of_a_whirling_mass(axis: list[int]) -> None:
     """2 kg turn at 3 rad/s, 0.3 m from the axis and 0.1 m above the bearing; gravity is along the axis."""
-    along, across = np.array(axis, dtype=float), np.array([0.0, 1.0, 0.0])
+    along = np.array(axis, dtype=float)
+    across = np.array([0.0, 1.0, 0.0])
     com = (0.3 * across + 0.1 * along).tolist()
     joints = [arms.Joint("joint", "continuous", "base", "link", axis=axis)]
     arm = arms.Arm([arms.Link("base"), arms.Link("link", mass=2.0, com=com)], joints)
     model = RobotModel.from_urdf(arm.urdf, gravity=(-9.81 * along).tolist())
-    weight, pull = 2.0 * 9.81, 2.0 * 3.0**2 * 0.3
+    weight = 2.0 * 9.81
+    pull = 2.0 * 3.0**2 * 0.3
     assert_close(
         model.bearing_loads([0.7], [3.0], [0.0])[0],
         [weight, pull, 0.3 * weight + 0.1 * pull],

@@ -22,8 +22,10 @@ def test_inverse_and_forward_dynamics(robot: Robot, loaded: bool) -> None:
     }
     tree = robot.pinocchio(model.joint_names)
     q, qd, qdd = state(robot, model.n)
-    rest, external_wrenches = np.zeros(model.n), wrenches(robot) if loaded else None
-    m, expected = model.mass_matrix(q), tree.mass_matrix(q)
+    rest = np.zeros(model.n)
+    external_wrenches = wrenches(robot) if loaded else None
+    m = model.mass_matrix(q)
+    expected = tree.mass_matrix(q)
     assert_close(m, expected, 1e-12)
     assert np.array_equal(m, m.T)
     assert np.linalg.eigvalsh(m).min() > 0.0
@@ -50,10 +52,8 @@ def test_derivatives_of_inverse_dynamics(robot: Robot) -> None:
     model = robot.model()
     tree = robot.pinocchio(model.joint_names)
     q, qd, qdd = state(robot, model.n)
-    rate, row = (
-        stride(robot, model.joint_names, rotors=True),
-        np.abs(tree.g).T @ np.abs(tree.rnea(q, qd, qdd)),
-    )
+    rate = stride(robot, model.joint_names, rotors=True)
+    row = np.abs(tree.g).T @ np.abs(tree.rnea(q, qd, qdd))
     by_rate = rate * float(np.abs(model.mass_matrix(q)).max() * np.abs(qd).sum()) + 1.0
     # Large torques may add up to small ones in the tree.
     scales = np.array([rate * size(model, q, qd, qdd), by_rate]) + float(row.max())
@@ -92,7 +92,8 @@ def test_energies(robot: Robot) -> None:
     model = robot.model()
     tree = robot.pinocchio(model.joint_names)
     q, qd, _ = state(robot, model.n)
-    m, rest = model.mass_matrix(q), np.zeros(model.n)
+    m = model.mass_matrix(q)
+    rest = np.zeros(model.n)
     kinetic = model.kinetic_energy(q, qd)
     assert kinetic > 0.0 and model.kinetic_energy(q, rest) == 0.0
     expected = tree.peer.kinetic_energy(tree.position(q), tree.g @ qd)
@@ -107,10 +108,12 @@ def test_energies(robot: Robot) -> None:
 @given(robot=robots(rotors=False))
 def test_poses_jacobians_and_their_rates(robot: Robot) -> None:
     """J = J_tree G. Since G is constant, dJ/dt qd is that of the tree, for any gravity; the root does not move."""
-    model, tilted = robot.model(), robot.model(gravity=[7.0, -5.0, 3.0])
+    model = robot.model()
+    tilted = robot.model(gravity=[7.0, -5.0, 3.0])
     tree = robot.pinocchio(model.joint_names)
     q, qd, _ = state(robot, model.n)
-    position, fast = tree.position(q), stride(robot, model.joint_names, qd)
+    position = tree.position(q)
+    fast = stride(robot, model.joint_names, qd)
     reach = 1.0 + float(np.abs(position).sum())
     links = np.random.default_rng(robot.seed).choice(model.link_names[1:], 3)
     for link in {*map(str, links), robot.bare.links[-1].name}:

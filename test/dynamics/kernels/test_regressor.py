@@ -16,7 +16,8 @@ from support.robots_with_drives import Robot, load, robots, size, state
 def test_regressor_times_parameters_is_the_torque(robot: Robot) -> None:
     model = robot.model()
     q, qd, qdd = state(robot, model.n)
-    y, parameters = model.regressor(q, qd, qdd), model.inertial_parameters
+    y = model.regressor(q, qd, qdd)
+    parameters = model.inertial_parameters
     assert y.shape == (model.n, len(parameters))
     assert (
         len(parameters)
@@ -33,7 +34,8 @@ def test_a_rotors_column(robot: Robot, data: st.DataObject) -> None:
     """The column is the change of the torque by the rotor. Its name has the joint, or the index in the file."""
     assume(robot.rotors)
     k = data.draw(st.integers(0, len(robot.rotors) - 1))
-    rotor, before = robot.rotors[k], robot.rotors[:k]
+    rotor = robot.rotors[k]
+    before = robot.rotors[:k]
     place = sum(other.joint is None for other in before)
     name = (
         f"rotors[{place}].inertia"

@@ -290,8 +290,10 @@ def test_results_belong_to_the_caller() -> None:
     """A result does not change with the next call, and arguments are unchanged."""
     q, qd, qdd = (x[0] for x in arms.states(3, 3, 1))
     copies = q.copy(), qd.copy(), qdd.copy()
-    first, m = MODEL.inverse_dynamics(q, qd, qdd), MODEL.mass_matrix(q)
-    kept, m_kept = first.copy(), m.copy()
+    first = MODEL.inverse_dynamics(q, qd, qdd)
+    m = MODEL.mass_matrix(q)
+    kept = first.copy()
+    m_kept = m.copy()
     MODEL.inverse_dynamics(2 * q, qd, -qdd)
     MODEL.mass_matrix(2 * q)
     MODEL.forward_dynamics(q, qd, qdd)

@@ -57,7 +57,8 @@ def test_rows_are_the_limits_of_all_moving_joints(
     model: RobotModel, state: list[float]
 ) -> None:
     """A state is within the rows exactly if each moving joint is within its own limits."""
-    q, qd = np.array(state[:2]), np.array(state[2:])
+    q = np.array(state[:2])
+    qd = np.array(state[2:])
     rows = model.limit_rows
     lower, upper, _, _, velocity = rows.limits
     ours = [(rows.positions(q) - lower).min(), (upper - rows.positions(q)).min()]

@@ -54,8 +54,10 @@ def test_scaled_is_the_robot_of_scaled_files(
     )
     expected = load(arm, worn.dynamics)
     model = robot.model()
-    numbers, terms = model._data.parameters.copy(), model._data.friction.copy()
-    actual, same = model.scaled(mass, friction), model.scaled()
+    numbers = model._data.parameters.copy()
+    terms = model._data.friction.copy()
+    actual = model.scaled(mass, friction)
+    same = model.scaled()
     q, qd, qdd = state(robot, model.n)
     scale = size(expected, q, qd, qdd)
     assert_close(
@@ -81,7 +83,8 @@ def _frictional(couplings: dict[str, Any] | None = None, **keywords: Any) -> Rob
 
 def test_friction_by_joint_in_the_order_of_joint_names() -> None:
     model = _frictional(joints=NAMES[::-1])
-    factors, qd = np.array([0.5, 0.0, 2.0]), np.array([1.0, -2.0, 3.0])
+    factors = np.array([0.5, 0.0, 2.0])
+    qd = np.array([1.0, -2.0, 3.0])
     expected = factors * model.friction_torque(np.zeros(3), qd)
     assert_close(
         model.scaled(friction=factors).friction_torque(np.zeros(3), qd), expected, 1e-15
@@ -99,7 +102,8 @@ def test_a_follower_has_the_factor_of_what_it_follows() -> None:
 
 def test_a_follower_of_two_joints_needs_the_same_factor_of_both() -> None:
     model = _frictional({NAMES[2]: {NAMES[0]: 1.0, NAMES[1]: 1.0}})
-    q, qd = np.zeros(2), np.array([1.0, 2.0])
+    q = np.zeros(2)
+    qd = np.array([1.0, 2.0])
     assert_close(
         model.scaled(friction=[3.0, 3.0]).friction_torque(q, qd),
         3.0 * model.friction_torque(q, qd),
@@ -140,7 +144,8 @@ def test_impossible_factors_are_refused(keywords: dict[str, Any], culprit: str) 
 def test_another_gravity_is_as_if_loaded_with_it(
     robot: Robot, gravity: tuple[float, float, float]
 ) -> None:
-    changed, loaded = robot.model().with_gravity(gravity), robot.model(gravity=gravity)
+    changed = robot.model().with_gravity(gravity)
+    loaded = robot.model(gravity=gravity)
     q, qd, qdd = state(robot, changed.n)
     assert np.array_equal(changed.gravity, gravity)
     assert np.array_equal(
@@ -216,8 +221,10 @@ def test_a_payload_set_later_is_that_of_the_file_bit_for_bit(robot: Robot) -> No
     """Also if it replaces another payload. The original models are unchanged."""
     assert robot.payload is not None
     body = float(robot.payload.mass or 0.0), robot.payload.com, robot.payload.inertia
-    empty, in_file = replace(robot, payload=None).model(), robot.model()
-    other, bare = robot.bare.links[-1].name, _bits(empty, robot)
+    empty = replace(robot, payload=None).model()
+    in_file = robot.model()
+    other = robot.bare.links[-1].name
+    bare = _bits(empty, robot)
     assert _bits(empty.with_payload(robot.holder, *body), robot) == _bits(
         in_file, robot
     )

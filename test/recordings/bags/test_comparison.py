@@ -34,7 +34,8 @@ ARRAY = "std_msgs/msg/Float64MultiArray"
 TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 START = 1_700_000_000_000_000_000
 PERIOD = 1_000_000
-NAN, INF = float("nan"), float("inf")
+NAN = float("nan")
+INF = float("inf")
 
 
 def state(
@@ -56,10 +57,8 @@ def array(*numbers: float) -> bytes:
 
 def trajectory(names: Sequence[str], rows: Any) -> bytes:
     """Return a trajectory with a point each second; ``rows`` are the positions."""
-    point, duration = (
-        "trajectory_msgs/msg/JointTrajectoryPoint",
-        "builtin_interfaces/msg/Duration",
-    )
+    point = "trajectory_msgs/msg/JointTrajectoryPoint"
+    duration = "builtin_interfaces/msg/Duration"
     nothing = [np.zeros(0)] * 3
     points = [
         make(point, np.array(row, dtype=float), *nothing, make(duration, k, 0))
@@ -134,7 +133,8 @@ def test_largest_and_root_mean_square_difference(tmp_path: Path) -> None:
 
 def test_one_bit_of_many_messages_is_found(tmp_path: Path) -> None:
     """There are more messages than in one block of the comparison."""
-    count, altered = 3000, 2222
+    count = 3000
+    altered = 2222
     a, b = (
         [state(START + k * PERIOD, velocity=[0.1, 0.7]) for k in range(count)]
         for _ in range(2)
@@ -159,7 +159,8 @@ def test_any_alteration_is_found(
     rows: list[tuple[float, ...]], data: st.DataObject
 ) -> None:
     """A bag equals itself; a change of any value is found, in both directions with the same difference."""
-    k, j = data.draw(st.integers(0, len(rows) - 1)), data.draw(st.integers(0, 5))
+    k = data.draw(st.integers(0, len(rows) - 1))
+    j = data.draw(st.integers(0, 5))
     value = data.draw(st.floats())
     altered = [list(row) for row in rows]
     altered[k][j] = value
@@ -170,7 +171,8 @@ def test_any_alteration_is_found(
         for table in (rows, altered)
     )
     assert all(field.equal for field in compared(whole, whole))
-    forth, back = compared(whole, other), compared(other, whole)
+    forth = compared(whole, other)
+    back = compared(other, whole)
     assert [field.largest for field in forth] == [field.largest for field in back]
     for field in forth:
         assert field.matches == (same or field.name != name)
@@ -262,7 +264,13 @@ def test_a_constant_shift_of_time_and_a_constant_offset(
     shift: int, lost: int, tmp_path: Path
 ) -> None:
     """Both are found, also if shifted stamps equal other stamps."""
-    q, effort = (lambda k: [np.sin(0.1 * k), 0.0]), (lambda k: [np.cos(0.3 * k), 1.0])
+
+    def q(k: int) -> list[float]:
+        return [np.sin(0.1 * k), 0.0]
+
+    def effort(k: int) -> list[float]:
+        return [np.cos(0.3 * k), 1.0]
+
     a = [state(START + k * PERIOD, q(k), effort=effort(k)) for k in range(200)]
     b = [
         state(START + k * PERIOD + shift, q(k), effort=np.array([0.25, 0]) + effort(k))
@@ -348,7 +356,8 @@ def test_long_arrays_are_one_field(tmp_path: Path) -> None:
 
 def test_images_differ_in_elements(tmp_path: Path) -> None:
     """The table has the numbers of the first byte that differs."""
-    kind, data = "sensor_msgs/msg/Image", np.arange(64, dtype=np.uint8)
+    kind = "sensor_msgs/msg/Image"
+    data = np.arange(64, dtype=np.uint8)
     images = [
         serialized(
             kind, header(START), 8, 8, "mono8", 0, 8, np.where(data < k, data, 7)
@@ -550,10 +559,8 @@ def test_tables_have_a_maximum_length(tmp_path: Path) -> None:
 def test_common_messages_are_compared(tmp_path: Path) -> None:
     """Messages that a live recording lacks are counted; all others must agree."""
     states = [state(START + k * PERIOD, [0.1 * k, 0.2]) for k in range(20)]
-    whole, part = (
-        record(tmp_path / "whole", states),
-        record(tmp_path / "part", [states[3], *states[7:18]]),
-    )
+    whole = record(tmp_path / "whole", states)
+    part = record(tmp_path / "part", [states[3], *states[7:18]])
     assert_bags_match(whole, part, common=True)
     found = compare_bags(part, whole, common=True)
     assert (found.topics[0].count, found.topics[0].only_a, found.topics[0].only_b) == (

@@ -55,7 +55,8 @@ def test_series_are_read_as_written(plugin: StoragePlugin, tmp_path: Path) -> No
     written.append(Message("/y", JOINT_STATE, START, joint_state(START, ("c",), [1.0])))
     series = read_joint_states(record(tmp_path / "bag", written, plugin), ["/y", "/x"])
     assert list(series) == ["/y", "/x"]
-    x, y = series["/x"], series["/y"]
+    x = series["/x"]
+    y = series["/y"]
     assert (x.joint_names, y.joint_names) == (("a", "b"), ("c",))
     np.testing.assert_array_equal(x.stamps, stamps)
     np.testing.assert_array_equal(x.received, stamps + 7)

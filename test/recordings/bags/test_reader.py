@@ -26,9 +26,12 @@ from support.bag_recordings import (
     write_mcap,
 )
 
-MCAP, SQLITE = StoragePlugin.MCAP, StoragePlugin.SQLITE3
-NONE, FILE = CompressionMode.NONE, CompressionMode.FILE
-MESSAGE, STORAGE = CompressionMode.MESSAGE, CompressionMode.STORAGE
+MCAP = StoragePlugin.MCAP
+SQLITE = StoragePlugin.SQLITE3
+NONE = CompressionMode.NONE
+FILE = CompressionMode.FILE
+MESSAGE = CompressionMode.MESSAGE
+STORAGE = CompressionMode.STORAGE
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -69,7 +72,9 @@ def test_folders_and_files_are_read_as_written(
     assert (file.suffix == ".zstd") == (mode == FILE) and read(file) == written
     with BagReader(file) as reader:
         assert (reader.topics, reader.latched) == (KINDS, frozenset({"/force"}))
-        first, second = reader.messages(), reader.messages()  # independent iterators
+        # Independent iterators.
+        first = reader.messages()
+        second = reader.messages()
         assert [a == b for a, b in zip(first, second, strict=True)] == [True] * 500
 
 
@@ -146,7 +151,8 @@ def test_missing_or_incomplete_metadata(text: str | None, tmp_path: Path) -> Non
 def test_journal_of_a_killed_recorder(journal: str, tmp_path: Path) -> None:
     """Committed messages are read, from the file and its -wal; uncommitted ones are not."""
     written = some_messages(300)
-    recording, killed = tmp_path / "recording", tmp_path / "killed"
+    recording = tmp_path / "recording"
+    killed = tmp_path / "killed"
     recording.mkdir()
     killed.mkdir()
     database = open_database(recording / "bag_0.db3", KINDS, journal)

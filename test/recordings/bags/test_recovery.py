@@ -58,7 +58,8 @@ def test_truncated_mcap(mode: CompressionMode, tmp_path: Path) -> None:
     written = some_messages(120, size=50_000)
     folder = record(tmp_path / "bag", written, mode=mode)
     file = folder / "bag.mcap"
-    whole, (_, ends, counts) = file.read_bytes(), chunks(file)
+    whole = file.read_bytes()
+    (_, ends, counts) = chunks(file)
     assert len(ends) == 6
     sizes = [int(part * ends[-1]) for part in PARTS]
     for size in [9, 60, *sizes, ends[0], ends[0] + 5, ends[3] + 100, ends[0] - 1]:
@@ -233,7 +234,8 @@ def test_damaged_compressed_messages(plugin: StoragePlugin, tmp_path: Path) -> N
     """One is truncated, one has an altered byte; the others are read."""
     written = some_messages(30)
     packed = [zstd.compress(message.data) for message in written]
-    packed[4], packed[9] = packed[4][:-5], packed[9][:5] + bytes(1) + packed[9][6:]
+    packed[4] = packed[4][:-5]
+    packed[9] = packed[9][:5] + bytes(1) + packed[9][6:]
     messages = [
         message._replace(data=data)
         for message, data in zip(written, packed, strict=True)

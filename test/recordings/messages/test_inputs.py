@@ -16,7 +16,8 @@ from robot_dynamics_ros.control.interface import ERROR, Now, Output
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.recordings.messages.inputs import INPUTS, InputReader
 
-XYZ, MOMENTS = ("x", "y", "z"), ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+XYZ = ("x", "y", "z")
+MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 FIELDS: dict[str, Any] = {
     "target_pose": (
         PoseStamped,
@@ -57,7 +58,8 @@ class Inputs:
 
 def message(topic: str, numbers: Any, stamp: tuple[int, int], frame: str) -> Any:
     message_class, part, vectors = FIELDS[topic]
-    made, values = message_class(), iter(numbers)
+    made = message_class()
+    values = iter(numbers)
     made.header.stamp.sec, made.header.stamp.nanosec = stamp
     made.header.frame_id = frame
     for vector, names in vectors:
@@ -85,7 +87,8 @@ def big_endian(stamp: tuple[int, int], frame: str, numbers: Any) -> bytes:
 def test_messages_of_rclpy_are_read(
     topic: str, numbers: list[float], stamp: tuple[int, int], frame: str
 ) -> None:
-    inputs, expected = Inputs(), numbers[: COUNTS[topic]]
+    inputs = Inputs()
+    expected = numbers[: COUNTS[topic]]
     written = bytes(serialize_message(message(topic, numbers, stamp, frame)))
     for data in (written, big_endian(stamp, frame, expected)):
         inputs.reader.receive(topic, data, NOW)

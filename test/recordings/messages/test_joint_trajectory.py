@@ -53,10 +53,12 @@ def message(m: int, *present: str) -> JointTrajectory:
     """Return a regular message of m points with these fields and distinct numbers."""
     made = JointTrajectory(joint_names=NAMES)
     made.header.frame_id = "base"
-    made.header.stamp.sec, made.header.stamp.nanosec = 1_700_000_000, 123_456_789
+    made.header.stamp.sec = 1_700_000_000
+    made.header.stamp.nanosec = 123_456_789
     for i in range(m):
         point = JointTrajectoryPoint()
-        point.time_from_start.sec, point.time_from_start.nanosec = i, 7 * i
+        point.time_from_start.sec = i
+        point.time_from_start.nanosec = 7 * i
         for j, field in enumerate(present):
             setattr(point, field, [i + 0.1 * j + 0.01 * k for k in range(len(NAMES))])
         made.points.append(point)
@@ -116,7 +118,8 @@ def encodings(made: JointTrajectory) -> list[bytes]:
 def assert_same(read: TrajectoryPoints, expected: TrajectoryPoints) -> None:
     assert read.joint_names == expected.joint_names
     for field in fields(TrajectoryPoints)[1:]:
-        values, other = getattr(read, field.name), getattr(expected, field.name)
+        values = getattr(read, field.name)
+        other = getattr(expected, field.name)
         if other is None:
             assert values is None, field.name
         else:
@@ -165,10 +168,8 @@ def test_messages_of_rclpy_are_read(made: JointTrajectory) -> None:
 def points_of(names: Any, m: int, present: Any, seed: int = 0) -> TrajectoryPoints:
     """Generate points with any numbers for positions and these fields."""
     rng = np.random.default_rng(seed)
-    times, tables = (
-        np.cumsum(rng.uniform(0.1, 1e6, m)),
-        rng.normal(size=(4, m, len(names))),
-    )
+    times = np.cumsum(rng.uniform(0.1, 1e6, m))
+    tables = rng.normal(size=(4, m, len(names)))
     rest = [
         table if field in present else None
         for field, table in zip(FIELDS[1:], tables[1:], strict=True)

@@ -37,7 +37,8 @@ from support import arms
 from support.ros import TSAI
 
 NAMES = ("joint1", "joint2")
-Q, THERE = np.array([0.3, -0.8]), np.array([0.5, -0.6])
+Q = np.array([0.3, -0.8])
+THERE = np.array([0.5, -0.6])
 DEFAULTS: dict[str, Any] = {parameter.name: parameter.default for parameter in ALL}
 
 
@@ -83,12 +84,10 @@ class Server:
     def __init__(
         self, node: Any, kind: Any, name: str, execute: Any, **callbacks: Any
     ) -> None:
-        self.name, self.execute, self.callbacks, self.alive = (
-            name,
-            execute,
-            callbacks,
-            True,
-        )
+        self.name = name
+        self.execute = execute
+        self.callbacks = callbacks
+        self.alive = True
         self.tasks: list[Any] = []
 
     def destroy(self) -> None:
@@ -141,7 +140,8 @@ class World:
         safety = SafetySettings(position_step_limit=(np.inf,))
         self.session = ControllerSession(robot, ControllerSettings(safety=safety))
         self.published: list[Any] = []
-        self.subscribers, self.topics = subscribers, 1
+        self.subscribers = subscribers
+        self.topics = 1
         node: Any = SimpleNamespace(
             get_logger=Mock,
             log=Mock(),
@@ -321,7 +321,8 @@ def test_the_state_of_a_cycle_is_desired_measured_and_commanded(world: World) ->
     world.off[:] = 0.01, -0.02
     world.controller.plan.set_speed(0.5)
     world.cycle(0.05)
-    published, command = world.published[-1], world.controller.command
+    published = world.published[-1]
+    command = world.controller.command
     assert command is not None
     assert (
         published.header.stamp.nanosec == 60_000_000
@@ -354,10 +355,8 @@ def test_without_a_measured_state_none_is_published(
         lambda: SimpleNamespace(**humble),
     )
     world = World(subscribers=0)
-    running, unknown = (
-        world.controller,
-        SimpleNamespace(estimate=SimpleNamespace(known=False)),
-    )
+    running = world.controller
+    unknown = SimpleNamespace(estimate=SimpleNamespace(known=False))
     blind: Any = SimpleNamespace(
         command=running.command,
         estimator=unknown,

@@ -75,9 +75,11 @@ def test_publishers_without_messages_are_named_three_seconds_after_their_discove
     context: rclpy.Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A robot that starts later than the controller is waited for."""
-    node, now = NodeProgram("report", context=context), 0.0
+    node = NodeProgram("report", context=context)
+    now = 0.0
     monkeypatch.setattr(controller_outputs.time, "monotonic", lambda: now)
-    report, session = ControllerReport(node), Session("planar_2r").session
+    report = ControllerReport(node)
+    session = Session("planar_2r").session
 
     def reason(seconds: float) -> str:
         nonlocal now

@@ -47,7 +47,9 @@ class Stopper(ManagedRobotNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__("stopper", [AUTOSTART, *ROBOT], AUTOSTART, **options)
-        self.got, self.ticks, self.left = 0, 0, -1
+        self.got = 0
+        self.ticks = 0
+        self.left = -1
         self.create_subscription(Float64, "x", self._receive, 10)
         self.create_steady_timer(0.01, self._tick)
 
@@ -62,7 +64,8 @@ class Stopper(ManagedRobotNode):
     def activate(self) -> None: ...
 
     def deactivate(self) -> None:
-        got, ticks = self.got, self.ticks
+        got = self.got
+        ticks = self.ticks
         self.spin_until(lambda: self.got >= got + 3 and self.ticks > ticks, 60.0)
         self.left = self.got - got
 
@@ -76,11 +79,10 @@ def test_callbacks_run_while_a_transition_waits(
         parameter_overrides=[Parameter("robot_description", value="<robot/>")],
     )
     client_node = rclpy.create_node("client", context=context)
-    publisher, client = (
-        client_node.create_publisher(Float64, "x", 10),
-        client_node.create_client(ChangeState, "stopper/change_state"),
-    )
-    other, running = SingleThreadedExecutor(context=context), True
+    publisher = client_node.create_publisher(Float64, "x", 10)
+    client = client_node.create_client(ChangeState, "stopper/change_state")
+    other = SingleThreadedExecutor(context=context)
+    running = True
     other.add_node(client_node)
     executor.add_node(node)
     node.trigger_configure()
@@ -101,7 +103,8 @@ def test_callbacks_run_while_a_transition_waits(
         while not answer.done():
             executor.spin_once(timeout_sec=0.1)
         assert answer.result().success and node.left == 3 and node.executor is executor
-        got, ticks = node.got, node.ticks
+        got = node.got
+        ticks = node.ticks
         while node.got < got + 3 or node.ticks < ticks + 3:
             executor.spin_once(timeout_sec=0.1)
     finally:
@@ -117,7 +120,9 @@ def test_too_many_messages_are_left_to_the_middleware_for_a_while(
 ) -> None:
     pytest.importorskip("rclpy.experimental")
     monkeypatch.setattr(node_program, "_REPLACEMENT_TIME", 0.5)
-    node, pause, got = NodeProgram("reader", context=context), 0.0, 0
+    node = NodeProgram("reader", context=context)
+    pause = 0.0
+    got = 0
 
     def receive(message: Float64) -> None:
         nonlocal got

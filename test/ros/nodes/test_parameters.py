@@ -28,7 +28,8 @@ from robot_dynamics_ros.ros.nodes.node_parameters import check_changes, declare
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory
 from robot_dynamics_ros.simulation import parameters as simulation
 
-NAN, INF = math.nan, math.inf
+NAN = math.nan
+INF = math.inf
 
 
 @pytest.fixture
@@ -61,10 +62,8 @@ NUMBER = kinds.Number("x", 1.0, "")
 SHARE = kinds.Number("x", 0.5, "", kinds.Bounds(0.0, 1.0))
 MAYBE_RATE = kinds.Number("x", 0.0, "", kinds.RATE_OR_ZERO)
 WHOLE = kinds.WholeNumber("x", 0, "", 0, 99)
-TEXT, MODE = (
-    kinds.Text("x", "", ""),
-    kinds.Text("x", "hold", "", choices=("hold", "zero")),
-)
+TEXT = kinds.Text("x", "", "")
+MODE = kinds.Text("x", "hold", "", choices=("hold", "zero"))
 FLAG = kinds.Flag("x", True, "")
 NAMES = kinds.Names("x", [], "")
 
@@ -113,7 +112,8 @@ def test_allowed_values_are_read_as_their_type(
     parameter: Parameter[Any], value: Any, expected: Any, make_node: Callable[..., Node]
 ) -> None:
     """Values from a parameter file, and set later."""
-    node, other = make_node(x=value), make_node()
+    node = make_node(x=value)
+    other = make_node()
     declare(node, parameter)
     found = parameter.read(present_values(node))
     assert found == expected and type(found) is type(expected)
@@ -127,7 +127,8 @@ def test_a_bad_value_is_refused_and_the_old_one_stays(
     parameter: Parameter[Any], value: Any, culprit: str, make_node: Callable[..., Node]
 ) -> None:
     """Values of a file are refused when read; changes by rclpy or by the node's callback."""
-    node, other = make_node(x=value), make_node()
+    node = make_node(x=value)
+    other = make_node()
     declare(node, parameter)
     with pytest.raises(
         RobotDynamicsError, match=f"parameter x: .*{re.escape(culprit)}"
@@ -251,7 +252,8 @@ def test_an_empty_list_of_a_parameter_file_has_a_type_and_is_no_number(
     make_node: Callable[..., Node],
 ) -> None:
     """rclpy reads an empty list as an unset parameter."""
-    node, other = make_node(x=[]), make_node(x=[])
+    node = make_node(x=[])
+    other = make_node(x=[])
     declare(node, NUMBERS)
     assert node.get_parameter("x").type_ == RosParameter.Type.DOUBLE_ARRAY
     declare(other, NUMBER)

@@ -14,7 +14,8 @@ def _periods(
     pace: Pace, begin: float, seconds: float, work: float = 0.0
 ) -> tuple[int, float]:
     """Run each tick as the node does, with ``work`` (s) per period; return the periods and the skipped time."""
-    done, skipped = 0, 0.0
+    done = 0
+    skipped = 0.0
     ticks = round(seconds / pace.tick)
     now = begin
     for k in range(1, ticks + 1):
@@ -68,7 +69,8 @@ def test_a_short_delay_is_made_up_for() -> None:
 def test_a_long_delay_is_not() -> None:
     """5 s late: at most 20 ms are caught up on, the rest is skipped and reported."""
     pace = Pace(0.002, 1.0, 0.0)
-    skipped, done = 0.0, 0
+    skipped = 0.0
+    done = 0
     while pace.due(5.0):
         skipped += pace.advance(5.0)
         done += 1

@@ -39,7 +39,11 @@ def blocks(page: Path) -> list[Block]:
     """Return all blocks of a page, except Sphinx directives, which `make docs` checks."""
     found: list[Block] = []
     lines = page.read_text(encoding="utf-8").splitlines()
-    start, fence, indent, language, end = 0, "", 0, "", 0
+    start = 0
+    fence = ""
+    indent = 0
+    language = ""
+    end = 0
     for number, line in enumerate(lines, start=1):
         match = _FENCE.match(line)
         if fence:
@@ -57,14 +61,13 @@ def blocks(page: Path) -> list[Block]:
                     found.append(
                         Block(page, start, language, text, _file_before(lines, start))
                     )
-                fence, end = "", number
+                fence = ""
+                end = number
         elif match:
-            start, fence, indent, language = (
-                number,
-                match["fence"],
-                len(match["indent"]),
-                match["language"],
-            )
+            start = number
+            fence = match["fence"]
+            indent = len(match["indent"])
+            language = match["language"]
     assert not fence, f"{page}:{start}: this block has no end"
     return found
 

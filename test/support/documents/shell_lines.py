@@ -57,7 +57,8 @@ def _commands(line: str, given: str) -> Iterator[Command]:
     for token in tokens:
         if token in _JOINED:
             yield from _command(words, output, given)
-            words, output = [], ""
+            words = []
+            output = ""
         elif token in (">", ">>"):
             output = (">>" if token == ">>" else "") + next(tokens)
         else:

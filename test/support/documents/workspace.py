@@ -135,7 +135,8 @@ def _compare(expected: str, output: str, where: str) -> None:
 
 def _is_like(expected: str, printed: str) -> bool:
     numbers = [part["number"] for part in _PART.finditer(expected) if part["number"]]
-    pattern, end = "", 0
+    pattern = ""
+    end = 0
     for part in _PART.finditer(expected):
         pattern += re.escape(expected[end : part.start()])
         pattern += ".*" if part["any"] else r"\s+" if part["space"] else f"({_NUMBER})"

@@ -33,7 +33,8 @@ DOWN = (0.0, 0.0, -10.0)
 
 def values(form: ClosedForm, q: Array, qd: Array) -> tuple[Array, Array, Array]:
     """Return M, V and G as numbers."""
-    arm, terms = form.arm, [form.mass_matrix, form.velocity_terms, form.gravity]
+    arm = form.arm
+    terms = [form.mass_matrix, form.velocity_terms, form.gravity]
     m, v, g = sympy.lambdify([arm.q, arm.qd, list(arm.values)], terms)(
         q, qd, list(arm.values.values())
     )
