@@ -19,8 +19,7 @@ from robot_dynamics_ros.control.estimation.clock import (
     CycleClock,
     Instant,
 )
-from robot_dynamics_ros.control.estimation.estimate import Estimate
-from robot_dynamics_ros.control.estimation.estimator import Estimator
+from robot_dynamics_ros.control.estimation.estimator import Estimate, Estimator
 from robot_dynamics_ros.control.hold import Hold
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.laws import Motion

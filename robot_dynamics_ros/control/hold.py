@@ -13,7 +13,7 @@ import numpy as np
 
 from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.estimation.clock import Instant
-from robot_dynamics_ros.control.estimation.estimate import Estimate
+from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.limits import stopping_deceleration
 from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan

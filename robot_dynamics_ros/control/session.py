@@ -33,8 +33,8 @@ from robot_dynamics_ros.control.interface import (
     UnusableSample,
 )
 from robot_dynamics_ros.control.safety import Mode, Safety
+from robot_dynamics_ros.control.trajectory.plan import checked_speed
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
-from robot_dynamics_ros.control.trajectory.time_scaling import checked_speed
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 

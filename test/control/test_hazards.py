@@ -17,7 +17,7 @@ from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     SafetySettings,
 )
-from robot_dynamics_ros.control.estimation.estimate import Trust
+from robot_dynamics_ros.control.estimation.estimator import Trust
 from support.independent_plant import SECOND, Session
 
 RATE = 500.0  # Nm/s

@@ -13,7 +13,7 @@ from robot_dynamics_ros.control.checks.motion_checks import (
 )
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.estimation.clock import Instant
-from robot_dynamics_ros.control.estimation.estimate import Estimate
+from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.limits import EffortLimiter

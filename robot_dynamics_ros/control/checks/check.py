@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.estimation.clock import Instant
-from robot_dynamics_ros.control.estimation.estimate import Estimate
+from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.safety import Cause, Fault
 

@@ -16,7 +16,7 @@ from robot_dynamics_ros.control.checks.activation_check import (
 from robot_dynamics_ros.control.configuration.settings import SafetySettings
 from robot_dynamics_ros.control.controlled_arm import check_holds
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.estimation.velocity_filter import smallest_turn
+from robot_dynamics_ros.control.estimation.estimator import smallest_turn
 from robot_dynamics_ros.control.interface import WARN, Note, Sample
 from robot_dynamics_ros.dynamics.kernels.types import Array
 

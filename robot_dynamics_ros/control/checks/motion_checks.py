@@ -14,7 +14,7 @@ import numpy as np
 from robot_dynamics_ros.control.checks.check import Check, TableRow
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.estimation.clock import Instant
-from robot_dynamics_ros.control.estimation.estimate import Estimate
+from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.limits import EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, Fault, Mode

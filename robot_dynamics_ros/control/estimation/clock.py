@@ -10,7 +10,7 @@ import math
 from typing import NamedTuple
 
 from robot_dynamics_ros.control.checks.state_faults import clock_jump, clock_jump_ahead
-from robot_dynamics_ros.control.estimation.estimate import Estimate
+from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.safety import Fault
 
 MOST_PERIODS = 1.5

@@ -1,5 +1,7 @@
 """Estimator of the joint state: plausibility of the messages, velocity, age and trust.
 
+``Estimate`` is the only source of measured states for checks, laws, hold, goals and diagnostics.
+
 Stamps are times of measurement by the clock of the publisher, the ROS clock. ``steady`` (s) is the time by a clock that
 never stops or jumps. Origins are arbitrary. Arrays (n,) are in the robot's joint order: positions in rad or m,
 velocities in rad/s or m/s, efforts in Nm or N.
@@ -8,18 +10,17 @@ velocities in rad/s or m/s, efforts in Nm or N.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Sequence
+from enum import Enum
+from itertools import pairwise
+from statistics import median
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.checks import state_faults
-from robot_dynamics_ros.control.estimation.estimate import (
-    Estimate,
-    Trust,
-    VelocitySource,
-)
-from robot_dynamics_ros.control.estimation.velocity_filter import VelocityFilter
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.dynamics.kernels.control_cycle import (
@@ -42,6 +43,78 @@ from robot_dynamics_ros.dynamics.kernels.control_cycle import (
     check_state,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
+
+
+class VelocitySource(Enum):
+    """Source of an estimated velocity.
+
+    UNKNOWN: neither measured nor differentiated yet, it is 0. HELD: that of an earlier state, as the stamp repeats.
+    """
+
+    UNKNOWN = "unknown"
+    MEASURED = "measured"
+    DIFFERENTIATED = "differentiated"
+    HELD = "held"
+
+
+class Trust(Enum):
+    """Trust in the estimate; the worst joint decides.
+
+    FULL: positions and velocities agree. POSITION: measured velocities contradict the positions, or are missing for a
+    while; they are differentiated instead. NONE: a position stands still although it must move, or no valid state
+    arrives.
+    """
+
+    FULL = "full"
+    POSITION = "position"
+    NONE = "none"
+
+
+class Estimate(NamedTuple):
+    """Estimate of the joint state after a message or at a cycle; it never changes.
+
+    Attributes
+    ----------
+    state
+        Position and filtered velocity of the last valid state, (2, n); zeros before the first one.
+    velocity
+        Unfiltered velocity (n,).
+    source
+        Source of the velocity.
+    known
+        True after the first valid state.
+    stamp
+        Stamp (s) of the last valid state; -inf before the first one.
+    age
+        Age (s) of the last message of these joints, valid or not, in the last cycle; inf without one.
+    stale
+        True if that is more than ``state_timeout``.
+    trust
+        Trust in the state. It is NONE if the state is unknown or stale, or if neither the newest message was valid nor
+        a valid state arrived since the cycle before.
+    defect
+        In this order: the last defect of a message since the cycle before, even if a valid one followed; that of the
+        newest message; a stale state; else None.
+    stamp_repeats
+        True if a state since the cycle before had the stamp of the previous one.
+    """
+
+    state: Array
+    velocity: Array
+    source: VelocitySource = VelocitySource.UNKNOWN
+    known: bool = False
+    stamp: float = -math.inf
+    age: float = math.inf
+    stale: bool = True
+    trust: Trust = Trust.NONE
+    defect: Fault | None = None
+    stamp_repeats: bool = False
+
+    @property
+    def valid(self) -> bool:
+        """True if at least the positions may serve as feedback."""
+        return self.trust is not Trust.NONE
+
 
 _DRIFT = 1e-3  # of clocks, relative
 _SLOWEST = 2e-3  # s of a stamp per s of steady time
@@ -408,3 +481,94 @@ class Estimator:
             )
         fading = 1.0 if self.simulated_time else _DRIFT  # 1/s
         self._lag = max(0.0, self._lag * max(0.0, 1.0 - fading * passed) - ahead)
+
+
+_SAMPLES = 32
+
+
+def smallest_turn(step: Array) -> Array:
+    """Return changes of position, rad, wrapped to [-pi, pi]."""
+    return np.asarray(step - math.tau * np.rint(step / math.tau))
+
+
+class VelocityFilter:
+    """First-order low-pass filter y' = w (u - y), w = 2 pi cutoff, exact for an input that is held in each interval.
+
+    u is the measured, y the filtered velocity, dt (s) the time between samples: y_k = u_k + exp(-w dt) (y_{k-1} - u_k).
+    Well below the sampling rate its gain at the frequency f is 1 / sqrt(1 + (f / cutoff)^2), and its delay at low
+    frequencies is 1 / w. It is initialised with the first velocity, without a transient from zero.
+
+    If velocities are not measured, u_k is the difference of the positions over at least three quarters of the usual
+    interval, because two states shortly after each other would give a large error: for constant acceleration the
+    velocity half an interval earlier. Differences are wrapped to [-pi, pi], because drivers of continuous joints may
+    report positions modulo 2 pi; joints are assumed to move less than half a turn between samples.
+
+    Attributes
+    ----------
+    started
+        True if a velocity is known: with the first measured velocity, or else from the second position on.
+    """
+
+    def __init__(self, n: int, cutoff: float) -> None:
+        """Create a filter for ``n`` joints; ``cutoff`` in Hz, not negative, 0 or infinite for no filtering."""
+        self._rate = math.tau * cutoff if cutoff > 0.0 else math.inf
+        self._n = n
+        self.reset()
+
+    def reset(self) -> None:
+        """Reset the filter; the next sample initialises it."""
+        # times and positions
+        self._samples: deque[tuple[float, Array]] = deque(maxlen=_SAMPLES)
+        self._velocity: Array = np.zeros(self._n)
+        self._measured = True
+        self.started = False
+
+    def update(
+        self, time: float, q: Array, qd: Array | None, window: float = 0.0
+    ) -> Array:
+        """Return the filtered velocities (n,) for positions ``q`` (n,) and velocities ``qd`` (n,) at ``time`` (s).
+
+        ``qd`` None: not measured; the first estimate is then 0, and positions are compared over at least ``window``
+        (s). An unchanged time returns the last estimate; a time that went back resets the filter. The arrays are kept.
+        """
+        dt = time - self._samples[-1][0] if self._samples else math.inf
+        if dt == 0.0:
+            return self._velocity.copy()
+        # usual
+        if qd is not None and self._measured and self._rate == math.inf and dt > 0.0:
+            self._samples.append((time, q))
+            self._velocity = qd
+            self.started = True
+            return qd
+        if dt < 0.0:
+            self.reset()
+        if (qd is not None) is not self._measured:  # the old velocity was wrong
+            self._measured = qd is not None
+            self.started = False
+        if qd is None and self._samples:
+            before, position = self._reference(time, window)
+            step = q - position
+            qd = smallest_turn(step) / (time - before)
+        self._samples.append((time, q))
+        if qd is None:
+            return self._velocity.copy()
+        kept = (
+            math.exp(-self._rate * dt)
+            if self.started and self._rate < math.inf
+            else 0.0
+        )
+        self._velocity = qd if kept == 0.0 else qd + kept * (self._velocity - qd)
+        self.started = True
+        return self._velocity
+
+    def _reference(self, time: float, window: float) -> tuple[float, Array]:
+        """Return time and position of the newest sample that is old enough, else of the oldest one."""
+        times = [before for before, _ in self._samples]
+        least = max(
+            window,
+            0.75 * median(b - a for a, b in pairwise([*times[-_SAMPLES // 4 :], time])),
+        )
+        return next(
+            (each for each in reversed(self._samples) if time - each[0] >= least),
+            self._samples[0],
+        )

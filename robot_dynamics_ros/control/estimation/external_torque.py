@@ -16,7 +16,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.checks.check import Check, TableRow
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.estimation.clock import Instant
-from robot_dynamics_ros.control.estimation.estimate import Estimate, VelocitySource
+from robot_dynamics_ros.control.estimation.estimator import Estimate, VelocitySource
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.dynamics.kernels.types import Array

@@ -6,8 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.estimation.estimate import Trust, VelocitySource
-from robot_dynamics_ros.control.estimation.estimator import Estimator
+from robot_dynamics_ros.control.estimation.estimator import (
+    Estimator,
+    Trust,
+    VelocitySource,
+)
 from robot_dynamics_ros.control.safety import Cause, Fault
 
 Q = np.array([0.5, -1.0])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.estimation.velocity_filter import VelocityFilter
+from robot_dynamics_ros.control.estimation.estimator import VelocityFilter
 from support.comparing import assert_close
 
 NOWHERE = np.zeros(1)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import trapezoid
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.trajectory.time_scaling import (
+from robot_dynamics_ros.control.trajectory.plan import (
     SPEED_RATE,
     TimeScaling,
     checked_speed,
