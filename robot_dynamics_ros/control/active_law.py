@@ -1,8 +1,8 @@
 """Evaluation of the active control law.
 
 Positions are in rad or m, velocities per s, torques in Nm or N; each vector is (n,) in the order of the model's joints.
-``model`` has no gravity if the robot compensates for it; M(q) is its mass matrix, g(q) its gravity torque. ``time`` (s)
-is by the controller's clock, that of the trajectories. Names such as ``ramp_time`` are fields of ControllerSettings.
+M(q) is the mass matrix, g(q) the gravity torque, 0 if the robot compensates for it. ``time`` (s) is by the
+controller's clock, that of the trajectories. Names such as ``ramp_time`` are fields of ControllerSettings.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics_ros.control.configuration.tuning import Tuning
+from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.end_effector.end_effector_targets import (
     EndEffectorTargets,
 )
@@ -21,7 +22,6 @@ from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.limits import ErrorIntegral, VelocityBound
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model import RobotModel
 
 _SAG_VELOCITY = 0.05  # rad/s or m/s
 
@@ -33,8 +33,6 @@ class ActiveLaw:
 
     Attributes
     ----------
-    tuning
-        Checked settings.
     gains, hold_gains
         Gains (n,) of the law and of the hold, for the inertia at the start; for an inertia of 1 before ``begin``.
     integral
@@ -45,35 +43,36 @@ class ActiveLaw:
         Torque and errors in task space in the last cycle; None for joint-space laws and after targets were dropped.
     """
 
-    def __init__(self, model: RobotModel, tuning: Tuning, plan: MotionPlan) -> None:
-        """Create the law of ``tuning``; ``plan`` has the desired joint motion, ``model`` the joint limits."""
-        self.tuning = tuning
-        self.gains = tuning.gains(np.ones(model.n))
-        self.hold_gains = tuning.hold_gains(np.ones(model.n))
-        self.integral = ErrorIntegral(model.n)
+    def __init__(self, arm: ControlledArm, plan: MotionPlan) -> None:
+        """Create the law of the settings of ``arm``; ``plan`` has the desired joint motion."""
+        tuning = arm.tuning
+        n = arm.robot.n
+        self.gains = tuning.gains(np.ones(n))
+        self.hold_gains = tuning.hold_gains(np.ones(n))
+        self.integral = ErrorIntegral(n)
         self.targets = EndEffectorTargets()
         self.targets.timeout = tuning.settings.task_space.target_timeout
         self.end_effector: TaskTorque | None = None
+        self._arm = arm
         self._start_position: Array | None = None
         self._plan = plan
         self._desired = Motion(plan.q, plan.qd, plan.qdd)
-        self._bound = VelocityBound(model.limit_rows)
+        self._bound = VelocityBound(arm.robot.limit_rows)
 
     def begin(self, q: Array, inertia: Array) -> None:
         """Start at ``q``, where the end effector is held; ``inertia`` (n,), kg m^2 or kg, is the diagonal of M(q)."""
         self._start_position = q.copy()
-        self.gains = self.tuning.gains(inertia)
-        self.hold_gains = self.tuning.hold_gains(inertia)
+        self.gains = self._arm.tuning.gains(inertia)
+        self.hold_gains = self._arm.tuning.hold_gains(inertia)
 
     def tune(self, tuning: Tuning, inertia: Array | None) -> None:
-        """Apply new settings; ``inertia`` (n,), kg m^2 or kg, is the diagonal of M(q) passed to ``begin``.
+        """Apply new settings, before the arm has them; ``inertia`` (n,) is the diagonal of M(q) passed to ``begin``.
 
         None before ``begin``: the gains are not set yet. If the end-effector link or its controlled components change,
         the targets are dropped.
         """
-        old = self.tuning.end_effector
+        old = self._arm.tuning.end_effector
         new = tuning.end_effector
-        self.tuning = tuning
         self._bound.reset()
         if old is None or new is None or (old.link, old.rows) != (new.link, new.rows):
             self.drop_targets()
@@ -94,86 +93,76 @@ class ActiveLaw:
         self._bound.reset()
         self.drop_targets()
 
-    def effort(
-        self, model: RobotModel, q: Array, qd: Array, time: float, period: float
-    ) -> Array:
+    def effort(self, q: Array, qd: Array, time: float, period: float) -> Array:
         """Return the torque (n,) for the measured state ``q``, ``qd`` at ``time`` (s) of the controller.
 
         ``period`` (s) of the cycles limits the gain of braking before joint limits; 0 if unknown. The torque includes
         friction compensation, if set, and the feedforward effort of the trajectory, and is not limited.
         """
-        law = self.tuning.law
+        model = self._arm.model
+        tuning = self._arm.tuning
+        law = tuning.law
         desired = self._desired
         if law.torque is not None:
             effort = law.torque(model, self.gains, desired, q, qd, self.integral.value)
-            effort = self._with_friction(
-                model, effort, desired.q, desired.qd, desired.qdd
-            )
+            effort = self._with_friction(effort, desired.q, desired.qd, desired.qdd)
             if law.follows:
                 return effort + self._plan.effort
         # Braking: ten times the bandwidth of the law, within half the stability limit of sampling.
         kd = self.gains.kd
         bandwidth = np.minimum(10.0 * kd, 0.4 / period) if period > 0.0 else kd
-        allowed = self._bound.velocities(q, self.tuning.deceleration, bandwidth)
+        allowed = self._bound.velocities(q, tuning.deceleration, bandwidth)
         if law.torque is None:
-            effort = self._task_space_effort(model, q, qd, time, allowed)
+            effort = self._task_space_effort(q, qd, time, allowed)
         over = self._bound.excess(qd, allowed)
-        return (
-            effort - model.mass_matrix(q) @ (bandwidth * over) if over.any() else effort
-        )
+        if not over.any():
+            return effort
+        return effort - model.mass_matrix(q) @ (bandwidth * over)
 
-    def effort_at_rest(
-        self, model: RobotModel, q: Array, desired: Array, otherwise: Array
-    ) -> Array:
+    def effort_at_rest(self, q: Array, desired: Array, otherwise: Array) -> Array:
         """Return the law's torque (n,) without friction at rest at ``q`` with the ``desired`` position (n,) at rest.
 
         For task-space laws it is ``otherwise`` (n,).
         """
-        law = self.tuning.law
+        law = self._arm.tuning.law
         still = np.zeros(len(q))
         if law.torque is None:
             return otherwise
-        return law.torque(
-            model,
-            self.gains,
-            Motion(desired, still, still),
-            q,
-            still,
-            self.integral.value,
-        )
+        rest = Motion(desired, still, still)
+        integral = self.integral.value
+        return law.torque(self._arm.model, self.gains, rest, q, still, integral)
 
-    def start_duration(self, model: RobotModel, q: Array, load: Array) -> float:
+    def start_duration(self, q: Array, load: Array) -> float:
         """Return the duration (s) of the transition of the effort at the start, at ``q``.
 
         ``load`` (n,) is the effort at the start less g(q). The result is ``ramp_time`` or, unless that is 0, a longer
         time in which the position errors by which the gains balance the load grow at most at 0.05 rad/s or m/s.
         """
-        seconds = self.tuning.settings.ramp_time
+        tuning = self._arm.tuning
+        seconds = tuning.settings.ramp_time
         kp = self.gains.kp
         if seconds > 0.0 and load.any() and (kp > 0.0).all():
-            if self.tuning.law.gains_are_accelerations:
-                load = np.asarray(np.linalg.solve(model.mass_matrix(q), load))
+            if tuning.law.gains_are_accelerations:
+                inertia = self._arm.model.mass_matrix(q)
+                load = np.asarray(np.linalg.solve(inertia, load))
             seconds = max(seconds, float(np.abs(load / kp).max()) / _SAG_VELOCITY)
         return seconds
 
     def _task_space_effort(
-        self, model: RobotModel, q: Array, qd: Array, time: float, allowed: Array
+        self, q: Array, qd: Array, time: float, allowed: Array
     ) -> Array:
         """Return the torque (n,) towards the targets, with the desired motion of the plan as posture.
 
         Friction compensation is for the velocity of the target, not of the approach: that would be feedback with the
         gain Coulomb torque / smoothing velocity, which is unstable if the model overestimates friction.
         """
-        tool = self.tuning.end_effector
+        model = self._arm.model
+        tool = self._arm.tuning.end_effector
         targets = self.targets
         assert tool is not None
         if targets.none_has_begun:
-            targets.hold(
-                model.link_pose(
-                    q if self._start_position is None else self._start_position,
-                    tool.link,
-                )
-            )
+            start = q if self._start_position is None else self._start_position
+            targets.hold(model.link_pose(start, tool.link))
         solution = self.end_effector = task_space_computed_torque(
             model,
             tool.gains,
@@ -185,15 +174,14 @@ class ActiveLaw:
             self._desired,
             allowed,
         )
-        return self._with_friction(
-            model, solution.torque, q, solution.joint_velocities, None
-        )
+        return self._with_friction(solution.torque, q, solution.joint_velocities, None)
 
     def _with_friction(
-        self, model: RobotModel, effort: Array, q: Array, qd: Array, qdd: Array | None
+        self, effort: Array, q: Array, qd: Array, qdd: Array | None
     ) -> Array:
-        if not self.tuning.adds_friction:
+        """Return ``effort`` with the friction torque at ``q``, ``qd``, ``qdd``, if it is compensated."""
+        tuning = self._arm.tuning
+        if not tuning.adds_friction:
             return effort
-        return effort + model.friction_torque(
-            q, qd, self.tuning.settings.friction_smoothing_velocity, qdd=qdd
-        )
+        smoothing = tuning.settings.friction_smoothing_velocity
+        return effort + self._arm.model.friction_torque(q, qd, smoothing, qdd=qdd)

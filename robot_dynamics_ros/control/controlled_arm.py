@@ -1,4 +1,4 @@
-"""Robot model of a controller with its payload."""
+"""Robot of a controller: model with payload, settings and brakes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
+from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
 
 class ControlledArm:
-    """Holder of a robot model with its payload, which session and controller share.
+    """Holder of the payload, the settings and the state of the brakes, which session and controller share.
 
     Attributes
     ----------
@@ -19,13 +21,26 @@ class ControlledArm:
         Model with payload and gravity.
     model
         Model for laws, hold, observer and feedforward effort: without gravity if the robot compensates for it.
+    tuning
+        Settings, checked for this robot.
+    brakes_engaged
+        True if the robot's brakes lock the joints.
     """
 
-    def __init__(
-        self, robot: RobotModel, robot_compensates_gravity: bool = False
-    ) -> None:
-        self._compensated = robot_compensates_gravity
+    def __init__(self, robot: RobotModel, settings: ControllerSettings) -> None:
+        """Hold ``robot`` without further payload; RobotDynamicsError, naming setting and cure, for invalid settings."""
+        self.tuning = Tuning(robot, settings)
+        self.brakes_engaged = False
+        self._compensated = settings.robot_compensates_gravity
         self._set(robot)
+
+    def tune(self, tuning: Tuning) -> None:
+        """Replace the settings."""
+        self.tuning = tuning
+
+    def set_brakes(self, engaged: bool) -> None:
+        """Set the state of the robot's brakes."""
+        self.brakes_engaged = engaged
 
     def _set(self, robot: RobotModel) -> None:
         self.robot = robot
@@ -38,17 +53,16 @@ class ControlledArm:
         com: ArrayLike,
         inertia: ArrayLike,
         q: Array | None = None,
-        limits: Array | None = None,
     ) -> None:
         """Replace the payload: ``mass`` (kg) on ``link`` with the centre of mass ``com`` (3,), m.
 
         ``inertia`` about it, (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2, and ``com`` are in the link's frame. Raises
-        RobotModelError for invalid ones, and RobotDynamicsError if the effort ``limits`` (n,) cannot hold it at the
-        position ``q`` (n,), if these are given.
+        RobotModelError for invalid ones, and RobotDynamicsError if the effort limits cannot hold it at the position
+        ``q`` (n,), if that is given.
         """
         robot = self.robot.with_payload(link, mass, com, inertia)
-        if q is not None and limits is not None and not self._compensated:
-            check_holds(robot, q, limits)
+        if q is not None and not self._compensated:
+            check_holds(robot, q, self.tuning.effort_limits)
         self._set(robot)
 
 

@@ -7,19 +7,20 @@ import numpy as np
 from robot_dynamics_ros.base.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.checks.activation_check import holding_friction
-from robot_dynamics_ros.control.checks.all_checks import Checks, not_finite
+from robot_dynamics_ros.control.checks.cycle_checks import Checks, not_finite
+from robot_dynamics_ros.control.clock import (
+    MOST_PERIODS,
+    Clock,
+    Instant,
+)
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controlled_arm import ControlledArm, check_holds
 from robot_dynamics_ros.control.end_effector.end_effector_targets import (
     EndEffectorTargets,
 )
-from robot_dynamics_ros.control.estimation.clock import (
-    MOST_PERIODS,
-    CycleClock,
-    Instant,
-)
 from robot_dynamics_ros.control.estimation.estimator import Estimate, Estimator
+from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
 from robot_dynamics_ros.control.hold import Hold
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.laws import Motion
@@ -51,94 +52,132 @@ class Controller:
     Attributes
     ----------
     arm, safety
-        Robot model with payload, and modes, faults and stops; both may outlive the controller.
-    tuning, clock, estimator, plan, law, checks, limiter
-        Settings, times, estimate of the state, desired motion, control law, checks, and limiter of the effort.
+        Robot with payload, settings and brakes; modes, faults and stops. Both may outlive the controller.
+    clock, estimator, external, plan, law, checks, limiter
+        Times, estimate of the state, external torque, desired motion, control law, checks, and limiter of the effort.
     command
         Result of the last cycle; None before the first command.
     cycles, clamped_cycles, slowed_cycles, trajectories
         Numbers of regular cycles with a command, of cycles at an effort limit and at a rate limit, and of accepted
         trajectories.
-    brakes_engaged
-        True if the robot's brakes lock the joints, by ``set_brakes``.
     start_effort
-        Effort (n,) of the motors before the first command, Nm or N; None: the gravity torque is assumed.
+        Effort (n,) of the motors before the first command, Nm or N, by ``start_from``; None: the gravity torque is
+        assumed.
     """
 
     def __init__(
         self,
         arm: ControlledArm,
-        settings: ControllerSettings,
         safety: Safety,
         held: Array | None = None,
+        *,
+        period: float = 0.0,
+        simulated_time: bool = False,
     ) -> None:
-        """Create a controller of n joints; RobotDynamicsError, naming setting and cure, for invalid settings.
+        """Create a controller of ``arm``.
 
-        It holds ``held`` (n,), rad or m, from the first cycle on, or the position then measured.
+        It holds ``held`` (n,), rad or m, from the first cycle on, or the position then measured. ``period`` (s) is that
+        of the states, if there is no update rate; 0: unknown. With ``simulated_time`` stamps are simulated time.
         """
         robot = arm.robot
+        tuning = arm.tuning
+        settings = tuning.settings
         self.arm = arm
         self.safety = safety
-        self.tuning = tuning = Tuning(robot, settings)
         safety.begin(settings.safety)
-        self.clock = CycleClock(settings.update_rate)
+        self.clock = Clock(settings.update_rate, period)
         self.estimator = Estimator(
             robot.joint_names,
             settings.velocity_filter_cutoff,
             settings.safety.state_timeout,
             robot.continuous,
+            simulated_time,
         )
+        self.estimator.tune(tuning)
+        self.external = ExternalTorque(tuning)
         self.plan = MotionPlan(robot.joint_names)
-        self.law = ActiveLaw(robot, tuning, self.plan)
+        self.law = ActiveLaw(arm, self.plan)
         self.limiter = EffortLimiter(tuning.effort_limits, tuning.effort_rates)
-        self.checks = Checks(robot, tuning, self.limiter)
-        self.estimator.set_plausible(tuning.position_step, tuning.largest_velocity)
-        self._hold = Hold(
-            self.law, self.plan, robot.limit_rows, tuning.largest_velocity
-        )
+        self.checks = Checks(robot, tuning, self.limiter, self.external)
+        self.command: Command | None = None
+        self.start_effort: Array | None = None
+        self.cycles = self.clamped_cycles = self.slowed_cycles = self.trajectories = 0
+        self._names = robot.joint_names
+        self._hold = Hold(arm, self.law, self.plan)
         self._desired = Motion(self.plan.q, self.plan.qd, self.plan.qdd)
         self._start_position = held
         self._inertia: Array | None = None
         self._model = arm.model  # of the last command
         self._law_changed = False
-        self.command: Command | None = None
-        self.brakes_engaged = False
-        self.start_effort: Array | None = None
-        self.cycles = self.clamped_cycles = self.slowed_cycles = self.trajectories = 0
+
+    @property
+    def tuning(self) -> Tuning:
+        """Current settings as arrays."""
+        return self.arm.tuning
 
     @property
     def settings(self) -> ControllerSettings:
         """Current settings."""
-        return self.tuning.settings
+        return self.arm.tuning.settings
 
     @property
     def mode(self) -> Mode:
         """Current mode."""
         return self.safety.mode
 
-    # Cycles
+    def start_from(self, effort: Array | None) -> None:
+        """Start at this ``effort`` (n,) of the motors, Nm or N, before the first command; None: the gravity torque."""
+        self.start_effort = effort
 
-    def measure(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
+    # Messages
+
+    def on_state(self, time: float, steady: float, q: Array, qd: Array | None) -> bool:
+        """Process a measured state as ``measure`` does, after a check for missing states."""
+        self._check_silence(steady)
+        return self.measure(time, steady, q, qd)
+
+    def measure(self, time: float, steady: float, q: Array, qd: Array | None) -> bool:
         """Process a measured state; return True if it is valid, otherwise the next cycle detects a fault.
 
-        ``stamp`` (s) is the time of measurement, ``steady`` that of arrival, ``q`` (n,) the position (rad or m), ``qd``
+        ``time`` (s) is that of the measurement, ``steady`` that of arrival, ``q`` (n,) the position (rad or m), ``qd``
         (n,) the velocity, or None if it is not measured.
         """
         effort = None if self.command is None else self.command.effort
-        desired = self._desired.q
-        braked = self.brakes_engaged
-        follows = self.tuning.law.follows
+        braked = self.arm.brakes_engaged
         law_effort = effort if self.mode is Mode.ACTIVE and not braked else None
-        valid = self.estimator.measure(
-            stamp, steady, q, qd, law_effort, desired if follows else None, braked
-        )
+        desired = self._desired.q if self.tuning.law.follows else None
+        valid = self.estimator.measure(time, steady, q, qd, law_effort, desired, braked)
         if braked:
-            self.checks.external.reset()  # the torque of the brakes is no contact
+            self.external.reset()  # the torque of the brakes is no contact
         elif valid and effort is not None:
-            self.checks.external.observe(
-                self.arm.model, self.estimator.estimate, effort
-            )
+            self.external.observe(self.arm.model, self.estimator.estimate, effort)
         return valid
+
+    def reject(self, steady: float, reason: str) -> None:
+        """Process an invalid message of the joints, arrived at ``steady`` (s); ``reason`` is its defect."""
+        self._check_silence(steady)
+        self.estimator.reject(steady, reason)
+
+    def note_incomplete(self, steady: float, reason: str) -> None:
+        """Process a message without some of the joints, arrived at ``steady`` (s)."""
+        self._check_silence(steady)
+        self.estimator.note_incomplete(reason)
+
+    def skip(self, steady: float, renews: bool) -> None:
+        """Process a state that is not measured, as it is repeated or precedes the checks of the start.
+
+        It arrived at ``steady`` (s). If it ``renews`` the last state, that has the age 0 again.
+        """
+        self._check_silence(steady)
+        if renews:
+            self.estimator.renew(steady)
+
+    def _check_silence(self, steady: float) -> None:
+        """Detect missing states before a message is processed: no timer runs in a stopped process (SIGSTOP)."""
+        if self.estimator.stale(steady):
+            self.watch(steady)
+
+    # Cycles
 
     def update(self, time: float, steady: float) -> Command | None:
         """Run a cycle at ``time`` and ``steady`` and return the command, or None before the first valid state.
@@ -150,7 +189,7 @@ class Controller:
             self.tuning.law.needs_state
             or (self.safety.stop is not None and self.plan.empty)
         ):
-            self.clock.time = time
+            self.clock.wait(time)
             return None
         estimate = self.estimator.cycle(steady)
         instant = self.clock.advance(
@@ -225,9 +264,8 @@ class Controller:
         self, estimate: Estimate, instant: Instant, is_last: bool = False
     ) -> Command | None:
         """Return the command of a cycle by a state, timer, watchdog or exit; None without a desired motion."""
-        faults = self.checks.faults(
-            estimate, instant, None if self.brakes_engaged else self.command
-        )
+        last = None if self.arm.brakes_engaged else self.command
+        faults = self.checks.faults(self.tuning, estimate, instant, last)
         mode = self.safety.step(
             faults, instant.time, instant.steady, not estimate.valid
         )
@@ -250,7 +288,6 @@ class Controller:
 
     def _run_law(self, estimate: Estimate, instant: Instant) -> Command | None:
         """Return the command of the law; None if its effort is not finite, which is then a fault."""
-        model = self.arm.model
         limiter = self.limiter
         desired = self._desired
         if self.command is not None and self.command.mode is not Mode.ACTIVE:
@@ -258,19 +295,18 @@ class Controller:
             self._law_changed = True
         self.plan.advance(instant.time)
         q, qd = estimate.state if estimate.known else (desired.q, desired.qd)
-        if self.brakes_engaged:
+        braked = self.arm.brakes_engaged
+        if braked:
             requested = self._gravity_effort(estimate)
         else:
-            requested = self.law.effort(model, q, qd, instant.time, instant.period)
-        fault = not_finite(model.joint_names, requested)
+            requested = self.law.effort(q, qd, instant.time, instant.period)
+        fault = not_finite(self._names, requested)
         if fault is not None:
             self.safety.step([fault], instant.time, instant.steady)
             return None
         effort = self._limited(requested, estimate, instant)
-        saturated = (
-            limiter.over(model.joint_names, requested) if limiter.clamped else ()
-        )
-        if self.law.gains.has_integral_gain and not self.brakes_engaged:
+        saturated = limiter.over(self._names, requested) if limiter.clamped else ()
+        if self.law.gains.has_integral_gain and not braked:
             self.law.integral.add(desired.q - q, instant.dt, requested - effort)
         self.clamped_cycles += limiter.clamped
         self.slowed_cycles += limiter.slowed
@@ -279,27 +315,19 @@ class Controller:
     def _fall_back(self, estimate: Estimate, instant: Instant) -> Command:
         """Return the command during a fault: hold, or zero."""
         safety = self.safety
-        model = self.arm.model
         if self.command is not None and self.command.mode is Mode.ACTIVE:
             assert safety.fault is not None
-            self._hold.begin(
-                model, estimate, instant, safety.fault, self.command.effort
-            )
-        self._hold.advance(
-            estimate, instant.dt, _QUICK_STOP if safety.stop is None else _SLOW_STOP
-        )
+            self._hold.begin(estimate, instant, safety.fault, self.command.effort)
+        longest_stop = _QUICK_STOP if safety.stop is None else _SLOW_STOP
+        self._hold.advance(estimate, instant.dt, longest_stop)
         if not estimate.valid:
-            self.checks.external.reset()
+            self.external.reset()
         if safety.holds:
-            requested = self._hold.effort(model, estimate)
-            fault = not_finite(model.joint_names, requested)
+            requested = self._hold.effort(estimate)
+            fault = not_finite(self._names, requested)
             if fault is None:
-                return Command(
-                    safety.mode,
-                    self._desired,
-                    self._limited(requested, estimate, instant),
-                    (),
-                )
+                effort = self._limited(requested, estimate, instant)
+                return Command(safety.mode, self._desired, effort, ())
             safety.force_zero(fault, instant.time)
         self._hold.release()
         emergency = (
@@ -308,7 +336,8 @@ class Controller:
         if emergency and self.settings.safety.emergency_stop_effect == "zero":
             effort = self.limiter.zero()
         else:
-            effort = self._limited(np.zeros(model.n), estimate, instant)
+            still = np.zeros(len(self._names))
+            effort = self._limited(still, estimate, instant)
         return Command(safety.mode, self._desired, effort, ())
 
     def _limited(self, requested: Array, estimate: Estimate, instant: Instant) -> Array:
@@ -321,11 +350,8 @@ class Controller:
         if limiter.effort is None:
             gravity = self._gravity_effort(estimate)
             start = gravity if self.start_effort is None else self.start_effort
-            limiter.start(
-                start,
-                gravity,
-                self.law.start_duration(model, estimate.state[0], start - gravity),
-            )
+            seconds = self.law.start_duration(estimate.state[0], start - gravity)
+            limiter.start(start, gravity, seconds)
         elif self._law_changed or model is not self._model:
             limiter.start(limiter.effort, requested, CHANGE_TIME)
         self._law_changed = False
@@ -348,7 +374,7 @@ class Controller:
 
         Raises RobotDynamicsError, naming setting and cure, for invalid settings; the old ones stay in effect.
         """
-        before = self.tuning
+        before = self.arm.tuning
         tuning = Tuning(self.arm.robot, settings)
         estimate = self.estimator.estimate
         before.check_change(tuning)
@@ -367,17 +393,14 @@ class Controller:
             # the previous law did not follow the plan
             self.plan.hold(self.clock.time, estimate.state[0])
         self.law.tune(tuning, self._inertia)
-        self.tuning = tuning
+        self._hold.tune(tuning)
+        self.arm.tune(tuning)
         self._law_changed |= changed
-        self.safety.settings = settings.safety
+        self.safety.tune(settings.safety)
         self.limiter.set(tuning.effort_limits, tuning.effort_rates)
-        self.estimator.state_timeout = settings.safety.state_timeout
-        if before.settings.velocity_filter_cutoff != settings.velocity_filter_cutoff:
-            self.estimator.set_cutoff(settings.velocity_filter_cutoff)
-        self.estimator.set_plausible(tuning.position_step, tuning.largest_velocity)
-        if not np.array_equal(before.largest_velocity, tuning.largest_velocity):
-            self._hold.set_largest_velocity(tuning.largest_velocity)
-        self.checks.tune(tuning, estimate)
+        self.estimator.tune(tuning)
+        self.external.tune(tuning)
+        self.checks.limits.tune(tuning, estimate)
 
     def set_brakes(self, engaged: bool) -> None:
         """Set the state of the robot's brakes; while they are ``engaged``, the gravity torque replaces the law.
@@ -385,9 +408,9 @@ class Controller:
         A change drops trajectories, targets, the integral of the position error and the load of the hold. The desired
         position is then the measured one, and the effort changes by a ramp.
         """
-        if engaged is self.brakes_engaged:
+        if engaged is self.arm.brakes_engaged:
             return
-        self.brakes_engaged = engaged
+        self.arm.set_brakes(engaged)
         estimate = self.estimator.estimate
         self.law.deactivate()
         self.law.integral.reset()
@@ -444,7 +467,7 @@ class Controller:
             raise error(
                 f"the controller is in {reason}. Cure: remove the cause, then call ~/clear_fault"
             )
-        if self.brakes_engaged:
+        if self.arm.brakes_engaged:
             raise error(
                 "the brakes are engaged. Cure: release them (false on ~/brakes_engaged)"
             )
@@ -475,14 +498,14 @@ class Controller:
         estimate = self.estimator.at(steady)
         if self.mode is not Mode.ACTIVE and estimate.known:
             self.checks.limits.accept(estimate.state[0])
-        faults = self.checks.faults(estimate, self.clock.now(steady), self.command)
+        instant = self.clock.now(steady)
+        faults = self.checks.faults(self.tuning, estimate, instant, self.command)
         self.safety.clear(faults, self.clock.time)
 
 
 def make_controller(robot: RobotModel, settings: ControllerSettings) -> Controller:
-    """Return a controller with an arm and a safety of its own, for use without a session; errors as ``Controller``."""
-    return Controller(
-        ControlledArm(robot, settings.robot_compensates_gravity),
-        settings,
-        Safety(settings.safety),
-    )
+    """Return a controller with an arm and a safety of its own, for use without a session.
+
+    Raises RobotDynamicsError, naming setting and cure, for invalid settings.
+    """
+    return Controller(ControlledArm(robot, settings), Safety(settings.safety))

@@ -290,7 +290,7 @@ class GoalExecution:
                 f"the law was changed to {controller.settings.law}, which does not follow trajectories"
             )
         if controller.plan.drops != self._drops:
-            reason = ": the brakes are engaged" if controller.brakes_engaged else ""
+            reason = ": the brakes are engaged" if controller.arm.brakes_engaged else ""
             return aborted(f"the trajectory was dropped{reason}")
         if controller.command is None or controller.cycles == self._cycles:
             return GoalEvent()

@@ -1,8 +1,8 @@
 """Hold of the arm after a fault, and the detection of damping that excites the arm.
 
 Positions are in rad or m, velocities per s, torques in Nm or N; each vector is (n,) in the order of the model's joints.
-``model`` has no gravity if the robot compensates for it; M(q) is its mass matrix, g(q) its gravity torque. ``time`` (s)
-is by the controller's clock, that of the trajectories. ``hold_effort_margin`` is a field of SafetySettings.
+M(q) is the mass matrix, g(q) the gravity torque, 0 if the robot compensates for it. ``time`` (s) is by the
+controller's clock, that of the trajectories. ``hold_effort_margin`` is a field of SafetySettings.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import math
 import numpy as np
 
 from robot_dynamics_ros.control.active_law import ActiveLaw
-from robot_dynamics_ros.control.estimation.clock import Instant
+from robot_dynamics_ros.control.clock import Instant
+from robot_dynamics_ros.control.configuration.tuning import Tuning
+from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.limits import stopping_deceleration
 from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
 
 _MOVES = 0.05  # rad/s or m/s
 _RUNAWAY = 1.5  # times the speed limit or the speed at the fault
@@ -89,32 +89,23 @@ class Hold:
     that held the arm at rest or, if it moved, that the integral of the position error produced.
     """
 
-    def __init__(
-        self, law: ActiveLaw, plan: MotionPlan, rows: LimitRows, largest_velocity: Array
-    ) -> None:
-        """Create the fall-back of ``law``; larger velocities (n,) than ``largest_velocity`` indicate wrong damping.
-
-        ``rows`` has the position limits before which a joint stops.
-        """
+    def __init__(self, arm: ControlledArm, law: ActiveLaw, plan: MotionPlan) -> None:
+        """Create the fall-back of ``law``."""
+        self._arm = arm
         self._law = law
         self._plan = plan
-        self._rows = rows
         self._load = self._offset = self._blind_load = np.zeros(len(plan.q))
         self._resting = self._was_blind = False
         self._time = 0.0  # s, of the plan
-        self.set_largest_velocity(largest_velocity)
+        self._damping = DampingCheck(arm.tuning.largest_velocity)
 
-    def set_largest_velocity(self, largest_velocity: Array) -> None:
-        """Set the velocities (n,), rad/s or m/s, of the detection of wrong damping, and restart it."""
-        self._damping = DampingCheck(largest_velocity)
+    def tune(self, tuning: Tuning) -> None:
+        """Apply new settings; other velocity limits restart the detection of wrong damping."""
+        if not np.array_equal(self._damping.limits, tuning.largest_velocity):
+            self._damping = DampingCheck(tuning.largest_velocity)
 
     def begin(
-        self,
-        model: RobotModel,
-        estimate: Estimate,
-        instant: Instant,
-        fault: Fault,
-        effort: Array,
+        self, estimate: Estimate, instant: Instant, fault: Fault, effort: Array
     ) -> None:
         """Start before ``advance`` after ``fault``; ``effort`` (n,) is the last one that the law commanded.
 
@@ -122,33 +113,29 @@ class Hold:
         exceeds ``hold_effort_margin`` for a joint, if the law does not compensate gravity, or if the fault indicates a
         wrong motion of the arm. In these cases the integral of the position error is reset.
         """
-        law = self._law.tuning.law
-        margin = self._law.tuning.hold_margin
+        law = self._law
+        tuning = self._arm.tuning
+        margin = tuning.hold_margin
         self._load = self._offset = self._blind_load = np.zeros(len(effort))
         self._damping.begin(estimate.velocity)
         self._time = instant.time - instant.dt
         q = estimate.state[0]
         keeps = fault.cause in _KEEPS_LOAD
-        # false after the reset of a simulation
         if fault.cause is Cause.CLOCK_JUMPED_BACK:
+            # False after the reset of a simulation.
             keeps = bool((np.abs(self._plan.q - q) < _NEAR).all())
-        if estimate.known and law.compensates_gravity and keeps:
-            gravity = model.gravity_torque(q)
-            moves = (
-                np.abs(np.array((estimate.state[1], self._plan.qd))) > _MOVES
-            ).any()
-            load = self._law.effort_at_rest(model, q, self._plan.q, effort) - gravity
+        if estimate.known and tuning.law.compensates_gravity and keeps:
+            gravity = self._arm.model.gravity_torque(q)
+            velocities = np.array((estimate.state[1], self._plan.qd))
+            load = law.effort_at_rest(q, self._plan.q, effort) - gravity
             if ((np.abs(load) <= margin) & np.isfinite(margin)).all():
-                self._load = load
-                self._blind_load = (
-                    self._law.effort_at_rest(model, q, q, gravity) - gravity
-                    if moves
-                    else load
-                )
-                if law.follows:
+                self._load = self._blind_load = load
+                if (np.abs(velocities) > _MOVES).any():
+                    self._blind_load = law.effort_at_rest(q, q, gravity) - gravity
+                if tuning.law.follows:
                     self._offset = self._plan.q - q
                 return
-        self._law.integral.reset()
+        law.integral.reset()
 
     def advance(self, estimate: Estimate, dt: float, longest: float) -> None:
         """Advance the plan by ``dt`` (s); each joint stops within ``longest`` (s) and before its limit.
@@ -171,16 +158,16 @@ class Hold:
         self._damping.update(qd, time)
         if not self._resting or (was_blind and (np.abs(plan.q - q) > _NEAR).any()):
             qd = np.clip(qd, -self._damping.limits, self._damping.limits)
+            rows = self._arm.robot.limit_rows
             deceleration = np.maximum(
-                self._law.tuning.deceleration, np.abs(qd) / longest
+                self._arm.tuning.deceleration, np.abs(qd) / longest
             )
-            plan.rest_from(
-                time, q, qd, stopping_deceleration(self._rows, q, qd, deceleration)
-            )
+            deceleration = stopping_deceleration(rows, q, qd, deceleration)
+            plan.rest_from(time, q, qd, deceleration)
             self._resting = True
         plan.advance(time)
 
-    def effort(self, model: RobotModel, estimate: Estimate) -> Array:
+    def effort(self, estimate: Estimate) -> Array:
         """Return M qdd_d + g(q) + load + Kp e + Kd e', where load + Kp e is limited to ``hold_effort_margin``.
 
         q is the measured position, qdd_d the acceleration of the plan, e its position minus q, e' its velocity minus
@@ -190,7 +177,8 @@ class Hold:
         """
         plan = self._plan
         gains = self._law.hold_gains
-        tuning = self._law.tuning
+        model = self._arm.model
+        tuning = self._arm.tuning
         q, qd = estimate.state if estimate.known else (plan.q, plan.qd)
         with np.errstate(over="ignore", invalid="ignore"):
             if self._damping.unstable:

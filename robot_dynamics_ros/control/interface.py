@@ -6,15 +6,11 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
-
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.safety import Mode, Transition
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.dynamics.kernels.types import Array
-
-_OVERTAKEN = 100_000_000  # ns, largest decrease of stamps that is no jump of the clock
 
 
 class Sample(NamedTuple):
@@ -32,27 +28,6 @@ class Sample(NamedTuple):
     q: Array
     qd: Array | None
     effort: Array | None
-
-    def is_overtaken(self, last: Sample | None) -> bool:
-        """Return True for a state that was overtaken by the ``last`` one."""
-        return (
-            last is not None
-            and self.stamp != 0
-            and 0 < last.stamp - self.stamp <= _OVERTAKEN
-        )
-
-    def is_repeated(self, last: Sample | None) -> bool:
-        """Return True for a state that was received before; its age grows then."""
-        if (
-            last is None
-            or self.stamp == 0
-            or self.stamp != last.stamp
-            or not np.array_equal(self.q, last.q)
-        ):
-            return False
-        if self.qd is None or last.qd is None:
-            return self.qd is last.qd
-        return np.array_equal(self.qd, last.qd, equal_nan=True)
 
 
 class UnusableSample(NamedTuple):

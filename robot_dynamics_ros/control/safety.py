@@ -107,8 +107,6 @@ class Safety:
 
     Attributes
     ----------
-    settings
-        Reaction to faults; may be changed at any time.
     mode
         Current mode.
     fault
@@ -127,8 +125,8 @@ class Safety:
         self.begin(settings)
 
     def begin(self, settings: SafetySettings) -> None:
-        """Begin in the mode ACTIVE, without faults; emergency stops remain."""
-        self.settings = settings
+        """Begin in the mode ACTIVE, without faults; emergency stops remain. ``settings`` are the reaction to faults."""
+        self._settings = settings
         self.mode = Mode.ACTIVE
         self.fault: Fault | None = None
         self.transitions: list[Transition] = []
@@ -138,11 +136,15 @@ class Safety:
         self._ends = False
         self._set_stop()
 
+    def tune(self, settings: SafetySettings) -> None:
+        """Apply new settings from the next cycle on."""
+        self._settings = settings
+
     @property
     def holds(self) -> bool:
         """True if the arm is held: in HOLD, and in FAULT if ``on_fault`` is hold."""
         return self.mode is Mode.HOLD or (
-            self.mode is Mode.FAULT and self.settings.on_fault == "hold"
+            self.mode is Mode.FAULT and self._settings.on_fault == "hold"
         )
 
     # Stops
@@ -235,27 +237,27 @@ class Safety:
             self._blind_since = None
         elif self._blind_since is None:
             self._blind_since = steady
-        fall_back = Mode(self.settings.on_fault)
+        fall_back = Mode(self._settings.on_fault)
         if fault.cause is Cause.EMERGENCY_STOP:
             held = self.mode is Mode.ACTIVE or self.holds  # zero effort stays zero
             fall_back = (
                 Mode.HOLD
-                if held and self.settings.emergency_stop_effect == "stop"
+                if held and self._settings.emergency_stop_effect == "stop"
                 else Mode.ZERO
             )
         if (
             self._blind_since is not None
-            and steady - self._blind_since >= self.settings.stale_hold_time
+            and steady - self._blind_since >= self._settings.stale_hold_time
         ):
             fall_back = Mode.ZERO
         self._go(fall_back, fault, time)
 
     def _pass(self, time: float) -> None:
         assert self.fault is not None
-        recovered = Mode.ACTIVE if self.settings.fault_reset == "auto" else Mode.FAULT
+        recovered = Mode.ACTIVE if self._settings.fault_reset == "auto" else Mode.FAULT
         if self.mode is not Mode.FAULT:
             self._blind_since = None
-            self._go(Mode(self.settings.on_fault), self.fault, time)
+            self._go(Mode(self._settings.on_fault), self.fault, time)
             if self._passing_since is None or time < self._passing_since:
                 self._passing_since = time
             if time - self._passing_since < RECOVERY_TIME:

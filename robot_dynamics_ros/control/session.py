@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
@@ -20,7 +21,6 @@ from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.end_effector.end_effector_targets import (
     EndEffectorTarget,
 )
-from robot_dynamics_ros.control.estimation.clock import StampClock
 from robot_dynamics_ros.control.interface import (
     ERROR,
     OK,
@@ -42,6 +42,8 @@ WATCH_PERIOD = 0.02
 """Time (s) between the calls of ``ControllerSession.watch`` while states arrive."""
 
 _MOST_OVERTAKEN = 3  # states in succession
+# Largest decrease of stamps that is no jump of the clock.
+_LONGEST_DELAY = 100_000_000  # ns
 
 _UNSTAMPED = "joint_states: no header.stamp, so that delays cannot be detected. Cure: set it in the driver"
 _INACTIVE = "the node is not active. Cure: activate it"
@@ -56,11 +58,9 @@ class ControllerSession:
     Attributes
     ----------
     arm
-        Robot model with its payload.
+        Robot with payload, settings and brakes.
     safety
         Modes, faults and stops.
-    settings
-        Current settings; ``tune`` changes them.
     controller
         Controller; None while the session is inactive.
     watch_period
@@ -81,31 +81,32 @@ class ControllerSession:
         With ``use_sim_time`` a state may be repeated while the ROS clock stands still. ``safety`` has
         the emergency stops of a session before.
         """
-        Tuning(robot, settings)
-        self.arm = ControlledArm(robot, settings.robot_compensates_gravity)
+        self.arm = ControlledArm(robot, settings)
         self.safety = safety or Safety(settings.safety)
         self.controller: Controller | None = None
-        self.settings = settings
+        self.watch_period = WATCH_PERIOD
         self._simulated_time = use_sim_time
         self._answers_states = settings.update_rate == 0.0
         self._speed = 1.0
-        self._brakes_engaged = False
         self._first_states = FirstStates()
         self._notes: list[Note] = []
         self._answer = Output()
-        self.watch_period = WATCH_PERIOD
         self._begin()
 
     def _begin(self) -> None:
         """Reset what belongs to one activation."""
         self.state_stamp = self._answered = 0
-        self._clock = StampClock()
         self._answer = Output(number=self._answer.number)
         self._last: Sample | None = None
         self._pending: tuple[TrajectoryPoints, int] | None = None
         self._to_check = self._compares_effort = False
         self._repeated_at = -1  # ns by the ROS clock
         self._overtaken = 0  # states in succession
+
+    @property
+    def settings(self) -> ControllerSettings:
+        """Current settings; ``tune`` changes them."""
+        return self.arm.tuning.settings
 
     # Activation and deactivation
 
@@ -119,17 +120,20 @@ class ControllerSession:
         none that are newer than ``state_timeout`` at ``now`` and have a velocity, ``on_state`` makes them with the
         first ones.
         """
-        controller = Controller(self.arm, self.settings, self.safety, held)
-        controller.estimator.simulated_time = self._simulated_time
-        controller.plan.set_speed(self._speed)
-        controller.set_brakes(self._brakes_engaged)
+        safety = self.settings.safety
         if now is not None:
-            self._first_states.drop_old(now.steady - self.settings.safety.state_timeout)
-        if self._answers_states:
-            controller.clock.period = self._first_states.period
-        checked = self._first_states.suffice(self.settings.safety)
+            self._first_states.drop_old(now.steady - safety.state_timeout)
+        controller = Controller(
+            self.arm,
+            self.safety,
+            held,
+            period=self._first_states.period,
+            simulated_time=self._simulated_time,
+        )
+        controller.plan.set_speed(self._speed)
+        checked = self._first_states.suffice(safety)
         if checked:
-            self._notes += self._first_states.check(controller, compare_effort)
+            self._check_first_states(controller, compare_effort)
         self._begin()
         self._to_check = not checked
         self._compares_effort = compare_effort
@@ -153,11 +157,10 @@ class ControllerSession:
         """
         if self.controller is not None:
             self.controller.tune(settings)
-        else:
-            Tuning(self.arm.robot, self.settings).check_change(
-                Tuning(self.arm.robot, settings)
-            )
-        self.settings = settings
+            return
+        tuning = Tuning(self.arm.robot, settings)
+        self.arm.tuning.check_change(tuning)
+        self.arm.tune(tuning)
 
     # Cycles
 
@@ -172,27 +175,16 @@ class ControllerSession:
             if isinstance(sample, Sample):
                 self._first_states.add(sample, now.steady)
             return Output()
-        estimator = controller.estimator
-        stamp = sample.stamp
-        if estimator.stale(now.steady):
-            # its timer did not run while the process was stopped (SIGSTOP)
-            controller.watch(now.steady)
         if isinstance(sample, UnusableSample):
             if sample.incomplete:
-                estimator.note_incomplete(sample.reason)
+                controller.note_incomplete(now.steady, sample.reason)
                 return self._output()
-            return self._refuse(
-                controller, stamp or self.state_stamp, now, sample.reason
-            )
-        # A clock that has been set back is no late message: its stamps stay behind.
-        self._overtaken = self._overtaken + 1 if sample.is_overtaken(self._last) else 0
-        if sample.is_repeated(self._last) or 0 < self._overtaken <= _MOST_OVERTAKEN:
-            if self._simulated_time:
-                if now.stamp == self._repeated_at:
-                    # while simulated time stands still, it is as good as new
-                    estimator.repeat(now.steady)
-                self._repeated_at = now.stamp
+            stamp = sample.stamp or self.state_stamp
+            return self._refuse(controller, stamp, now, sample.reason)
+        if self._is_overtaken(sample) or self._is_repeated(sample):
+            controller.skip(now.steady, self._time_stands_still(now))
             return self._output(self._answer) if self._answers_states else Output()
+        stamp = sample.stamp
         if stamp == 0:
             if self.settings.safety.unstamped_states != "arrival":
                 return self._refuse(controller, self.state_stamp, now, _UNSTAMPED)
@@ -201,62 +193,99 @@ class ControllerSession:
         if self._to_check:
             self._first_states.add(sample._replace(stamp=stamp), now.steady)
             if not self._first_states.suffice(self.settings.safety):
-                estimator.arrival = now.steady
+                controller.skip(now.steady, renews=True)
                 self._notes += self.waiting()
                 return self._output()
-        origin = self._clock.origin
-        time = self._clock.seconds(stamp)
-        if not controller.measure(time, now.steady, sample.q, sample.qd):
-            self._clock.origin = origin
+        time = controller.clock.seconds(stamp)
+        if not controller.on_state(time, now.steady, sample.q, sample.qd):
             return self._refuse(controller, stamp, now)
+        controller.clock.start(stamp)
         if self._to_check:
-            self._notes += self._first_states.check(controller, self._compares_effort)
+            self._check_first_states(controller, self._compares_effort)
             self._to_check = False
         self.state_stamp = self._answered = stamp
-        output = (
-            self._cycle(controller, time, now, stamp)
-            if self._answers_states
-            else self._output()
-        )
-        if not self._answers_states or output.command is not None:
+        if not self._answers_states:
+            self._last = sample
+            return self._output()
+        output = self._cycle(controller, time, now, stamp)
+        if output.command is not None:
             self._last = sample
         return output
+
+    def _is_overtaken(self, sample: Sample) -> bool:
+        """Return True for a late message: the last state overtook it.
+
+        A clock that has been set back is none: its stamps stay behind.
+        """
+        last = self._last
+        late = False
+        if last is not None and sample.stamp != 0:
+            late = 0 < last.stamp - sample.stamp <= _LONGEST_DELAY
+        self._overtaken = self._overtaken + 1 if late else 0
+        return 0 < self._overtaken <= _MOST_OVERTAKEN
+
+    def _is_repeated(self, sample: Sample) -> bool:
+        """Return True for a state that was received before; its age grows then."""
+        last = self._last
+        if last is None or sample.stamp == 0 or sample.stamp != last.stamp:
+            return False
+        if not np.array_equal(sample.q, last.q):
+            return False
+        if sample.qd is None or last.qd is None:
+            return sample.qd is last.qd
+        return np.array_equal(sample.qd, last.qd, equal_nan=True)
+
+    def _time_stands_still(self, now: Now) -> bool:
+        """Return True if simulated time is that of the repeated state before; a repetition is then as good as new."""
+        if not self._simulated_time:
+            return False
+        before = self._repeated_at
+        self._repeated_at = now.stamp
+        return now.stamp == before
+
+    def _check_first_states(self, controller: Controller, compare_effort: bool) -> None:
+        """Check the first states, and let the ``controller`` start at the effort that holds the arm."""
+        notes, effort = self._first_states.check(
+            self.arm, controller.clock.period, compare_effort
+        )
+        self._notes += notes
+        controller.start_from(effort)
 
     def _refuse(
         self, controller: Controller, stamp: int, now: Now, reason: str = ""
     ) -> Output:
         """Return the output for an invalid message of this ``stamp`` (ns); ``reason`` is its defect.
 
-        While a fault lasts, only a new stamp is answered. Time does not advance to a stamp that is not plausible.
+        Without a ``reason`` the controller knows the message already. While a fault lasts, only a new stamp is
+        answered. Time does not advance to a stamp that is not plausible.
         """
         if reason:
-            controller.estimator.reject(now.steady, reason)
+            controller.reject(now.steady, reason)
         if not self._answers_states:
             return self._output()
+        is_new = stamp > self._answered or controller.mode is Mode.ACTIVE
         if not controller.tuning.law.needs_state:
             self.state_stamp = stamp
-        elif controller.command is None or (
-            stamp <= self._answered and controller.mode is not Mode.ACTIVE
-        ):
+        elif controller.command is None or not is_new:
             self._notes += self.waiting()
             return self._output()
         self._answered = stamp
-        time = self._clock.seconds(stamp)
-        last = controller.clock.time
-        if (
-            controller.command is not None
-            and not last < time <= last + self.settings.safety.state_timeout
-        ):
-            time = last
+        clock = controller.clock
+        clock.start(stamp)
+        time = clock.seconds(stamp)
+        latest = clock.time + self.settings.safety.state_timeout
+        if controller.command is not None and not clock.time < time <= latest:
+            time = clock.time
         return self._cycle(controller, time, now, stamp)
 
     def tick(self, now: Now) -> Output:
         """Run a cycle; to be called at the update rate, if that is not 0. While inactive, the output is empty."""
-        if self.controller is None:
+        controller = self.controller
+        if controller is None:
             return Output()
-        return self._cycle(
-            self.controller, self._clock.seconds(now.stamp), now, self.state_stamp
-        )
+        controller.clock.start(now.stamp)
+        time = controller.clock.seconds(now.stamp)
+        return self._cycle(controller, time, now, self.state_stamp)
 
     def watch(self, now: Now) -> Output:
         """Check for missing states and cycles; the output has a command if they are missing, and is empty otherwise.
@@ -266,13 +295,12 @@ class ControllerSession:
         """
         self.watch_period = WATCH_PERIOD
         controller = self.controller
-        command = None if controller is None else controller.watch(now.steady)
-        if controller is not None and (
-            command is not None or controller.limiter.slowed
-        ):
-            self.watch_period = min(
-                WATCH_PERIOD, controller.clock.period or WATCH_PERIOD
-            )
+        if controller is None:
+            return Output()
+        command = controller.watch(now.steady)
+        if command is not None or controller.limiter.slowed:
+            period = controller.clock.period or WATCH_PERIOD
+            self.watch_period = min(WATCH_PERIOD, period)
         if command is None:
             return Output()
         if self._answer.command is not None:
@@ -288,23 +316,18 @@ class ControllerSession:
         if command is None:
             self._notes += self.waiting()
         else:
-            external_torque = controller.checks.external.torque
             output = self._answer = Output(command, answered, self._answer.number + 1)
+            external_torque = controller.external.torque
             if external_torque is not None:
                 output = output._replace(external_torque=external_torque)
             if command.saturated:
-                self._notes.append(
-                    Note(
-                        WARN,
-                        f"effort limit reached: {', '.join(command.saturated)}",
-                        1.0,
-                    )
-                )
+                text = f"effort limit reached: {', '.join(command.saturated)}"
+                self._notes.append(Note(WARN, text, 1.0))
             state = controller.law.end_effector
             if state is not None and state.damped:
                 self._notes.append(Note(WARN, state.singularity(), 1.0))
         if self._pending is not None:
-            (points, start) = self._pending
+            points, start = self._pending
             self._pending = None
             output = output._replace(followed=self._follow_or_note(points, start, now))
         return self._output(output)
@@ -321,13 +344,8 @@ class ControllerSession:
         """Return a log message with the reason if the session is active but has no command yet, else ()."""
         if self.controller is None or self.controller.command is not None:
             return ()
-        return (
-            Note(
-                WARN,
-                f"nothing is commanded yet: {self.controller.estimator.trouble}",
-                5.0,
-            ),
-        )
+        text = f"nothing is commanded yet: {self.controller.estimator.trouble}"
+        return (Note(WARN, text, 5.0),)
 
     # Requests
 
@@ -339,11 +357,10 @@ class ControllerSession:
         """
         if self.controller is None:
             return Output(notes=(Note(WARN, f"trajectory ignored: {_INACTIVE}"),))
-        if self._time(now) is None:
+        if self._time(self.controller, now) is None:
             self._pending = points, start
-            self._notes.append(
-                Note(OK, "trajectory received, waiting for the first joint_states")
-            )
+            text = "trajectory received, waiting for the first joint_states"
+            self._notes.append(Note(OK, text))
             return self._output()
         return self._output(Output(followed=self._follow_or_note(points, start, now)))
 
@@ -362,42 +379,41 @@ class ControllerSession:
         Raises TrajectoryError if it is rejected, with the reason, and RobotDynamicsError while the session is inactive
         or has no state yet.
         """
-        if self.controller is None:
+        controller = self.controller
+        if controller is None:
             raise RobotDynamicsError(_INACTIVE)
-        time = self._time(now)
+        time = self._time(controller, now)
         if time is None:
             raise RobotDynamicsError("the time is unknown. Cure: wait for joint_states")
-        begin = None if start == 0 else self._clock.seconds(start)
-        trajectory = self.controller.follow(points, begin, time)
+        begin = None if start == 0 else controller.clock.seconds(start)
+        trajectory = controller.follow(points, begin, time)
         text = f"following a trajectory: {len(points.times)} points, {trajectory.duration:.3f} s"
         self._notes.append(Note(OK, text))
         return Followed(trajectory, points, start)
 
-    def _time(self, now: Now) -> float | None:
+    def _time(self, controller: Controller, now: Now) -> float | None:
         """Return the time (s) at which a message with stamp 0 takes effect; None before the first state."""
+        clock = controller.clock
         if not self._answers_states:
-            return self._clock.seconds(now.stamp)
-        return (
-            None
-            if self.controller is None or self._clock.origin is None
-            else self.controller.clock.time
-        )
+            clock.start(now.stamp)
+            return clock.seconds(now.stamp)
+        return clock.time if clock.started else None
 
     def on_target(self, target: EndEffectorTarget, now: Now) -> Output:
         """Process a ``target`` of the end effector: pose, twist or acceleration; log a message if it is rejected."""
         try:
-            if self.controller is None:
+            controller = self.controller
+            if controller is None:
                 raise RobotDynamicsError(_INACTIVE)
-            targets = self.controller.targets()
-            time = self._time(now)
+            targets = controller.targets()
+            time = self._time(controller, now)
             assert time is not None
-            begin = self._clock.seconds(target.stamp) if target.stamp else time
+            begin = controller.clock.seconds(target.stamp) if target.stamp else time
             if targets.receive(target, self.arm.robot.link_names[0], begin, time):
                 self._notes.append(Note(OK, "the end effector follows ~/target_pose"))
         except RobotDynamicsError as error:
-            self._notes.append(
-                Note(ERROR, f"~/target_{target.quantity} refused: {error}", 1.0)
-            )
+            text = f"~/target_{target.quantity} refused: {error}"
+            self._notes.append(Note(ERROR, text, 1.0))
         return self._output()
 
     def on_speed(self, factor: float) -> Output:
@@ -405,27 +421,23 @@ class ControllerSession:
         try:
             self._speed = checked_speed(factor)
         except RobotDynamicsError as error:
-            return Output(
-                notes=(Note(ERROR, f"~/speed_scaling_factor refused: {error}", 1.0),)
-            )
+            text = f"~/speed_scaling_factor refused: {error}"
+            return Output(notes=(Note(ERROR, text, 1.0),))
         if self.controller is not None:
             self.controller.plan.set_speed(self._speed)
         return Output()
 
     def on_brakes(self, engaged: bool) -> Output:
         """Set the state of the robot's brakes, as ``Controller.set_brakes`` does; log a message for a change."""
-        if engaged is not self._brakes_engaged:
-            self._notes.append(
-                Note(
-                    OK,
-                    "brakes engaged: no motion"
-                    if engaged
-                    else "brakes released: the arm is held",
-                )
-            )
-        self._brakes_engaged = engaged
+        if engaged is not self.arm.brakes_engaged:
+            text = "brakes engaged: no motion"
+            if not engaged:
+                text = "brakes released: the arm is held"
+            self._notes.append(Note(OK, text))
         if self.controller is not None:
             self.controller.set_brakes(engaged)
+        else:
+            self.arm.set_brakes(engaged)
         return self._output()
 
     def on_payload(
@@ -435,13 +447,11 @@ class ControllerSession:
 
         ``inertia`` about it in the link's axes is (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2. Invalid ones are logged.
         """
+        q = None
+        if self.controller is not None and self.controller.estimator.estimate.known:
+            q = self.controller.estimator.estimate.state[0]
         try:
-            if self.controller is None or not self.controller.estimator.estimate.known:
-                self.arm.set_payload(link, mass, com, inertia)
-            else:
-                q = self.controller.estimator.estimate.state[0]
-                limits = self.controller.tuning.effort_limits
-                self.arm.set_payload(link, mass, com, inertia, q, limits)
+            self.arm.set_payload(link, mass, com, inertia, q)
         except RobotDynamicsError as error:
             return Output(notes=(Note(ERROR, f"~/payload refused: {error}"),))
         return Output(notes=(Note(OK, f"payload: {mass:g} kg on {link}"),))

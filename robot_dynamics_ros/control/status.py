@@ -77,7 +77,7 @@ class StatusReport:
         elif controller.cycles == 0:
             level = WARN
             message = f"waiting: {estimator.trouble}"
-        elif controller.brakes_engaged:
+        elif controller.arm.brakes_engaged:
             message = "active, brakes engaged"
         elif controller.clamped_cycles > self._clamped:
             level = WARN

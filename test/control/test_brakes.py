@@ -130,4 +130,4 @@ def test_brakes_outlast_an_activation() -> None:
     brake(session, True)
     session.session.deactivate(session.now)
     session.session.activate(compare_effort=False, now=session.now)
-    assert session.controller.brakes_engaged
+    assert session.controller.arm.brakes_engaged

@@ -71,7 +71,8 @@ def test_no_command_before_the_first_state() -> None:
 @pytest.mark.parametrize("law", ["computed_torque", "task_space_computed_torque"])
 def test_it_holds_a_given_position_from_the_start(law: str) -> None:
     settings = teleporting(law=law, task_space=TASK_SPACE)
-    controller = Controller(ControlledArm(MODEL), settings, Safety(settings.safety), Q)
+    arm = ControlledArm(MODEL, settings)
+    controller = Controller(arm, Safety(settings.safety), Q)
     assert_close(command(controller, 0.0, Q + 0.1).desired.q, Q, 0.0)
     if controller.law.end_effector is not None:
         a, b = (MODEL.link_pose(q, MODEL.link_names[-1])[:3, 3] for q in (Q, Q + 0.1))
@@ -766,22 +767,22 @@ def test_the_observer_needs_commands_and_good_states_and_survives_other_settings
     controller = make_controller(MODEL, teleporting(observer_gain=20.0))
     for time in (0.0, 0.05):
         controller.measure(time, time, Q, REST)
-    assert controller.checks.external.torque is None, "nothing is commanded yet"
+    assert controller.external.torque is None, "nothing is commanded yet"
     controller.update(0.05, 0.05)
     for time in (0.1, 0.2):
         command(controller, time, Q + 0.1)
-    observed = controller.checks.external.torque
+    observed = controller.external.torque
     assert np.abs(observed).min() > 0.1, "the law pulls, and the arm does not move"
     controller.tune(teleporting(observer_gain=20.0, ramp_time=1.0))
-    assert controller.checks.external.torque is observed
+    assert controller.external.torque is observed
     assert command(controller, 0.3, [0.3, 2.1]).mode is Mode.HOLD
-    assert controller.checks.external.torque is not None
+    assert controller.external.torque is not None
     for time in (0.35, 0.4):
         command(controller, time, NAN)
-    assert controller.checks.external.torque is None
+    assert controller.external.torque is None
     for time in (0.45, 0.5):
         command(controller, time)
-    assert controller.checks.external.torque is not None
+    assert controller.external.torque is not None
     controller.tune(teleporting(ramp_time=1.0))
     command(controller, 0.6)
-    assert controller.checks.external.torque is None
+    assert controller.external.torque is None

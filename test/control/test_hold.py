@@ -85,7 +85,7 @@ def test_zero_effort_if_the_torque_to_hold_is_not_finite(mass: float) -> None:
     controller = started()
     payload = MODEL.link_names[-1], mass, (0.0, 0.0, 0.0), np.zeros((3, 3))
     with pytest.raises(RobotDynamicsError, match="effort limit"):
-        controller.arm.set_payload(*payload, Q, MODEL.effort_limits)
+        controller.arm.set_payload(*payload, Q)
     controller.arm.set_payload(*payload)
     assert_close(controller.finish(controller.clock.time).effort, REST, 0.0)
     for time in (0.1, 0.2):

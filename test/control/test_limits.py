@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.checks.motion_checks import LastingExcess, MotionLimits
+from robot_dynamics_ros.control.checks.cycle_checks import LastingExcess, MotionLimits
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.limits import EffortLimiter

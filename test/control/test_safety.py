@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics_ros.control.checks.all_checks import not_finite
+from robot_dynamics_ros.control.checks.cycle_checks import not_finite
 from robot_dynamics_ros.control.configuration.settings import SafetySettings
 from robot_dynamics_ros.control.hold import DampingCheck
 from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault, Mode, Safety
@@ -124,7 +124,7 @@ def test_zero_is_forced_if_holding_is_impossible() -> None:
     assert safety.mode is Mode.HOLD, "every check has to pass for a while, once more"
     step(safety, None, 1.61 + RECOVERY_TIME, 2.0)
     assert safety.mode is Mode.FAULT
-    safety.settings = SafetySettings(fault_reset="auto")
+    safety.tune(SafetySettings(fault_reset="auto"))
     step(safety, None, 2.1, 2.1)
     assert safety.mode is Mode.ACTIVE
 

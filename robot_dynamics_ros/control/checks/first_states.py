@@ -14,8 +14,7 @@ from robot_dynamics_ros.control.checks.activation_check import (
     holding_effort,
 )
 from robot_dynamics_ros.control.configuration.settings import SafetySettings
-from robot_dynamics_ros.control.controlled_arm import check_holds
-from robot_dynamics_ros.control.controller import Controller
+from robot_dynamics_ros.control.controlled_arm import ControlledArm, check_holds
 from robot_dynamics_ros.control.estimation.estimator import smallest_turn
 from robot_dynamics_ros.control.interface import WARN, Note, Sample
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -76,17 +75,20 @@ class FirstStates:
             or math.isinf(safety.activation_max_velocity)
         )
 
-    def check(self, controller: Controller, compare_effort: bool) -> list[Note]:
-        """Check the last state before the start of a ``controller``, and drop all; return warnings.
+    def check(
+        self, arm: ControlledArm, period: float, compare_effort: bool
+    ) -> tuple[list[Note], Array | None]:
+        """Check the last state before the start of the controller of an ``arm``, and drop all.
 
-        The controller then starts at the measured effort if that holds the arm. Raises RobotDynamicsError if a joint
-        moves faster than ``activation_max_velocity`` or is far beyond its limits, if the gains are unstable at the
-        controller's period, if an effort limit is below the gravity torque and, with ``compare_effort``, as
-        ``check_activation``.
+        Returns warnings, and with ``compare_effort`` the measured effort (n,) if it holds the arm, else None. Raises
+        RobotDynamicsError if a joint moves faster than ``activation_max_velocity`` or is far beyond its limits, if the
+        gains are unstable at the ``period`` (s) of the cycles, if an effort limit is below the gravity torque and, with
+        ``compare_effort``, as ``check_activation``.
         """
-        robot = controller.arm.robot
-        settings = controller.settings
-        limits = controller.tuning.effort_limits
+        robot = arm.robot
+        tuning = arm.tuning
+        settings = tuning.settings
+        limits = tuning.effort_limits
         speed = np.abs(self._velocity())
         sample = self._samples[-1]
         self._samples.clear()  # also if the check fails
@@ -99,27 +101,27 @@ class FirstStates:
             )
         lower = robot.position_lower
         upper = robot.position_upper
-        for j in np.flatnonzero(
-            np.maximum(sample.q - upper, lower - sample.q) > 0.5 * (upper - lower)
-        )[:1].tolist():
+        beyond = np.maximum(sample.q - upper, lower - sample.q)
+        for j in np.flatnonzero(beyond > 0.5 * (upper - lower))[:1].tolist():
             raise RobotDynamicsError(
                 f'joint "{robot.joint_names[j]}" is at {sample.q[j]:.4g}, far beyond its limits {lower[j]:.4g} to '
                 f"{upper[j]:.4g}. Cure: check the unit and the order of the joints in joint_states"
             )
         inertia = robot.mass_matrix(sample.q).diagonal()
-        controller.tuning.check_sampling(controller.clock.period, inertia)
-        check_holds(controller.arm.model, sample.q, limits)
-        warnings = controller.tuning.rate_warnings(inertia)
+        tuning.check_sampling(period, inertia)
+        check_holds(arm.model, sample.q, limits)
+        warnings = tuning.rate_warnings(inertia)
+        start_effort = None
         if compare_effort and speed.max() > _AT_REST:
             warnings.append("activation_check: skipped, because the arm moves")
         elif compare_effort:
             warnings += check_activation(robot, sample.q, sample.effort)
             if not settings.robot_compensates_gravity:
-                controller.start_effort, reason = holding_effort(
+                start_effort, reason = holding_effort(
                     robot, sample.q, sample.effort, limits
                 )
                 warnings += reason
-        return [Note(WARN, warning) for warning in warnings]
+        return [Note(WARN, warning) for warning in warnings], start_effort
 
     def _velocity(self) -> Array:
         """Return the velocity (n,) of the last state; where it is not measured, the mean one since the first state."""

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.checks import state_faults
+from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.dynamics.kernels.control_cycle import (
@@ -146,11 +147,12 @@ class Estimator:
         cutoff: float,
         state_timeout: float,
         continuous: NDArray[np.bool_] | None = None,
+        simulated_time: bool = False,
     ) -> None:
         """Create the estimator of the n joints ``joint_names``; ``cutoff`` in Hz, 0 for no filter of the velocity.
 
         Joints that are ``continuous`` (n,), None for no joint, may report positions modulo 2 pi. ``state_timeout`` is
-        in s.
+        in s. With ``simulated_time`` stamps are simulated time.
         """
         self._names = tuple(joint_names)
         n = len(self._names)
@@ -162,7 +164,7 @@ class Estimator:
         self._trust = Trust.FULL  # of the last valid state
         self.set_cutoff(cutoff)
         self.state_timeout = state_timeout
-        self.simulated_time = False
+        self.simulated_time = simulated_time
         self.estimate = Estimate(np.zeros((2, n)), np.zeros(n))
         # s; also of state, and of new stamp
         self.arrival = self._valid_arrival = self._stamp_arrival = -math.inf
@@ -180,6 +182,14 @@ class Estimator:
         self._unusable = 0  # messages since the last valid one
         self._defect: Fault | None = None
         self._fresh = self._stamp_repeats = False
+
+    def tune(self, tuning: Tuning) -> None:
+        """Apply new settings; another cutoff restarts the velocity filter."""
+        settings = tuning.settings
+        self.state_timeout = settings.safety.state_timeout
+        if settings.velocity_filter_cutoff != self._cutoff:
+            self.set_cutoff(settings.velocity_filter_cutoff)
+        self.set_plausible(tuning.position_step, tuning.largest_velocity)
 
     def set_plausible(self, position_step: Array, largest_velocity: Array) -> None:
         """Set bounds (n,) of plausible states; before the first call states are not compared.
@@ -204,6 +214,7 @@ class Estimator:
 
     def set_cutoff(self, cutoff: float) -> None:
         """Replace the velocity filter by one with this ``cutoff`` (Hz), 0 for none; the next state initialises it."""
+        self._cutoff = cutoff
         self._filter = VelocityFilter(len(self._names), cutoff)
 
     @property
@@ -277,8 +288,8 @@ class Estimator:
         self.arrival = steady
         self._refuse(Fault(Cause.STATE_INVALID, reason))
 
-    def repeat(self, steady: float) -> None:
-        """Record that the last state was received again at ``steady`` (s), which makes its age 0."""
+    def renew(self, steady: float) -> None:
+        """Record that a state at ``steady`` (s) told nothing new, but makes the age of the last one 0."""
         self.arrival = steady
 
     def note_incomplete(self, reason: str) -> None:

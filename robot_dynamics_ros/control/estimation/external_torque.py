@@ -8,17 +8,12 @@ Robotics 33(6).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.checks.check import Check, TableRow
 from robot_dynamics_ros.control.configuration.tuning import Tuning
-from robot_dynamics_ros.control.estimation.clock import Instant
 from robot_dynamics_ros.control.estimation.estimator import Estimate, VelocitySource
-from robot_dynamics_ros.control.interface import Command
-from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
@@ -142,8 +137,8 @@ def _check_finite(model: RobotModel, torque: Array) -> None:
         )
 
 
-class ExternalTorque(Check):
-    """External torque of the controlled arm, and the check for a collision.
+class ExternalTorque:
+    """External torque of the controlled arm.
 
     Attributes
     ----------
@@ -152,33 +147,23 @@ class ExternalTorque(Check):
         the first state with a known velocity.
     """
 
-    table_rows = (
-        TableRow(
-            Cause.COLLISION,
-            "the observed external torque exceeds a threshold",
-            "off: `observer.gain`, `observer.collision_threshold`",
-        ),
-    )
+    def __init__(self, tuning: Tuning) -> None:
+        """Create the observer; with an ``observer_gain`` of 0 there is none."""
+        self._begin(_observer_settings(tuning))
 
-    def __init__(self, joint_names: Sequence[str], tuning: Tuning) -> None:
-        """Create the check of the n joints ``joint_names``; with an ``observer_gain`` of 0 there is no observer."""
-        self._names = joint_names
-        self.tuning = tuning
-        self._begin()
-
-    def _begin(self) -> None:
-        gain, smoothing_velocity = _observer(self.tuning)
+    def _begin(self, settings: tuple[float, float]) -> None:
+        self._settings = settings
+        gain, smoothing_velocity = settings
         self._observer = (
             MomentumObserver(gain, smoothing_velocity) if gain > 0.0 else None
         )
         self.torque: Array | None = None
 
-    def tune(self, tuning: Tuning, estimate: Estimate) -> None:
+    def tune(self, tuning: Tuning) -> None:
         """Apply new settings; if those of the observer change, it is reset."""
-        before = self.tuning
-        self.tuning = tuning
-        if _observer(before) != _observer(tuning):
-            self._begin()
+        settings = _observer_settings(tuning)
+        if settings != self._settings:
+            self._begin(settings)
 
     def observe(self, model: RobotModel, estimate: Estimate, effort: Array) -> None:
         """Update with the state of ``estimate``, reached under the commanded ``effort`` (n,), Nm or N.
@@ -198,22 +183,6 @@ class ExternalTorque(Check):
             self._observer.reset()
             self.torque = None
 
-    def fault(
-        self, estimate: Estimate, instant: Instant, command: Command | None
-    ) -> Fault | None:
-        """Return the fault of the first joint whose external torque exceeds its threshold, or None."""
-        if self.torque is None:
-            return None
-        threshold = self.tuning.collision_threshold
-        for j in np.flatnonzero(np.abs(self.torque) > threshold).tolist():
-            name = self._names[j]
-            value = float(self.torque[j])
-            text = f'joint "{name}": external torque {value:.6g}, over observer.collision_threshold {threshold[j]:g}. '
-            return Fault(
-                Cause.COLLISION, text + "Cure: remove the contact", name, value
-            )
-        return None
 
-
-def _observer(tuning: Tuning) -> tuple[float, float]:
+def _observer_settings(tuning: Tuning) -> tuple[float, float]:
     return tuning.settings.observer_gain, tuning.settings.friction_smoothing_velocity

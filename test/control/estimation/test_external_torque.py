@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robot_dynamics_ros.control.checks.cycle_checks import Collision
+from robot_dynamics_ros.control.clock import Clock
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     SafetySettings,
 )
 from robot_dynamics_ros.control.configuration.tuning import Tuning
-from robot_dynamics_ros.control.estimation.clock import CycleClock
 from robot_dynamics_ros.control.estimation.estimator import Estimator
 from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
 from robot_dynamics_ros.control.safety import Cause
@@ -25,19 +26,23 @@ GAIN = 20.0
 ARM = MODEL.without_gravity()  # the arm is held by an external torque
 
 
-def checked(gain: float = GAIN, threshold: Any = (1.0,)) -> ExternalTorque:
+def tuning(gain: float = GAIN, threshold: Any = (1.0,)) -> Tuning:
     settings = ControllerSettings(observer_gain=gain)
     if gain > 0.0:
         settings = replace(
             settings, safety=SafetySettings(collision_threshold=threshold)
         )
-    return ExternalTorque(NAMES, Tuning(MODEL, settings))
+    return Tuning(MODEL, settings)
 
 
-def fault(external: ExternalTorque) -> Any:
-    return external.fault(
-        Estimator(NAMES, 0.0, 0.1).estimate, CycleClock(0.0).now(0.0), None
-    )
+def checked(gain: float = GAIN) -> ExternalTorque:
+    return ExternalTorque(tuning(gain))
+
+
+def fault(external: ExternalTorque, threshold: Any = (1.0,)) -> Any:
+    estimate = Estimator(NAMES, 0.0, 0.1).estimate
+    check = Collision(NAMES, external)
+    return check.fault(tuning(threshold=threshold), estimate, Clock(0.0).now(0.0), None)
 
 
 def observe(
@@ -95,9 +100,9 @@ def test_the_velocity_filter_does_not_appear_as_torque() -> None:
 def test_a_collision_is_a_torque_over_its_threshold(
     threshold: list[float], joint: str | None, value: float
 ) -> None:
-    external = checked(threshold=threshold)
+    external = checked()
     external.torque = np.array([-3.0, 5.0])
-    found = fault(external)
+    found = fault(external, threshold)
     if joint is None:
         assert found is None
     else:

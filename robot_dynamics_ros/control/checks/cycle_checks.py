@@ -1,25 +1,28 @@
-"""Checks of the motion and of the effort of the arm.
+"""Checks of each cycle. ``Checks`` evaluates them in the order in which they decide.
 
 Positions are in rad or m, velocities per s, efforts in Nm or N; arrays (n,) have one number for each joint. A check
 returns the fault of the first joint that fails it, or None. ``following_error_limit`` and the like are fields of
-SafetySettings.
+SafetySettings. docs/safety.md has the table of all checks.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
-from robot_dynamics_ros.control.checks.check import Check, TableRow
+from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.configuration.tuning import Tuning
-from robot_dynamics_ros.control.estimation.clock import Instant
 from robot_dynamics_ros.control.estimation.estimator import Estimate
+from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.limits import EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, Fault, Mode
 from robot_dynamics_ros.dynamics.kernels.control_cycle import all_within
 from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.joint_limits import (
     LOWER,
     UPPER,
@@ -28,27 +31,103 @@ from robot_dynamics_ros.dynamics.model.joint_limits import (
 )
 
 
+class Checks:
+    """All checks of a cycle.
+
+    Attributes
+    ----------
+    limits
+        Check of position and velocity limits.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        tuning: Tuning,
+        limiter: EffortLimiter,
+        external: ExternalTorque,
+    ) -> None:
+        """Create the checks of the robot ``model``.
+
+        ``limiter`` has the last effort, ``external`` the external torque.
+        """
+        names = model.joint_names
+        self.limits = MotionLimits(
+            model.limit_rows, tuning.position_margin, tuning.velocity_margin
+        )
+        self._row: tuple[Check, ...] = (
+            MeasuredState(),
+            self.limits,
+            Collision(names, external),
+            FollowingError(names),
+            Saturation(names, limiter),
+            Cycles(),
+        )
+
+    def faults(
+        self,
+        tuning: Tuning,
+        estimate: Estimate,
+        instant: Instant,
+        command: Command | None,
+    ) -> list[Fault]:
+        """Return the faults of all checks that fail; arguments as for ``Check.fault``.
+
+        An open-loop law needs no state; without a valid one, the checks of the state are then omitted.
+        """
+        row = self._row
+        if not tuning.law.needs_state and (
+            estimate.defect is not None or not estimate.known
+        ):
+            estimate = estimate._replace(defect=None)
+            row = tuple(check for check in row if not check.needs_state)
+        found = (check.fault(tuning, estimate, instant, command) for check in row)
+        return [fault for fault in found if fault is not None]
+
+
+class Check:
+    """Check of each cycle.
+
+    Attributes
+    ----------
+    needs_state
+        True if it is omitted without a valid state under a law that needs none.
+    """
+
+    needs_state: ClassVar[bool] = True
+
+    def fault(
+        self,
+        tuning: Tuning,
+        estimate: Estimate,
+        instant: Instant,
+        command: Command | None,
+    ) -> Fault | None:
+        """Return the fault at this ``instant`` with this ``estimate``, or None; ``command`` is the last one."""
+        raise NotImplementedError
+
+
+class MeasuredState(Check):
+    """Check of the messages, of the age of the state, and of jumps of the clock."""
+
+    needs_state = False
+
+    def fault(
+        self,
+        tuning: Tuning,
+        estimate: Estimate,
+        instant: Instant,
+        command: Command | None,
+    ) -> Fault | None:
+        return estimate.defect or instant.jump
+
+
 class MotionLimits(Check):
     """Check of measured position and velocity against the limits and their margins.
 
     ``position_margin`` and, of the speed, ``margin`` (n,) are the distances beyond the limits that are no fault; inf:
     not checked. ``accept`` widens position limits to the current position. A widened limit follows the joint inwards.
     """
-
-    table_rows = (
-        TableRow(
-            Cause.POSITION_LIMIT,
-            "a joint, [dependent ones](dynamics_file.md#limits-of-dependent-joints) included, exceeds the URDF's limit "
-            "by more than a margin",
-            "`position_limit_margin: [0.05]`",
-            "no: `~/clear_fault` permits the way back",
-        ),
-        TableRow(
-            Cause.VELOCITY_LIMIT,
-            "the same for the URDF's velocity limit",
-            "`velocity_limit_margin: [0.2]`",
-        ),
-    )
 
     def __init__(self, rows: LimitRows, position_margin: Array, margin: Array) -> None:
         """Use the position and velocity limits of ``rows``, those of all moving joints."""
@@ -71,14 +150,9 @@ class MotionLimits(Check):
 
     def tune(self, tuning: Tuning, estimate: Estimate) -> None:
         """Apply new settings; if margins change, the position limits are widened to the current position."""
-        self.tuning = tuning
         before = self._margins
-        self._margins = np.array(
-            [
-                self._rows.largest(m)
-                for m in (tuning.position_margin, tuning.velocity_margin)
-            ]
-        )
+        margins = (tuning.position_margin, tuning.velocity_margin)
+        self._margins = np.array([self._rows.largest(margin) for margin in margins])
         if estimate.known and not np.array_equal(self._margins, before):
             self.accept(estimate.state[0])
 
@@ -90,7 +164,11 @@ class MotionLimits(Check):
         )
 
     def fault(
-        self, estimate: Estimate, instant: Instant, command: Command | None
+        self,
+        tuning: Tuning,
+        estimate: Estimate,
+        instant: Instant,
+        command: Command | None,
     ) -> Fault | None:
         return self.check(estimate.state)
 
@@ -126,6 +204,34 @@ class MotionLimits(Check):
             cure = "command slower motion"
         message = f'joint "{name}" {moves} at {value:.6g}, beyond its limit {limit:.6g}{note}. Cure: {cure}'
         return Fault(cause, message, name, value)
+
+
+class Collision(Check):
+    """Check of the ``external`` torque."""
+
+    def __init__(self, joint_names: Sequence[str], external: ExternalTorque) -> None:
+        self._names = joint_names
+        self._external = external
+
+    def fault(
+        self,
+        tuning: Tuning,
+        estimate: Estimate,
+        instant: Instant,
+        command: Command | None,
+    ) -> Fault | None:
+        torque = self._external.torque
+        if torque is None:
+            return None
+        threshold = tuning.collision_threshold
+        for j in np.flatnonzero(np.abs(torque) > threshold).tolist():
+            name = self._names[j]
+            value = float(torque[j])
+            text = f'joint "{name}": external torque {value:.6g}, over observer.collision_threshold {threshold[j]:g}. '
+            return Fault(
+                Cause.COLLISION, text + "Cure: remove the contact", name, value
+            )
+        return None
 
 
 class LastingExcess(Check):
@@ -164,19 +270,14 @@ class LastingExcess(Check):
 class FollowingError(LastingExcess):
     """Check of the position error of a law that follows the desired motion."""
 
-    table_rows = (
-        TableRow(
-            Cause.FOLLOWING_ERROR,
-            "a joint is further from the desired position than `following_error_limit` for `following_error_time`",
-            "off; `following_error_time: 0.1`",
-        ),
-    )
-
     def fault(
-        self, estimate: Estimate, instant: Instant, command: Command | None
+        self,
+        tuning: Tuning,
+        estimate: Estimate,
+        instant: Instant,
+        command: Command | None,
     ) -> Fault | None:
-        tuning = self.tuning
-        safety = self.tuning.settings.safety
+        safety = tuning.settings.safety
         wanted = len(safety.following_error_limit) > 0 and tuning.law.follows
         if not self.applies(command, wanted) or instant.dt <= 0.0:
             return None
@@ -196,20 +297,16 @@ class FollowingError(LastingExcess):
 class Saturation(LastingExcess):
     """Check of the time at an effort limit; ``limiter`` has the last effort."""
 
-    table_rows = (
-        TableRow(
-            Cause.SATURATION,
-            "a joint is at its effort limit for `saturation_timeout`",
-            "`saturation_timeout: 1.0`",
-        ),
-    )
-
     def __init__(self, joint_names: Sequence[str], limiter: EffortLimiter) -> None:
         super().__init__(joint_names)
         self._limiter = limiter
 
     def fault(
-        self, estimate: Estimate, instant: Instant, command: Command | None
+        self,
+        tuning: Tuning,
+        estimate: Estimate,
+        instant: Instant,
+        command: Command | None,
     ) -> Fault | None:
         limits = self._limiter.limits
         effort = self._limiter.effort
@@ -217,7 +314,7 @@ class Saturation(LastingExcess):
             return None
         if effort is None or not (self._limiter.clamped or self._counts):
             return None
-        seconds = self.tuning.settings.safety.saturation_timeout
+        seconds = tuning.settings.safety.saturation_timeout
         j = self.lasting(effort, limits, instant.dt, seconds)
         if j is None:
             return None
@@ -226,3 +323,47 @@ class Saturation(LastingExcess):
             f"{seconds:g} s. Cure: check for a collision, check the payload, or command slower motion"
         )
         return Fault(Cause.SATURATION, text, self._names[j], float(effort[j]))
+
+
+class Cycles(Check):
+    """Check of the rate of the cycles."""
+
+    needs_state = False
+
+    def fault(
+        self,
+        tuning: Tuning,
+        estimate: Estimate,
+        instant: Instant,
+        command: Command | None,
+    ) -> Fault | None:
+        settings = tuning.settings
+        if instant.missed > settings.safety.state_timeout:
+            text = (
+                f"no cycle for {instant.missed:.3g} s, although joint_states arrive. "
+            )
+            return Fault(
+                Cause.CYCLE_RATE,
+                text + "Cure: check the publisher of /clock, and use_sim_time",
+            )
+        if instant.rate < settings.safety.minimum_rate_ratio:
+            text = (
+                f"only {instant.rate:.0%} of the cycles of update_rate {settings.update_rate:g} Hz are executed. Cure: "
+                "lower update_rate, or reduce the load of the processor (realtime_priority)"
+            )
+            return Fault(Cause.CYCLE_RATE, text, value=instant.rate)
+        return None
+
+
+def not_finite(joint_names: Sequence[str], torque: Array) -> Fault | None:
+    """Return a fault for the first joint whose ``torque`` (n,) is not finite, or None."""
+    values = torque.tolist()
+    if all(map(math.isfinite, values)):  # faster than array operations for few joints
+        return None
+    name, value = next(
+        each
+        for each in zip(joint_names, values, strict=True)
+        if not math.isfinite(each[1])
+    )
+    text = f'joint "{name}": the torque is {value}. Cure: check desired motion and payload for extreme values'
+    return Fault(Cause.TORQUE_NOT_FINITE, text, name, value)

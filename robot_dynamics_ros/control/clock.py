@@ -1,4 +1,4 @@
-"""Times of a control cycle: stamps as seconds, time steps, jumps of the clock, and the rate of the cycles.
+"""Times of the control cycles: stamps in seconds, time steps, jumps of the clock, and the rate of the cycles.
 
 The controller's time (s) is by the clock of the stamps and trajectories, which may jump. The steady time (s) is by a
 clock that never stops or jumps. Their origins are arbitrary.
@@ -23,27 +23,191 @@ _NANOSECONDS = 1_000_000_000
 _TICKS = 1 << 36  # per second
 
 
-class StampClock:
-    """Conversion of stamps (ns) to seconds since the first one.
-
-    Seconds are multiples of 2^-36 s (15 ps), whose differences are exact in float64 up to 36 hours. Commands then do
-    not depend on the first message by rounding.
+class Instant(NamedTuple):
+    """Times of one cycle.
 
     Attributes
     ----------
-    origin
-        First stamp in steps of 15 ps, from which seconds count; None before it.
+    time, steady
+        Time (s) by the clock of the stamps and trajectories, and by the steady clock.
+    dt
+        Time step (s) of law and checks since the last cycle, by stamps where they are reliable; 0 without a new time.
+    ramp_dt
+        Time step (s) of ramps of the effort, at most 1.5 periods.
+    limit_dt
+        Time step (s) of the rate limits: at most ``ramp_dt``, and no more than the steady time since the last command,
+        plus a period for the jitter of states that are not late.
+    period
+        Period (s) of the cycles before this one; 0 if unknown.
+    rate
+        Share of the cycles of ``update_rate`` that were executed in the last complete interval.
+    jump
+        Fault of a time that jumped back, or ahead of the steady clock; None without a jump.
+    missed
+        Time (s) for which states have arrived without a regular cycle; 0 in a regular one.
+    regular
+        True for a cycle by a state or the timer; False for one by the watchdog or the exit, where time stands still.
     """
 
-    def __init__(self) -> None:
-        self.origin: int | None = None
+    time: float
+    steady: float
+    dt: float
+    ramp_dt: float
+    limit_dt: float
+    period: float
+    rate: float
+    jump: Fault | None = None
+    missed: float = 0.0
+    regular: bool = True
+
+
+class Clock:
+    """Clock of one controller: the source of its time and of the instants of all cycles.
+
+    Attributes
+    ----------
+    time
+        Time (s) of the last regular cycle; -inf before the first one.
+    period
+        Cycle period (s), by ``update_rate`` or else the median of 20 time steps, or of fewer at first; 0 if unknown.
+    rate
+        Rate of the cycles.
+    """
+
+    def __init__(self, update_rate: float, period: float = 0.0) -> None:
+        """Create a clock for cycles at ``update_rate`` (Hz), or for one at each state if it is 0.
+
+        In the latter case ``period`` (s) is their period until it is measured; 0: unknown.
+        """
+        self.time = -math.inf
+        self.rate = CycleRate(update_rate)
+        self.period = 1.0 / update_rate if update_rate > 0.0 else period
+        self._origin: int | None = None  # in steps of 15 ps
+        self._cycle = -math.inf  # s, steady time of the last regular cycle
+        self._cycle_stamp = -math.inf  # s, of its state
+        self._command = -math.inf  # s, steady time of the last command
+        self._estimates_period = update_rate == 0.0
+        self._steps: list[float] = []
+        self._is_usual = False  # the period is a median of 20 steps
+        self._was_unreliable = False
+
+    # Stamps
+
+    @property
+    def started(self) -> bool:
+        """True after ``start``."""
+        return self._origin is not None
+
+    def start(self, stamp: int) -> None:
+        """Count seconds from this ``stamp`` (ns) on; without effect after the first call."""
+        if self._origin is None:
+            self._origin = _ticks(stamp)
 
     def seconds(self, stamp: int) -> float:
-        """Return the time (s) since the first ``stamp`` (ns) passed to this function."""
-        ticks = (stamp * _TICKS + _NANOSECONDS // 2) // _NANOSECONDS
-        if self.origin is None:
-            self.origin = ticks
-        return (ticks - self.origin) / _TICKS
+        """Return the time (s) of a ``stamp`` (ns) since the start; 0 before it.
+
+        It is a multiple of 2^-36 s (15 ps). Differences of such numbers are exact in float64 up to 36 hours, so that
+        commands do not depend on the first message by rounding.
+        """
+        if self._origin is None:
+            return 0.0
+        return (_ticks(stamp) - self._origin) / _TICKS
+
+    # Cycles
+
+    def advance(
+        self, time: float, steady: float, estimate: Estimate, timeout: float
+    ) -> Instant:
+        """Return the instant of a regular cycle at ``time`` (s) and ``steady`` (s), with ``estimate``.
+
+        A time that goes back, or ahead of the steady clock by more than ``timeout`` (s), is a jump. After a jump, if
+        stamps repeat, and if the time stands still without a valid state, time steps are by the steady clock.
+        """
+        waited = self.since_command(steady)
+        passed = steady - self._cycle
+        period = self.period
+        dt = time - self.time if waited < math.inf else 0.0
+        self.time = time
+        self._cycle = steady
+        self._cycle_stamp = estimate.stamp
+        jump = None
+        if dt < 0.0:
+            jump = clock_jump(-dt)
+        elif dt > passed + timeout:
+            jump = clock_jump_ahead(dt - passed)
+        if jump is not None:
+            self.rate.restart()
+        self.rate.cycle(time)
+        stands_still = dt == 0.0 and not estimate.valid
+        unreliable = estimate.stamp_repeats or jump is not None or stands_still
+        if unreliable:
+            dt = waited
+        elif self._was_unreliable:
+            # This step may contain time that was counted by the steady clock already.
+            dt = min(dt, waited)
+        elif self._estimates_period and dt > 0.0:
+            self._count_step(dt)
+        self._was_unreliable = unreliable
+        # Rate limits are for the drives: states that were queued arrive together, which entitles to no larger change.
+        # All else uses stamps, so that a replay, whose states are not late, gives the same commands.
+        most = waited + (period or waited)
+        ramp_dt = self._limited(dt if dt < most else most)
+        late = waited == 0.0 or (self._estimates_period and estimate.age >= period)
+        limit_dt = waited if late and waited < ramp_dt else ramp_dt
+        return Instant(
+            time, steady, dt, ramp_dt, limit_dt, period, self.rate.ratio, jump
+        )
+
+    def stand_still(self, steady: float, stamp: float) -> Instant:
+        """Return the instant of a cycle by the watchdog or the exit, at the time of the last regular cycle.
+
+        ``stamp`` (s) is that of the last state.
+        """
+        self._was_unreliable = True
+        dt = self._limited(self.since_command(steady))
+        return self.now(steady)._replace(
+            ramp_dt=dt, limit_dt=dt, missed=self.missed(steady, stamp), regular=False
+        )
+
+    def now(self, steady: float) -> Instant:
+        """Return the instant of a query at ``steady`` (s), in which no time passes."""
+        return Instant(self.time, steady, 0.0, 0.0, 0.0, self.period, self.rate.ratio)
+
+    def wait(self, time: float) -> None:
+        """Set the ``time`` (s) without a cycle, as long as nothing can be commanded."""
+        self.time = time
+
+    def commanded(self, steady: float) -> None:
+        """Record that a command was computed at ``steady`` (s)."""
+        self._command = steady
+
+    def since_command(self, steady: float) -> float:
+        """Return the time (s) from the last command to ``steady`` (s); inf before the first command."""
+        return max(steady - self._command, 0.0)
+
+    def missed(self, steady: float, stamp: float) -> float:
+        """Return the time (s) for which states, the last with ``stamp`` (s), have arrived without a regular cycle.
+
+        In a paused simulation there are neither.
+        """
+        return min(steady - self._cycle, stamp - self._cycle_stamp)
+
+    def _count_step(self, dt: float) -> None:
+        self._steps.append(dt)
+        count = len(self._steps)
+        if count == _STEPS or not self._is_usual:
+            self.period = sorted(self._steps)[count // 2]
+        if count == _STEPS:
+            self._is_usual = True
+            self._steps.clear()
+
+    def _limited(self, dt: float) -> float:
+        return min(dt, MOST_PERIODS * self.period) if self.period > 0.0 else dt
+
+
+def _ticks(stamp: int) -> int:
+    """Return a ``stamp`` (ns) in steps of 15 ps."""
+    return (stamp * _TICKS + _NANOSECONDS // 2) // _NANOSECONDS
 
 
 class CycleRate:
@@ -86,162 +250,3 @@ class CycleRate:
             self.ratio = (self._count - 1) * self._period / (time - self._start)
             self._start = time
             self._count = 1
-
-
-class Instant(NamedTuple):
-    """Times of one cycle.
-
-    Attributes
-    ----------
-    time, steady
-        Time (s) by the clock of the stamps and trajectories, and by the steady clock.
-    dt
-        Time step (s) of law and checks since the last cycle, by stamps where they are reliable; 0 without a new time.
-    ramp_dt
-        Time step (s) of ramps of the effort, at most 1.5 periods.
-    limit_dt
-        Time step (s) of the rate limits: at most ``ramp_dt``, and no more than the steady time since the last command,
-        plus a period for the jitter of states that are not late.
-    period
-        Period (s) of the cycles before this one; 0 if unknown.
-    rate
-        Share of the cycles of ``update_rate`` that were executed in the last complete interval.
-    jump
-        Fault of a time that jumped back, or ahead of the steady clock; None without a jump.
-    missed
-        Time (s) for which states have arrived without a regular cycle; 0 in a regular one.
-    regular
-        True for a cycle by a state or the timer; False for one by the watchdog or the exit, where time stands still.
-    """
-
-    time: float
-    steady: float
-    dt: float
-    ramp_dt: float
-    limit_dt: float
-    period: float
-    rate: float
-    jump: Fault | None = None
-    missed: float = 0.0
-    regular: bool = True
-
-
-class CycleClock:
-    """Source of the instants of all cycles.
-
-    Attributes
-    ----------
-    time
-        Time (s) of the last regular cycle; -inf before the first one.
-    period
-        Cycle period (s), by ``update_rate`` or else the median of 20 time steps, or of fewer at first; 0 if unknown.
-    rate
-        Rate of the cycles.
-    """
-
-    def __init__(self, update_rate: float) -> None:
-        """Create a clock for cycles at ``update_rate`` (Hz), or for one at each state if it is 0."""
-        self.time = self._cycle = self._cycle_stamp = self._command = -math.inf
-        self.rate = CycleRate(update_rate)
-        self.period = 1.0 / update_rate if update_rate > 0.0 else 0.0
-        self._estimates_period = update_rate == 0.0
-        self._steps: list[float] = []
-        self._is_usual = False  # the period is a median of 20 steps
-        self._was_unreliable = False
-
-    def advance(
-        self, time: float, steady: float, estimate: Estimate, timeout: float
-    ) -> Instant:
-        """Return the instant of a regular cycle at ``time`` (s) and ``steady`` (s), with ``estimate``.
-
-        A time that goes back, or ahead of the steady clock by more than ``timeout`` (s), is a jump. After a jump, if
-        stamps repeat, and if the time stands still without a valid state, time steps are by the steady clock.
-        """
-        waited = max(steady - self._command, 0.0)
-        passed = steady - self._cycle
-        period = self.period
-        dt = time - self.time if waited < math.inf else 0.0
-        self.time = time
-        self._cycle = steady
-        self._cycle_stamp = estimate.stamp
-        jump = None
-        if dt < 0.0:
-            jump = clock_jump(-dt)
-        elif dt > passed + timeout:
-            jump = clock_jump_ahead(dt - passed)
-        if jump is not None:
-            self.rate.restart()
-        self.rate.cycle(time)
-        unreliable = (
-            estimate.stamp_repeats
-            or jump is not None
-            or (dt == 0.0 and not estimate.valid)
-        )
-        if unreliable:
-            dt = waited
-        elif self._was_unreliable:
-            # This step may contain time that was counted by the steady clock already.
-            dt = min(dt, waited)
-        elif self._estimates_period and dt > 0.0:
-            self._count_step(dt)
-        self._was_unreliable = unreliable
-        # Rate limits are for the drives: states that were queued arrive together, which entitles to no larger change.
-        # All else uses stamps, so that a replay, whose states are not late, gives the same commands.
-        most = waited + (period or waited)
-        ramp_dt = self._limited(dt if dt < most else most)
-        late = waited == 0.0 or (self._estimates_period and estimate.age >= period)
-        limit_dt = waited if late and waited < ramp_dt else ramp_dt
-        return Instant(
-            time, steady, dt, ramp_dt, limit_dt, period, self.rate.ratio, jump
-        )
-
-    def stand_still(self, steady: float, stamp: float) -> Instant:
-        """Return the instant of a cycle by the watchdog or the exit, at the time of the last regular cycle.
-
-        ``stamp`` (s) is that of the last state.
-        """
-        self._was_unreliable = True
-        missed = self.missed(steady, stamp)
-        dt = self._limited(self.since_command(steady))
-        return Instant(
-            self.time,
-            steady,
-            0.0,
-            dt,
-            dt,
-            self.period,
-            self.rate.ratio,
-            missed=missed,
-            regular=False,
-        )
-
-    def _count_step(self, dt: float) -> None:
-        self._steps.append(dt)
-        count = len(self._steps)
-        if count == _STEPS or not self._is_usual:
-            self.period = sorted(self._steps)[count // 2]
-        if count == _STEPS:
-            self._is_usual = True
-            self._steps.clear()
-
-    def _limited(self, dt: float) -> float:
-        return min(dt, MOST_PERIODS * self.period) if self.period > 0.0 else dt
-
-    def now(self, steady: float) -> Instant:
-        """Return the instant of a query at ``steady`` (s), in which no time passes."""
-        return Instant(self.time, steady, 0.0, 0.0, 0.0, self.period, self.rate.ratio)
-
-    def commanded(self, steady: float) -> None:
-        """Record that a command was computed at ``steady`` (s)."""
-        self._command = steady
-
-    def since_command(self, steady: float) -> float:
-        """Return the time (s) from the last command to ``steady`` (s); inf before the first command."""
-        return max(steady - self._command, 0.0)
-
-    def missed(self, steady: float, stamp: float) -> float:
-        """Return the time (s) for which states, the last with ``stamp`` (s), have arrived without a regular cycle.
-
-        In a paused simulation there are neither.
-        """
-        return min(steady - self._cycle, stamp - self._cycle_stamp)

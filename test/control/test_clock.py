@@ -2,7 +2,7 @@
 
 import pytest
 
-from robot_dynamics_ros.control.estimation.clock import CycleRate
+from robot_dynamics_ros.control.clock import CycleRate
 
 
 def ratio(rate: CycleRate, time: float) -> float:
