@@ -27,7 +27,6 @@ from launch_ros.event_handlers import OnStateTransition
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters.kinds import POSITIVE
 from robot_dynamics_ros.cli.processes import node_command
-from robot_dynamics_ros.control.configuration.parameters import EMERGENCY_STOP_TOPICS
 from robot_dynamics_ros.recordings.bags import BagReader
 from robot_dynamics_ros.recordings.bags.joint_series import read_configuration
 from robot_dynamics_ros.recordings.messages.inputs import INPUTS
@@ -111,7 +110,7 @@ def _processes(context: LaunchContext) -> list[Any]:
             robot_parameters(robot),
             # No timeout: neither the end of the bag nor slow playback is a fault.
             {"law": LaunchConfiguration("law"), "state_timeout": math.inf},
-            *([{EMERGENCY_STOP_TOPICS.name: stops}] if stops else []),
+            *([{"emergency_stop_topics": stops}] if stops else []),
             *own_parameters(context),
         ],
         output="screen",

@@ -12,9 +12,12 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.control.configuration.parameters import ALL
-from robot_dynamics_ros.control.configuration.settings import read_settings
+from robot_dynamics_ros.control.configuration.settings import (
+    NodeSettings,
+    read_settings,
+)
 from robot_dynamics_ros.control.configuration.tuning import Tuning
-from robot_dynamics_ros.control.goals import read_tolerances
+from robot_dynamics_ros.control.goals import Tolerances
 
 CONFIG = Path(__file__).resolve().parent.parent / "config"
 FORWARD, TRAJECTORY = (
@@ -78,7 +81,7 @@ def test_node_accepts_its_parameters_of_the_file(file: Path) -> None:
     values = read_parameter_file(file, "/left/arm/computed_torque_node", ALL)
     assert values("joints") == own["joints"]
     Tuning(panda(), read_settings(values))
-    read_tolerances(values, panda().joint_names)
+    Tolerances.of(NodeSettings.read(values), panda().joint_names)
 
 
 @BOTH

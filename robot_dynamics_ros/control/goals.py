@@ -17,13 +17,7 @@ from robot_dynamics_ros.base.errors import (
     TrajectoryOverError,
     did_you_mean,
 )
-from robot_dynamics_ros.base.parameters.kinds import Values
-from robot_dynamics_ros.control.configuration.parameters import (
-    GOAL_TIME,
-    GOAL_TOLERANCE,
-    PATH_TOLERANCE,
-    STOPPED_VELOCITY_TOLERANCE,
-)
+from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.safety import Mode
@@ -73,6 +67,20 @@ class Tolerances:
     path: Array
     goal: Array
     goal_time: float
+
+    @classmethod
+    def of(cls, settings: NodeSettings, joint_names: Sequence[str]) -> Tolerances:
+        """Return the default tolerances of goals for the n joints ``joint_names``.
+
+        Raises RobotDynamicsError, naming parameter and cure, for lists that are neither one number nor n.
+        """
+        settings.check_sizes(joint_names)
+        path, goal = np.full((2, 2, len(joint_names)), np.inf)
+        path[0] = settings.path_tolerance or math.inf
+        goal[0] = settings.goal_tolerance or math.inf
+        goal[1] = settings.stopped_velocity_tolerance
+        path[path == 0.0] = goal[goal == 0.0] = np.inf
+        return cls(joint_names, path, goal, settings.goal_time or math.inf)
 
     def requested(
         self,
@@ -134,22 +142,6 @@ class Tolerances:
             f'joint "{self.joint_names[j]}": {_QUANTITY[row]} error {error[row, j]:.4g} exceeds the {name} '
             f"{tolerance[row, j]:.4g} {_UNIT[row]}"
         )
-
-
-def read_tolerances(values: Values, joint_names: Sequence[str]) -> Tolerances:
-    """Return the default tolerances of goals; ``values`` returns the value of a parameter by name.
-
-    The parameters are those of computed_torque_node with the prefix "constraints.". ``joint_names`` are the n joints.
-    Raises RobotDynamicsError, naming the parameter, its value and the cure.
-    """
-    path, goal = np.full((2, 2, len(joint_names)), np.inf)
-    for tolerances, parameter in ((path, PATH_TOLERANCE), (goal, GOAL_TOLERANCE)):
-        given = parameter.read(values)
-        parameter.check_size(given, joint_names)
-        tolerances[0] = given or math.inf
-    goal[1] = STOPPED_VELOCITY_TOLERANCE.read(values)
-    path[path == 0.0] = goal[goal == 0.0] = np.inf
-    return Tolerances(joint_names, path, goal, GOAL_TIME.read(values) or math.inf)
 
 
 def _requested(

@@ -34,7 +34,7 @@ from robot_dynamics_ros.base.resources import (
     robot_urdf,
 )
 from robot_dynamics_ros.base.urdf_file import read_urdf
-from robot_dynamics_ros.control.configuration.parameters import EMERGENCY_STOP_TOPICS
+from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.dynamics.description.urdf_document import UrdfDocument
 from robot_dynamics_ros.recordings.bags.reader import companions
@@ -434,10 +434,9 @@ def record(context: LaunchContext, *topics: str) -> list[Any]:
         for path in own_parameters(context)
         for table in parameter_tables(path).values()
     ]
+    parameter = NodeSettings.parameters()["emergency_stop_topics"]
     stops = [
-        name
-        for table in tables
-        for name in EMERGENCY_STOP_TOPICS.check(table.get(EMERGENCY_STOP_TOPICS.name))
+        name for table in tables for name in parameter.check(table.get(parameter.name))
     ]
     return [bag_recorder(folder, absolute(context, *topics), stops)]
 

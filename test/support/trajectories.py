@@ -3,8 +3,11 @@
 import numpy as np
 
 from robot_dynamics_ros.control.configuration.parameters import ALL
-from robot_dynamics_ros.control.configuration.settings import TrajectoryRules
-from robot_dynamics_ros.control.goals import read_tolerances
+from robot_dynamics_ros.control.configuration.settings import (
+    NodeSettings,
+    TrajectoryRules,
+)
+from robot_dynamics_ros.control.goals import Tolerances
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
@@ -101,4 +104,4 @@ def goal_tolerances(joint_names, **constraints):
     values = {one.name: one.default for one in ALL} | {
         f"constraints.{key}": x for key, x in constraints.items()
     }
-    return read_tolerances(values.get, joint_names)
+    return Tolerances.of(NodeSettings.read(values.get), joint_names)

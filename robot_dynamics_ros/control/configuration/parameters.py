@@ -9,141 +9,26 @@ from typing import Any
 
 from robot_dynamics_ros.base import parameters
 from robot_dynamics_ros.base.parameters.kinds import (
-    ANY,
-    NOT_NEGATIVE,
-    RATE,
-    Flag,
-    Number,
-    Numbers,
     Parameter,
-    Text,
-    TopicNames,
     Values,
-    WholeNumber,
 )
 from robot_dynamics_ros.base.resources import package_version
 from robot_dynamics_ros.control.configuration import settings
 
-# Read once, when the process starts
-
-AUTOSTART = Flag(
-    "autostart",
-    True,
-    "Configure and activate when the robot description is known",
-    when="start",
-)
-REALTIME_PRIORITY = WholeNumber(
-    "realtime_priority",
-    0,
-    "Real-time priority (SCHED_FIFO) from the first activation on; 0: none",
-    0,
-    99,
-    when="start",
-)
-LOCK_MEMORY = Flag(
-    "lock_memory",
-    False,
-    "Lock memory in RAM, as page faults delay cycles",
-    when="start",
-)
-
-# Read when the node is configured, with the robot's parameters
-
-GRAVITY = Numbers(
-    "gravity",
-    [],
-    "Acceleration of gravity (m/s^2) in the root frame; empty: that of the dynamics file, or else 0 0 -9.81",
-    ANY,
-    "three of them",
-    3,
-)
-ACTIVATION_CHECK = Flag(
-    "activation_check",
-    True,
-    "Before activation, compare measured efforts, if reported, with the gravity torque, and refuse to activate with a "
-    "wrong sign, a wrong order of the joints or doubled gravity",
-)
-EXCLUSIVE_TOPICS = Flag(
-    "exclusive_topics",
-    False,
-    "true: refuse to activate if other nodes publish effort_commands, or several publish joint_states or the same "
-    "emergency stop; false: warn",
-)
-EMERGENCY_STOP_TOPICS = TopicNames(
-    "emergency_stop_topics",
-    [],
-    "Full names of the topics (std_msgs/Bool) of further emergency stops beside ~/emergency_stop, one for each button",
-)
-BLACK_BOX_SECONDS = Number(
-    "black_box_seconds",
-    10.0,
-    "Duration (s) of the inputs and outputs in the bag of a fault; 0: no bag",
-    NOT_NEGATIVE,
-)
-BLACK_BOX_DIRECTORY = Text(
-    "black_box_directory",
-    "",
-    "Directory of the bags of faults; empty: that of the ROS logs (ROS_LOG_DIR)",
-)
-
-# Goals of ~/follow_joint_trajectory, ~/controller_state and deactivation
-
-STOPPED_VELOCITY_TOLERANCE = Number(
-    "constraints.stopped_velocity_tolerance",
-    0.01,
-    "Velocity tolerance (rad/s or m/s) at the end of a goal's trajectory; 0: not checked",
-    NOT_NEGATIVE,
-    when="run",
-)
-GOAL_TIME = Number(
-    "constraints.goal_time",
-    0.0,
-    "Time (s) to arrive after the end of a goal; 0: unlimited",
-    NOT_NEGATIVE,
-    when="run",
-)
-PATH_TOLERANCE = Numbers(
-    "constraints.path_tolerance",
-    [],
-    "Position tolerance (rad or m) during a goal's trajectory; 0 or empty: not checked",
-    NOT_NEGATIVE,
-    when="run",
-)
-GOAL_TOLERANCE = Numbers(
-    "constraints.goal_tolerance",
-    [],
-    "Position tolerance (rad or m) at the end of a goal's trajectory; 0 or empty: not checked",
-    NOT_NEGATIVE,
-    when="run",
-)
-ACTION_MONITOR_RATE = Number(
-    "action_monitor_rate",
-    20.0,
-    "Rate (Hz) of the feedback of ~/follow_joint_trajectory goals",
-    RATE,
-)
-STATE_PUBLISH_RATE = Number(
-    "state_publish_rate", 50.0, "Rate (Hz) of ~/controller_state", RATE
-)
-STOP_TIMEOUT = Number(
-    "stop_timeout",
-    2.0,
-    "Longest time (s) to stop the arm at deactivation and shutdown",
-    NOT_NEGATIVE,
-    when="run",
-)
-
 ALL: tuple[Parameter[Any], ...] = (
     *parameters.ROBOT,
     parameters.EXECUTOR,
-    *(value for value in list(globals().values()) if isinstance(value, Parameter)),
     *(
         parameter
         for group in settings.CLASSES
         for parameter in group.parameters().values()
     ),
 )
-"""All parameters: those of every robot, those above and those of the settings."""
+"""All parameters: those of every robot, and those of the settings."""
+
+_NODE = settings.NodeSettings.parameters()
+GRAVITY = _NODE["gravity"]
+ACTIVATION_CHECK = _NODE["activation_check"]
 
 _FILES = (
     parameters.ROBOT_DESCRIPTION.name,
@@ -225,7 +110,7 @@ class Configuration:
     @property
     def emergency_stop_topics(self) -> tuple[str, ...]:
         """Names of the topics of further emergency stops; RobotDynamicsError if the parameter is invalid."""
-        return tuple(EMERGENCY_STOP_TOPICS.read(self.values))
+        return tuple(_NODE["emergency_stop_topics"].read(self.values))
 
     @property
     def simulated_time(self) -> bool:

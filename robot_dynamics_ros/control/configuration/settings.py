@@ -12,18 +12,23 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar
 
 from robot_dynamics_ros.base.parameters.kinds import (
+    ANY,
     NOT_NEGATIVE,
     NOT_NEGATIVE_OR_INFINITE,
     POSITIVE,
     POSITIVE_OR_INFINITE,
+    RATE,
     RATE_OR_ZERO,
     Bounds,
     Numbers,
     Parameter,
+    TopicNames,
     Values,
+    WholeNumber,
     flag,
     number,
     numbers,
+    setting,
     text,
 )
 from robot_dynamics_ros.control.end_effector.poses import COMPONENTS
@@ -72,7 +77,7 @@ class Settings:
     def check_sizes(self, names: Sequence[str]) -> None:
         """Raise RobotDynamicsError for sequences that are neither one number nor one for each of ``names``."""
         for name, parameter in self.parameters().items():
-            if isinstance(parameter, Numbers):
+            if isinstance(parameter, Numbers) and parameter.count is None:
                 parameter.check_size(getattr(self, name), names)
 
 
@@ -342,7 +347,106 @@ class ControllerSettings(Settings):
     safety: SafetySettings = SafetySettings()
 
 
+@dataclass(frozen=True)
+class NodeSettings(Settings):
+    """Parameters of computed_torque_node beside those of its controller."""
+
+    autostart: bool = flag(
+        True,
+        "Configure and activate when the robot description is known",
+        when="start",
+    )
+    realtime_priority: int = setting(
+        WholeNumber,
+        0,
+        "Real-time priority (SCHED_FIFO) from the first activation on; 0: none",
+        0,
+        99,
+        when="start",
+    )
+    lock_memory: bool = flag(
+        False, "Lock memory in RAM, as page faults delay cycles", when="start"
+    )
+    gravity: Sequence[float] = numbers(
+        [],
+        "Acceleration of gravity (m/s^2) in the root frame; empty: that of the dynamics file, or else 0 0 -9.81",
+        ANY,
+        "three of them",
+        3,
+        when="configure",
+    )
+    activation_check: bool = flag(
+        True,
+        "Before activation, compare measured efforts, if reported, with the gravity torque, and refuse to activate "
+        "with a wrong sign, a wrong order of the joints or doubled gravity",
+        when="configure",
+    )
+    exclusive_topics: bool = flag(
+        False,
+        "true: refuse to activate if other nodes publish effort_commands, or several publish joint_states or the same "
+        "emergency stop; false: warn",
+        when="configure",
+    )
+    emergency_stop_topics: Sequence[str] = setting(
+        TopicNames,
+        [],
+        "Full names of the topics (std_msgs/Bool) of further emergency stops beside ~/emergency_stop, one for each "
+        "button",
+        when="configure",
+    )
+    black_box_seconds: float = number(
+        10.0,
+        "Duration (s) of the inputs and outputs in the bag of a fault; 0: no bag",
+        NOT_NEGATIVE,
+        when="configure",
+    )
+    black_box_directory: str = text(
+        "",
+        "Directory of the bags of faults; empty: that of the ROS logs (ROS_LOG_DIR)",
+        when="configure",
+    )
+    stopped_velocity_tolerance: float = number(
+        0.01,
+        "Velocity tolerance (rad/s or m/s) at the end of a goal's trajectory; 0: not checked",
+        NOT_NEGATIVE,
+        name="constraints.stopped_velocity_tolerance",
+    )
+    goal_time: float = number(
+        0.0,
+        "Time (s) to arrive after the end of a goal; 0: unlimited",
+        NOT_NEGATIVE,
+        name="constraints.goal_time",
+    )
+    path_tolerance: Sequence[float] = numbers(
+        [],
+        "Position tolerance (rad or m) during a goal's trajectory; 0 or empty: not checked",
+        NOT_NEGATIVE,
+        name="constraints.path_tolerance",
+    )
+    goal_tolerance: Sequence[float] = numbers(
+        [],
+        "Position tolerance (rad or m) at the end of a goal's trajectory; 0 or empty: not checked",
+        NOT_NEGATIVE,
+        name="constraints.goal_tolerance",
+    )
+    action_monitor_rate: float = number(
+        20.0,
+        "Rate (Hz) of the feedback of ~/follow_joint_trajectory goals",
+        RATE,
+        when="configure",
+    )
+    state_publish_rate: float = number(
+        50.0, "Rate (Hz) of ~/controller_state", RATE, when="configure"
+    )
+    stop_timeout: float = number(
+        2.0,
+        "Longest time (s) to stop the arm at deactivation and shutdown",
+        NOT_NEGATIVE,
+    )
+
+
 CLASSES: tuple[type[Settings], ...] = (
+    NodeSettings,
     ControllerSettings,
     TrajectoryRules,
     TaskSpaceSettings,

@@ -22,8 +22,11 @@ from robot_dynamics_ros.base.parameters import LOCKED
 from robot_dynamics_ros.base.parameters.kinds import Values, overridden
 from robot_dynamics_ros.control.configuration import parameters
 from robot_dynamics_ros.control.configuration.parameters import Configuration
-from robot_dynamics_ros.control.configuration.settings import read_settings
-from robot_dynamics_ros.control.goals import Tolerances, read_tolerances
+from robot_dynamics_ros.control.configuration.settings import (
+    NodeSettings,
+    read_settings,
+)
+from robot_dynamics_ros.control.goals import Tolerances
 from robot_dynamics_ros.control.interface import Now, Output
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Safety
@@ -75,8 +78,12 @@ class ComputedTorqueNode(ManagedRobotNode):
     def __init__(self, **options: Any) -> None:
         """Create the node; ``options`` are keyword arguments of ``rclpy.node.Node``."""
         super().__init__(
-            "computed_torque_node", parameters.ALL, parameters.AUTOSTART, **options
+            "computed_torque_node",
+            parameters.ALL,
+            NodeSettings.parameters()["autostart"],
+            **options,
         )
+        self._settings = NodeSettings()  # read when the node is configured
         self._session: ControllerSession | None = None
         self._safety: Safety | None = None  # emergency stops outlast the session
         # first positions of joints that are not controlled
@@ -101,18 +108,19 @@ class ComputedTorqueNode(ManagedRobotNode):
         while kernels are compiled, and before the first state if it has the positions of locked joints.
         """
         settings = read_settings(self.values)
+        self._settings = NodeSettings.read(self.values)
         robot = self._load_robot(description, LAWS[settings.law].needs_state)
         configuration = self._configuration(self.values, robot)
         session = ControllerSession(
             robot, settings, configuration.simulated_time, self._safety
         )
-        tolerances = read_tolerances(self.values, robot.joint_names)
+        tolerances = Tolerances.of(self._settings, robot.joint_names)
         if settings.update_rate == 0.0 and not LAWS[settings.law].needs_state:
             self.get_logger().info(
                 "update_rate is 0: commands are published only in response to joint_states"
             )
         self.warm_up.run(lambda: warm_up_controller(robot, settings))
-        if parameters.LOCK_MEMORY.read(self.values):
+        if self._settings.lock_memory:
             self.warn(lock_memory())
         try:
             self._connect(session, tolerances)
@@ -134,7 +142,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         The parameter locked has priority. The position of joints that are not in joint_states is 0, as that of all
         without ``measures``. Raises NotReadyError before the first state.
         """
-        gravity = parameters.GRAVITY.read(self.values) or None
+        gravity = self._settings.gravity or None
         given = LOCKED.read(self.values)
         robot = load_robot(self, description, gravity)
         others = [name for name in robot.locked if name not in given]
@@ -180,11 +188,15 @@ class ComputedTorqueNode(ManagedRobotNode):
     def _connect(self, session: ControllerSession, tolerances: Tolerances) -> None:
         state_timeout = session.settings.safety.state_timeout
         update_rate = session.settings.update_rate
-        self._report.box = self._box = black_box(self)
+        stops = self._settings.emergency_stop_topics
+        self._box = black_box(self, self._settings)
+        self._report.configure(self._box, stops)
         self._outputs = ControllerOutputs(
             self, session, state_timeout + 2.0 * WATCH_PERIOD, self._box
         )
-        self._interfaces = ControlInterfaces(self, session, self._outputs, tolerances)
+        self._interfaces = ControlInterfaces(
+            self, session, self._outputs, self._settings, tolerances
+        )
         self._reader = InputReader(session)
         overridable = QoSOverridingOptions.with_default_policies()
         self._inputs = [
@@ -195,10 +207,7 @@ class ComputedTorqueNode(ManagedRobotNode):
                 qos_overriding_options=overridable,
             ),
             self._subscribe(Bool, "~/emergency_stop", _LATCHED),
-            *(
-                self._subscribe(Bool, topic, _LATCHED)
-                for topic in parameters.EMERGENCY_STOP_TOPICS.read(self.values)
-            ),
+            *(self._subscribe(Bool, topic, _LATCHED) for topic in stops),
             self._subscribe(Bool, "~/brakes_engaged", _LATCHED),
             self._subscribe(JointTrajectory, "~/joint_trajectory", 5),
             self._subscribe(Float64, "~/speed_scaling_factor", 5),
@@ -233,12 +242,12 @@ class ComputedTorqueNode(ManagedRobotNode):
         """
         assert self._session is not None
         others = self._report.check_publishers()
-        if others and parameters.EXCLUSIVE_TOPICS.read(self.values):
+        if others and self._settings.exclusive_topics:
             raise RobotDynamicsError(others)
         output = self._session.activate(
-            parameters.ACTIVATION_CHECK.read(self.values), now=self._now()
+            self._settings.activation_check, now=self._now()
         )
-        self.warn(set_priority(parameters.REALTIME_PRIORITY.read(self.values)))
+        self.warn(set_priority(self._settings.realtime_priority))
         disable_garbage_collection()
         self._report.begin()
         self._publish(output)
@@ -265,9 +274,9 @@ class ComputedTorqueNode(ManagedRobotNode):
             return
         self._interfaces.abort("the node was deactivated")
         session.safety.begin_stop()
-        timeout = parameters.STOP_TIMEOUT.read(self.values)
         self.spin_until(
-            lambda: session.controller is None or session.controller.stopped, timeout
+            lambda: session.controller is None or session.controller.stopped,
+            self._settings.stop_timeout,
         )
         self._publish(session.deactivate(self._now()))
         enable_garbage_collection()
@@ -289,11 +298,7 @@ class ComputedTorqueNode(ManagedRobotNode):
     @property
     def stop_timeout(self) -> float:
         """Longest time (s) to stop the arm."""
-        return (
-            parameters.STOP_TIMEOUT.read(self.values)
-            if self._session is not None
-            else 0.0
-        )
+        return 0.0 if self._session is None else self._settings.stop_timeout
 
     def stop(self) -> None:
         """Stop the arm and publish the final command if the node is active, else do nothing."""
@@ -406,12 +411,13 @@ class ComputedTorqueNode(ManagedRobotNode):
             too_late = "" if self._session is None else _CONFIGURED
             values = check_changes(parameters.ALL, self.values, changes, too_late)
             if self._session is not None:
-                settings = read_settings(values)
                 robot = self._session.arm.robot
+                settings = NodeSettings.read(values)
+                tolerances = Tolerances.of(settings, robot.joint_names)
                 configuration = self._configuration(values, robot)
-                tolerances = read_tolerances(values, robot.joint_names)
-                self._session.tune(settings)
-                self._interfaces.tolerances = tolerances
+                self._session.tune(read_settings(values))
+                self._settings = settings
+                self._interfaces.tune(tolerances)
                 self._outputs.configuration(configuration.text())
         except RobotDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))

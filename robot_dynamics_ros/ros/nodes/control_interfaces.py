@@ -11,10 +11,7 @@ from rclpy.serialization import serialize_message
 
 from robot_dynamics_ros.base.errors import JointNamesError, RobotDynamicsError
 from robot_dynamics_ros.control import goals
-from robot_dynamics_ros.control.configuration.parameters import (
-    ACTION_MONITOR_RATE,
-    STATE_PUBLISH_RATE,
-)
+from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.interface import OK, WARN, Note, Now
 from robot_dynamics_ros.control.session import ControllerSession
@@ -50,7 +47,7 @@ class ControlInterfaces:
     Attributes
     ----------
     tolerances
-        Default tolerances of goals that are received later.
+        Default tolerances of goals that are received later, by ``tune``.
     """
 
     def __init__(
@@ -58,19 +55,20 @@ class ControlInterfaces:
         node: NodeProgram,
         session: ControllerSession,
         outputs: ControllerOutputs,
+        settings: NodeSettings,
         tolerances: goals.Tolerances,
     ) -> None:
         """Create the interfaces of ``node`` to the controller of ``session``.
 
-        ``outputs`` publishes commands and events; ``tolerances`` apply to goals that request none.
+        ``outputs`` publishes commands and events, ``settings`` are those of the node, and ``tolerances`` apply to goals
+        that request none.
         """
         self._node = node
         self._session = session
         self._outputs = outputs
         self._names = session.arm.robot.joint_names
-        self._monitor_rate = ACTION_MONITOR_RATE.read(node.values)
-        publish_rate = STATE_PUBLISH_RATE.read(node.values)
-        self._deadline = goals.Deadline(publish_rate)
+        self._monitor_rate = settings.action_monitor_rate
+        self._deadline = goals.Deadline(settings.state_publish_rate)
         self._cycles = 0
         self._goal: tuple[Any, goals.GoalExecution] | None = None
         self._ended: dict[bytes, goals.GoalEvent] = {}
@@ -91,6 +89,10 @@ class ControlInterfaces:
         )
         self._state = JointTrajectoryControllerState()
         self._state.joint_names = list(self._names)
+
+    def tune(self, tolerances: goals.Tolerances) -> None:
+        """Set the tolerances of goals that are received later and request none."""
+        self.tolerances = tolerances
 
     @property
     def results_pending(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +25,7 @@ from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.configuration.parameters import (
-    BLACK_BOX_DIRECTORY,
-    BLACK_BOX_SECONDS,
-    EMERGENCY_STOP_TOPICS,
-)
+from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.estimation.estimator import Estimator
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Followed, Note, Output
 from robot_dynamics_ros.control.safety import Cause, Mode, Transition
@@ -212,15 +208,22 @@ class ControllerReport:
     Attributes
     ----------
     box
-        Black box that records the messages and writes a bag after a fault; None if the node is not configured.
+        Black box that records the messages and writes a bag after a fault, by ``configure``; None if the node is not
+        configured.
     """
 
     def __init__(self, node: NodeProgram) -> None:
         self._node = node
         self.box: BlackBox | None = None
+        self._stops: Sequence[str] = ()
         self._others = ""
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.begin()
+
+    def configure(self, box: BlackBox, stops: Sequence[str]) -> None:
+        """Use a black box; ``stops`` are the names of further emergency stops beside ~/emergency_stop."""
+        self.box = box
+        self._stops = stops
 
     def begin(self) -> None:
         """Reset the counts and times; to be called when the controller is activated."""
@@ -236,7 +239,7 @@ class ControllerReport:
     def check_publishers(self) -> str:
         """Return a warning if a topic that must have one publisher has several, else ""; log it if it is new."""
         before = self._others
-        self._others = other_publishers(self._node)
+        self._others = other_publishers(self._node, self._stops)
         if self._others != before:
             self._node.warn(
                 self._others
@@ -326,36 +329,31 @@ class ControllerReport:
             self.box.add("/diagnostics", data)
 
 
-def black_box(node: NodeProgram) -> BlackBox:
-    """Return the black box that records inputs and outputs of ``node``, as its parameters define."""
-    directory = BLACK_BOX_DIRECTORY.read(node.values)
-    recorded = (
-        _INPUTS
-        | dict.fromkeys(EMERGENCY_STOP_TOPICS.read(node.values), BOOL)
-        | _OUTPUTS
-    )
+def black_box(node: NodeProgram, settings: NodeSettings) -> BlackBox:
+    """Return the black box that records inputs and outputs of ``node``."""
+    directory = settings.black_box_directory
+    stops = dict.fromkeys(settings.emergency_stop_topics, BOOL)
+    recorded = _INPUTS | stops | _OUTPUTS
     return BlackBox(
         {
             topic: (node.resolve_topic_name(topic), kind)
             for topic, kind in recorded.items()
         },
-        BLACK_BOX_SECONDS.read(node.values),
+        settings.black_box_seconds,
         Path(directory) if directory else get_logging_directory(),
         node.get_fully_qualified_name().strip("/").replace("/", "_"),
         node.get_logger(),
     )
 
 
-def other_publishers(node: NodeProgram) -> str:
-    """Return error and cure if effort_commands, joint_states or an emergency stop has several publishers, else ""."""
+def other_publishers(node: NodeProgram, stops: Sequence[str]) -> str:
+    """Return error and cure if effort_commands, joint_states or an emergency stop has several publishers, else "".
+
+    ``stops`` are the names of further emergency stops beside ~/emergency_stop.
+    """
     texts = []
     me = node.get_fully_qualified_name()
-    topics = (
-        "effort_commands",
-        "joint_states",
-        "~/emergency_stop",
-        *EMERGENCY_STOP_TOPICS.read(node.values),
-    )
+    topics = ("effort_commands", "joint_states", "~/emergency_stop", *stops)
     # counts are for names after remapping
     for topic in map(node.resolve_topic_name, topics):
         if node.count_publishers(topic) < 2:  # ten times faster than reading the names

@@ -26,7 +26,7 @@ from robot_dynamics_ros.base.parameters import (
     ROBOT_DESCRIPTION,
     URDF,
 )
-from robot_dynamics_ros.base.parameters.kinds import Flag, Parameter
+from robot_dynamics_ros.base.parameters.kinds import Parameter
 from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.dynamics.kernels.compilation import (
     announcement,
@@ -215,7 +215,7 @@ class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
         self,
         name: str,
         parameters: Iterable[Parameter[Any]],
-        autostart: Flag,
+        autostart: Parameter[bool],
         **options: Any,
     ) -> None:
         """Create the node; ``autostart`` is the parameter that makes it configure and activate itself.

@@ -16,12 +16,13 @@ from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, JOINTS, LOCKED, URDF
 from robot_dynamics_ros.base.parameters.kinds import Flag, Parameter, Text, WholeNumber
-from robot_dynamics_ros.control.configuration.parameters import GRAVITY
+from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.interface import Sample
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 
+_GRAVITY = NodeSettings.parameters()["gravity"]
 JOINT_STATES = Text(
     "joint_states", "joint_states", "Topic of joint states", when="start"
 )
@@ -53,7 +54,7 @@ ALL: tuple[Parameter[Any], ...] = (
     DYNAMICS_FILE,
     JOINTS,
     LOCKED,
-    GRAVITY,
+    _GRAVITY,
     JOINT_STATES,
     COMMAND_STATES,
     HOST,
@@ -76,7 +77,7 @@ class ViewNode(NodeProgram):
         super().__init__("view", ALL, **options)
         path = Path(URDF.read(self.values))
         dynamics = DYNAMICS_FILE.read(self.values)
-        gravity = GRAVITY.read(self.values) or None
+        gravity = _GRAVITY.read(self.values) or None
         joints = JOINTS.read(self.values) or None
         locked = LOCKED.read(self.values)
         model = RobotModel.from_urdf_file(

@@ -14,6 +14,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.resources import find_resource, robot_names
 from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.ros.nodes.node_parameters import declare
 
 NODE = "/arm/computed_torque_node"
@@ -146,14 +147,15 @@ def test_a_boolean_is_a_text_only_if_its_word_is_a_choice(
     "names", [["cell/stop"], ["/a", "/b/"], ["/1"], ["~/stop"], "/a"]
 )
 def test_topics_have_full_names(names: object) -> None:
-    assert controller.EMERGENCY_STOP_TOPICS.check(["/cell/stop_1"]) == ("/cell/stop_1",)
+    topics = NodeSettings.parameters()["emergency_stop_topics"]
+    assert topics.check(["/cell/stop_1"]) == ("/cell/stop_1",)
     with pytest.raises(RobotDynamicsError, match="full names"):
-        controller.EMERGENCY_STOP_TOPICS.check(names)
+        topics.check(names)
 
 
 def test_an_integer_beyond_all_floats_is_refused() -> None:
-    with pytest.raises(RobotDynamicsError, match=controller.BLACK_BOX_SECONDS.name):
-        controller.BLACK_BOX_SECONDS.check(10**400)
+    with pytest.raises(RobotDynamicsError, match="black_box_seconds"):
+        NodeSettings(black_box_seconds=10**400)
 
 
 def test_unknown_parameters_of_this_node_alone_are_named(tmp_path: Path) -> None:

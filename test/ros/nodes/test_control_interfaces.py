@@ -24,10 +24,11 @@ from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.configuration.parameters import ALL
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
+    NodeSettings,
     SafetySettings,
 )
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.goals import Code, read_tolerances
+from robot_dynamics_ros.control.goals import Code, Tolerances
 from robot_dynamics_ros.control.interface import Now, Sample
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
@@ -155,9 +156,9 @@ class World:
             ),
             destroy_publisher=lambda publisher: setattr(self, "topics", 0),
         )
-        tolerances = read_tolerances(values.get, NAMES)
+        settings = NodeSettings.read(values.get)
         self.interfaces = control_interfaces.ControlInterfaces(
-            node, self.session, Mock(), tolerances
+            node, self.session, Mock(), settings, Tolerances.of(settings, NAMES)
         )
         self.interfaces.check()  # inactive: nothing to look at
         self.server: Any = self.interfaces._server
@@ -265,9 +266,7 @@ def test_tolerances_of_a_goal_and_of_the_parameters_hold(world: World) -> None:
     world.ends(
         handle, "abort", Code.GOAL_TOLERANCE_VIOLATED, '"joint1": position error'
     )
-    world.interfaces.tolerances = read_tolerances(
-        {**DEFAULTS, "constraints.path_tolerance": [0.02]}.get, NAMES
-    )
+    world.interfaces.tune(Tolerances.of(NodeSettings(path_tolerance=[0.02]), NAMES))
     handle = world.server.send(goal())
     world.cycle()
     world.ends(handle, "abort", Code.PATH_TOLERANCE_VIOLATED)

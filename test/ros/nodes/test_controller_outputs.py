@@ -10,10 +10,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics_ros.control.configuration.parameters import (
-    BLACK_BOX_DIRECTORY,
-    BLACK_BOX_SECONDS,
-)
+from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.interface import Output
 from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory
@@ -35,11 +32,10 @@ NAMES = ("joint1", "joint2")
 def test_effort_of_a_long_trajectory_takes_several_cycles(
     count: int, cycles: int, context: rclpy.Context
 ) -> None:
-    node = NodeProgram(
-        "outputs", [BLACK_BOX_SECONDS, BLACK_BOX_DIRECTORY], context=context
-    )
+    node = NodeProgram("outputs", [], context=context)
     session = Session("planar_2r")
-    outputs = ControllerOutputs(node, session.session, math.inf, black_box(node))
+    box = black_box(node, NodeSettings())
+    outputs = ControllerOutputs(node, session.session, math.inf, box)
     received: list[bytes] = []
     node.create_subscription(
         JointTrajectory, "~/joint_trajectory_with_effort", received.append, 10, raw=True

@@ -17,7 +17,8 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
 from robot_dynamics_ros.base.parameters import ROBOT
-from robot_dynamics_ros.control.configuration.parameters import ALL, AUTOSTART
+from robot_dynamics_ros.control.configuration.parameters import ALL
+from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note
 from robot_dynamics_ros.ros.nodes import node_program
 from robot_dynamics_ros.ros.nodes.node_program import (
@@ -46,7 +47,8 @@ class Stopper(ManagedRobotNode):
     """Node whose deactivation waits for three messages and a timer."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__("stopper", [AUTOSTART, *ROBOT], AUTOSTART, **options)
+        autostart = NodeSettings.parameters()["autostart"]
+        super().__init__("stopper", [autostart, *ROBOT], autostart, **options)
         self.got = 0
         self.ticks = 0
         self.left = -1
