@@ -7,6 +7,8 @@ clock that never stops or jumps. Their origins are arbitrary.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 from robot_dynamics_ros.control.checks.state_faults import clock_jump, clock_jump_ahead
@@ -21,6 +23,22 @@ _LEAST_CYCLES = 5
 _STEPS = 20
 _NANOSECONDS = 1_000_000_000
 _TICKS = 1 << 36  # per second
+
+
+class Now:
+    """Current time by the steady clock, ``steady`` (s), and by the ROS clock, which ``clock()`` returns (ns).
+
+    The latter is read at the first access to ``stamp``, as reading it is slow in rclpy.
+    """
+
+    def __init__(self, steady: float, clock: Callable[[], int]) -> None:
+        self.steady = steady
+        self._clock = clock
+
+    @cached_property
+    def stamp(self) -> int:
+        """Time by the ROS clock (ns), as ``clock()`` returned it at the first access."""
+        return self._clock()
 
 
 class Instant(NamedTuple):

@@ -147,10 +147,11 @@ class Controller:
         law_effort = effort if self.mode is Mode.ACTIVE and not braked else None
         desired = self._desired.q if self.tuning.law.follows else None
         valid = self.estimator.measure(time, steady, q, qd, law_effort, desired, braked)
+        external = self.external
         if braked:
-            self.external.reset()  # the torque of the brakes is no contact
-        elif valid and effort is not None:
-            self.external.observe(self.arm.model, self.estimator.estimate, effort)
+            external.reset()  # the torque of the brakes is no contact
+        elif external.gain > 0.0 and valid and effort is not None:
+            external.observe(self.arm.model, self.estimator.estimate, effort)
         return valid
 
     def reject(self, steady: float, reason: str) -> None:

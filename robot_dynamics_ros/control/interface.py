@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property
 from typing import NamedTuple
 
 from robot_dynamics_ros.control.laws import Motion
@@ -96,22 +94,6 @@ class Note(NamedTuple):
     def kind(self) -> str:
         """Text up to the first colon, which is the same for all messages of one kind."""
         return self.text.partition(":")[0]
-
-
-class Now:
-    """Current time by the steady clock, ``steady`` (s), and by the ROS clock, which ``clock()`` returns (ns).
-
-    The latter is read at the first access to ``stamp``, as reading it is slow in rclpy.
-    """
-
-    def __init__(self, steady: float, clock: Callable[[], int]) -> None:
-        self.steady = steady
-        self._clock = clock
-
-    @cached_property
-    def stamp(self) -> int:
-        """Time by the ROS clock (ns), as ``clock()`` returned it at the first access."""
-        return self._clock()
 
 
 class Followed(NamedTuple):

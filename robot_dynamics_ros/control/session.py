@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.checks.first_states import FirstStates
+from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
@@ -27,7 +28,6 @@ from robot_dynamics_ros.control.interface import (
     WARN,
     Followed,
     Note,
-    Now,
     Output,
     Sample,
     UnusableSample,

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note, Now, Output
+from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note, Output
 from robot_dynamics_ros.control.safety import Transition
 from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
 from robot_dynamics_ros.control.status import StatusReport, in_words, plain

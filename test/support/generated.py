@@ -15,7 +15,7 @@ from robot_dynamics_ros.dynamics.codegen.tracing import (
     trace_algorithm,
 )
 from robot_dynamics_ros.dynamics.kernels import entries
-from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
+from robot_dynamics_ros.dynamics.kernels.entries import GeneralKernels
 from robot_dynamics_ros.dynamics.model import RobotModel
 from support.arms import Array
 

@@ -19,12 +19,13 @@ from numpy.typing import ArrayLike
 from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     SafetySettings,
 )
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.interface import Command, Now, Output
+from robot_dynamics_ros.control.interface import Command, Output
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.recordings.messages.inputs import InputReader
 from support.arms import Array

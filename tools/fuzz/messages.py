@@ -12,12 +12,13 @@ import numpy as np
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     SafetySettings,
     TaskSpaceSettings,
 )
-from robot_dynamics_ros.control.interface import Now, Output
+from robot_dynamics_ros.control.interface import Output
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.recordings.messages.inputs import TARGETS, InputReader

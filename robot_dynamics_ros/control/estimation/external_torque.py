@@ -142,6 +142,8 @@ class ExternalTorque:
 
     Attributes
     ----------
+    gain
+        Gain (1/s) of the observer; 0: there is none, and the other methods have no effect.
     torque
         External torque (n,), Nm or N, positive in the direction of the joints; None without an observer, and before
         the first state with a known velocity.
@@ -153,10 +155,10 @@ class ExternalTorque:
 
     def _begin(self, settings: tuple[float, float]) -> None:
         self._settings = settings
-        gain, smoothing_velocity = settings
-        self._observer = (
-            MomentumObserver(gain, smoothing_velocity) if gain > 0.0 else None
-        )
+        self.gain, smoothing_velocity = settings
+        self._observer: MomentumObserver | None = None
+        if self.gain > 0.0:
+            self._observer = MomentumObserver(self.gain, smoothing_velocity)
         self.torque: Array | None = None
 
     def tune(self, tuning: Tuning) -> None:

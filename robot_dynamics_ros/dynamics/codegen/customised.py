@@ -24,7 +24,7 @@ from robot_dynamics_ros.dynamics.codegen.tracing import (
     trace_algorithm,
 )
 from robot_dynamics_ros.dynamics.kernels.compilation import compile_for
-from robot_dynamics_ros.dynamics.kernels.general import Call, GeneralKernels, Kernel
+from robot_dynamics_ros.dynamics.kernels.entries import Call, GeneralKernels, Kernel
 from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from robot_dynamics_ros.dynamics.kernels.layout import MASS, unpack
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray

@@ -22,7 +22,7 @@ from robot_dynamics_ros.dynamics.description.inertia import (
     InertiaSum,
     symmetric,
 )
-from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
+from robot_dynamics_ros.dynamics.kernels.entries import GeneralKernels
 from robot_dynamics_ros.dynamics.kernels.layout import MASS
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array

@@ -17,7 +17,7 @@ from robot_dynamics_ros.base.errors import (
     use_one_of,
 )
 from robot_dynamics_ros.dynamics.description.dynamics_file import Loop
-from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
+from robot_dynamics_ros.dynamics.kernels.entries import GeneralKernels
 from robot_dynamics_ros.dynamics.kernels.layout import AFTER, FIRST, KIND, PRISMATIC
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.arguments import (

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels import entries
-from robot_dynamics_ros.dynamics.kernels.general import Call, Kernel
+from robot_dynamics_ros.dynamics.kernels.entries import Call, Kernel
 from robot_dynamics_ros.dynamics.kernels.layout import LOAD_BACKDRIVING, LOAD_DRIVING
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array

@@ -28,7 +28,7 @@ from robot_dynamics_ros.dynamics.description.dynamics_file import (
 )
 from robot_dynamics_ros.dynamics.description.inertia import payload_inertial
 from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
-from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
+from robot_dynamics_ros.dynamics.kernels.entries import GeneralKernels
 from robot_dynamics_ros.dynamics.model.assembly import assemble
 from robot_dynamics_ros.dynamics.model.model_data import (
     scaled,

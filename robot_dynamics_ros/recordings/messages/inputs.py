@@ -14,10 +14,11 @@ from typing import Literal
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.end_effector.end_effector_targets import (
     EndEffectorTarget,
 )
-from robot_dynamics_ros.control.interface import ERROR, Note, Now, Output
+from robot_dynamics_ros.control.interface import ERROR, Note, Output
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.recordings.messages.cdr import HEADER, CdrReader
 from robot_dynamics_ros.recordings.messages.joint_state import (

@@ -20,6 +20,7 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters import LOCKED
 from robot_dynamics_ros.base.parameters.kinds import Values, overridden
+from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration import parameters
 from robot_dynamics_ros.control.configuration.parameters import Configuration
 from robot_dynamics_ros.control.configuration.settings import (
@@ -27,7 +28,7 @@ from robot_dynamics_ros.control.configuration.settings import (
     read_settings,
 )
 from robot_dynamics_ros.control.goals import Tolerances
-from robot_dynamics_ros.control.interface import Now, Output
+from robot_dynamics_ros.control.interface import Output
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Safety
 from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession

@@ -11,9 +11,10 @@ from rclpy.serialization import serialize_message
 
 from robot_dynamics_ros.base.errors import JointNamesError, RobotDynamicsError
 from robot_dynamics_ros.control import goals
+from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.interface import OK, WARN, Note, Now
+from robot_dynamics_ros.control.interface import OK, WARN, Note
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.recordings.messages.joint_trajectory import (
     check_size,

@@ -21,7 +21,7 @@ from robot_dynamics_ros.simulation.step.arrays import (
 )
 
 if TYPE_CHECKING:
-    from robot_dynamics_ros.dynamics.kernels.general import Kernel
+    from robot_dynamics_ros.dynamics.kernels.entries import Kernel
 
     own_fixed_mode_motion = own_fixed_mode_motion_batch = cast("Kernel", None)
 

@@ -21,8 +21,12 @@ from robot_dynamics_ros.dynamics.codegen.tracing import (
     Algorithm,
 )
 from robot_dynamics_ros.dynamics.kernels.compilation import COMPILED
-from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR, WRONG_SHAPE
-from robot_dynamics_ros.dynamics.kernels.general import GeneralKernels
+from robot_dynamics_ros.dynamics.kernels.entries import (
+    OK,
+    SINGULAR,
+    WRONG_SHAPE,
+    GeneralKernels,
+)
 from robot_dynamics_ros.dynamics.kernels.layout import MASS
 from robot_dynamics_ros.dynamics.model.model_data import views
 from support.comparing import assert_close

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Bool, Float64
 
-from robot_dynamics_ros.control.interface import ERROR, Now, Output
+from robot_dynamics_ros.control.clock import Now
+from robot_dynamics_ros.control.interface import ERROR, Output
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.recordings.messages.inputs import INPUTS, InputReader
 
