@@ -74,6 +74,10 @@ class EndEffectorTargets:
         self.timeout = 0.0
         self.clear()
 
+    def set_timeout(self, timeout: float) -> None:
+        """Set the ``timeout`` (s)."""
+        self.timeout = timeout
+
     def clear(self) -> None:
         """Drop all targets."""
         self._current: _Target | None = None
