@@ -17,13 +17,13 @@ from tqdm import tqdm
 from benchmarks.document import markdown_table, print_report, report_parser
 from benchmarks.robots import Floats, shipped, shipped_parameters
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     SafetySettings,
 )
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.safety import Mode
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.dynamics.kernels.layout import (
     FIRST_MOMENT,
     INERTIA,

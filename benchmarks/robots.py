@@ -13,8 +13,8 @@ import yaml
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_urdf
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.dynamics.model.link_tree import Link, LinkTree
 
 Floats = NDArray[np.float64]

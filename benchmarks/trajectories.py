@@ -18,7 +18,7 @@ from trajectory_msgs.msg import JointTrajectory
 from benchmarks.document import machine, markdown_table, print_report, report_parser
 from benchmarks.robots import Floats, shipped
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.recordings.messages.joint_trajectory import (

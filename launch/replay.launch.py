@@ -28,8 +28,6 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters.kinds import POSITIVE
 from robot_dynamics_ros.cli.processes import node_command
 from robot_dynamics_ros.recordings.bags import BagReader
-from robot_dynamics_ros.recordings.bags.joint_series import read_configuration
-from robot_dynamics_ros.recordings.messages.inputs import INPUTS
 from robot_dynamics_ros.ros.launching import (
     ROBOT,
     VIEWING,
@@ -45,6 +43,8 @@ from robot_dynamics_ros.ros.launching import (
     value_of,
     view,
 )
+from robot_dynamics_ros.runs.configuration import read_configuration
+from robot_dynamics_ros.runs.inputs import INPUTS
 
 CONTROLLER = "computed_torque_node"
 LAST_ANSWERS = 1.0  # seconds

@@ -16,9 +16,9 @@ import numpy as np
 
 from benchmarks.robots import shipped
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import make_controller
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.recordings.bags import BagReader
 from robot_dynamics_ros.recordings.bags.storage import LARGEST, zstd
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory

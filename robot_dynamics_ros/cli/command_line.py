@@ -9,24 +9,36 @@ import argparse
 import json
 import math
 import os
+import shlex
 import shutil
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError, did_you_mean
-from robot_dynamics_ros.base.resources import dynamics_file, robot_names, robot_urdf
+from robot_dynamics_ros.base.resources import (
+    dynamics_file,
+    dynamics_names,
+    robot_names,
+    robot_urdf,
+    textbook_arm_names,
+)
+from robot_dynamics_ros.cli.named_robots import described, named_robot
 from robot_dynamics_ros.control.laws import LAWS
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.robot_source import ROBOTS, RobotSource
 from robot_dynamics_ros.recordings.bags import JointSeries, read_joint_states
-from robot_dynamics_ros.recordings.bags.reader import BagReader
+from robot_dynamics_ros.recordings.bags.reader import BagReader, opened
 from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE
+from robot_dynamics_ros.runs.recorded_setup import RecordedSetup, measured_setup
 
 TRACKING_LAWS = sorted(name for name, law in LAWS.items() if law.follows)
 """Names of the control laws that follow a joint trajectory."""
@@ -90,6 +102,125 @@ def add_rename(parser: argparse.ArgumentParser) -> None:
         metavar="OLD=NEW",
         help="replace joint names of the bag, or their prefixes, for example fer_=panda_",
     )
+
+
+def add_robot(parser: argparse.ArgumentParser) -> None:
+    """Add --robot, --dynamics, --gravity and --xacro-arg to ``parser``, for ``load_setup``.
+
+    --robot is None by default, for the robot of the bag.
+    """
+    _add(
+        parser,
+        "--robot",
+        _robot_completions,
+        metavar="NAME|URDF",
+        help=f"{ROBOTS} (default: the robot in the bag)",
+    )
+    _add_robot_files(parser)
+
+
+def add_named_robot(parser: argparse.ArgumentParser, **options: Any) -> None:
+    """Add the argument ROBOT and --dynamics, --gravity and --xacro-arg to ``parser``, for ``named_robot``.
+
+    ``options`` are keywords of ``add_argument`` for ROBOT.
+    """
+    _add(
+        parser,
+        "robot",
+        _robot_completions,
+        metavar="ROBOT|URDF",
+        help=ROBOTS,
+        **options,
+    )
+    _add_robot_files(parser)
+
+
+def add_dynamics(
+    parser: argparse.ArgumentParser, option: str, description: str
+) -> None:
+    """Add an ``option`` for a dynamics file, whose ``description`` is the help, for ``dynamics_file``."""
+    _add(parser, option, _dynamics_completions, metavar="FILE", help=description)
+
+
+def add_joints(parser: argparse.ArgumentParser) -> None:
+    """Add --joints and --locked to ``parser``, as keywords of ``RobotSource.model``."""
+    parser.add_argument(
+        "--joints",
+        nargs="+",
+        metavar="NAME",
+        help="joints of the model (default: all movable joints)",
+    )
+    parser.add_argument(
+        "--locked",
+        type=joint_value,
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME=VALUE",
+        help="positions of locked joints, rad or m (default: 0 for joints that --joints omits)",
+    )
+
+
+def _add_robot_files(parser: argparse.ArgumentParser) -> None:
+    add_dynamics(
+        parser,
+        "--dynamics",
+        "dynamics file, or the name of an installed one such as panda_coulomb (default: that of the bag or of the "
+        'robot NAME; "none": no dynamics file)',
+    )
+    parser.add_argument(
+        "--gravity",
+        type=float,
+        nargs=3,
+        metavar=("X", "Y", "Z"),
+        help="gravity in the root frame, m/s^2 (default: the dynamics file's, else 0 0 -9.81)",
+    )
+    parser.add_argument(
+        "--xacro-arg",
+        type=partial(pair, form="NAME:=VALUE"),
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME:=VALUE",
+        help="arguments of a xacro file, which needs xacro, or parameters of a textbook arm, such as l1:=0.3",
+    )
+
+
+def _add(
+    parser: argparse.ArgumentParser,
+    name: str,
+    completer: Callable[..., list[str]],
+    **options: Any,
+) -> None:
+    action = parser.add_argument(name, **options)
+    action.completer = completer  # type: ignore[attr-defined]  # argcomplete asks it
+
+
+def _dynamics_completions(prefix: str, **_: Any) -> list[str]:
+    """Return the names and files that complete the argument for a dynamics file in a shell."""
+    files = import_module("argcomplete").FilesCompleter(["yaml"])(prefix)
+    return [
+        *(name for name in (*dynamics_names(), "none") if name.startswith(prefix)),
+        *files,
+    ]
+
+
+def _robot_completions(prefix: str, **_: Any) -> list[str]:
+    """Return the names and files that complete a robot argument in a shell."""
+    files = import_module("argcomplete").FilesCompleter()(prefix)
+    known = [
+        *(
+            name
+            for name in (*robot_names(), *textbook_arm_names())
+            if name.startswith(prefix)
+        ),
+        *files,
+    ]
+    return known or [
+        name
+        for name, has_urdf in described().items()
+        if has_urdf and name.startswith(prefix)
+    ]
 
 
 def add_no_browser(parser: argparse.ArgumentParser) -> None:
@@ -278,44 +409,108 @@ def plant_step_size(rate: float) -> float:
     return 1.0 / (rate * math.ceil(1.0 / (rate * _MAX_STEP_SIZE)))
 
 
-def read_series(bag: Path, arguments: argparse.Namespace) -> JointSeries:
+def read_series(bag: Path | BagReader, arguments: argparse.Namespace) -> JointSeries:
     """Return the joint states of a bag that --topic and --rename select, and report a choice between topics.
 
     Raises BagError if the bag cannot be read, has no or several such topics, or no message that names joints.
     """
-    topic = joint_state_topic(bag, arguments.topic, report=True)
-    return read_joint_states(bag, [topic], rename=dict(arguments.rename))[topic]
+    with opened(bag) as reader:
+        topic = joint_state_topic(reader, arguments.topic, report=True)
+        return read_joint_states(reader, [topic], dict(arguments.rename))[topic]
 
 
-def joint_state_topic(bag: Path, topic: str | None, *, report: bool = False) -> str:
+def joint_state_topic(
+    bag: BagReader, topic: str | None, *, report: bool = False
+) -> str:
     """Return ``topic`` if not None, else the bag's only topic of type JointState, or the only one named joint_states.
 
     With ``report`` a choice between several topics is printed to stderr, with the others.
-    Raises BagError if the bag cannot be read, or neither is the only one.
+    Raises BagError if neither is the only one.
     """
     if topic is not None:
         return topic
-    with BagReader(bag) as reader:
-        topics = sorted(
-            name for name, kind in reader.topics.items() if kind == JOINT_STATE
-        )
+    topics = sorted(name for name, kind in bag.topics.items() if kind == JOINT_STATE)
     usual = [name for name in topics if name.rsplit("/", 1)[-1] == "joint_states"]
     for choice in (topics, usual):
         if len(choice) == 1:
             if report and len(topics) > 1:
                 others = ", ".join(name for name in topics if name != choice[0])
                 print(
-                    f"note: {bag}: joint states from {choice[0]}; --topic can choose {others}",
+                    f"note: {bag.path}: joint states from {choice[0]}; --topic can choose {others}",
                     file=sys.stderr,
                 )
             return choice[0]
     if not topics:
         raise BagError(
-            f"{bag}: no topic of type {JOINT_STATE}. Cure: record joint_states"
+            f"{bag.path}: no topic of type {JOINT_STATE}. Cure: record joint_states"
         )
     raise BagError(
-        f"{bag}: several topics of type {JOINT_STATE}. Cure: give --topic with one of {', '.join(topics)}"
+        f"{bag.path}: several topics of type {JOINT_STATE}. Cure: give --topic with one of {', '.join(topics)}"
     )
+
+
+def load_setup(
+    arguments: argparse.Namespace, bag: BagReader, robot: RobotSource | None = None
+) -> RecordedSetup:
+    """Return the setup of a bag with the joints of its joint states, and its model.
+
+    The robot is ``robot``; None for that of --robot, else that of the bag. The source of a recorded robot, and joints
+    that are locked because they are not recorded, are reported on stderr. Raises RobotDynamicsError as
+    ``measured_setup``.
+    """
+    if robot is None and arguments.robot is not None:
+        robot = named_robot(arguments)
+    setup = measured_setup(
+        bag,
+        joint_state_topic(bag, arguments.topic),
+        dict(arguments.rename),
+        robot,
+        arguments.dynamics,
+        arguments.gravity,
+    )
+    if arguments.robot is None:
+        print(f"note: robot: {setup.robot}", file=sys.stderr)
+    note_locked(setup.model, "not in the recording, ")
+    return setup
+
+
+def note_locked(model: RobotModel, reason: str = "") -> None:
+    """Print a note to stderr with the locked joints of ``model``, if there are any; ``reason`` precedes "locked"."""
+    if model.locked:
+        joints = ", ".join(
+            f"{name} at {position:g}" for name, position in model.locked.items()
+        )
+        print(f"note: {reason}locked: {joints}", file=sys.stderr)
+
+
+def command_text(
+    command: str,
+    arguments: argparse.Namespace,
+    *positional: object,
+    options: Sequence[str] = ("dynamics", "gravity", "xacro_arg"),
+) -> str:
+    """Return a command line, quoted for a shell: the subcommand ``command`` with ``positional`` arguments and options.
+
+    ``options`` are names in ``arguments``; those that are not given are left out.
+    """
+    words = ["robot_dynamics", command, *map(str, positional)]
+    for option in options:
+        value = getattr(arguments, option)
+        separator = ":=" if option == "xacro_arg" else "="
+        values = value if isinstance(value, list) else [] if value is None else [value]
+        texts = [
+            separator.join(map(str, pair)) if isinstance(pair, tuple) else str(pair)
+            for pair in values
+        ]
+        words += (
+            [
+                f"--{option.replace('_', '-')}",
+                *(text.removeprefix("=") for text in texts),
+            ]
+            if texts
+            else []
+        )
+    return shlex.join(words)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

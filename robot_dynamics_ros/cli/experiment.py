@@ -18,33 +18,38 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.base.parameters import JOINTS, LOCKED
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.parameters.kinds import Parameter, Values, overridden
 from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_names
-from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, plant_step_size
-from robot_dynamics_ros.cli.commands.offline import configuration_of, controller_model
+from robot_dynamics_ros.cli.command_line import (
+    TRACKING_LAWS,
+    note_locked,
+    plant_step_size,
+)
 from robot_dynamics_ros.cli.kernels import (
     EXPERIMENT,
     step_compiled_beside,
     with_kernels,
 )
-from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot, note_locked
+from robot_dynamics_ros.cli.named_robots import named_robot
 from robot_dynamics_ros.control.configuration import parameters as controller
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.configuration.settings import (
     read_settings as controller_settings,
 )
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.warm_up import warm_up_cycles
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.robot_source import RobotSource
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory
 from robot_dynamics_ros.runs.motion import (
     default_motion,
     default_start,
     scaled_to_limits,
 )
+from robot_dynamics_ros.runs.recorded_setup import configuration_of, controller_files
 from robot_dynamics_ros.runs.recorder import COMMANDS, Replay
 from robot_dynamics_ros.runs.simulation import simulate_to_bag
 from robot_dynamics_ros.runs.trajectory_file import read_trajectory_file
@@ -150,8 +155,16 @@ def prepare(
         JOINTS.name: arguments.joints,
         LOCKED.name: dict(arguments.locked) or None,
     }
-    source, values, model = controller_model(
-        arguments, source, overridden(values, {**chosen, **(overrides or {})})
+    source, values = controller_files(
+        source,
+        overridden(values, {**chosen, **(overrides or {})}),
+        arguments.dynamics,
+        arguments.gravity,
+    )
+    model = source.model(
+        gravity=controller.GRAVITY.read(values) or None,
+        joints=JOINTS.read(values) or None,
+        locked=LOCKED.read(values),
     )
     note_locked(model)
     if (

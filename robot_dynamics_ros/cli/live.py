@@ -17,6 +17,7 @@ import yaml
 from tqdm import tqdm
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.base.progress import BAR
 from robot_dynamics_ros.cli.experiment import Experiment
 from robot_dynamics_ros.cli.processes import (
@@ -27,7 +28,6 @@ from robot_dynamics_ros.cli.processes import (
 )
 from robot_dynamics_ros.cli.tracking import Tracking, read_tracking
 from robot_dynamics_ros.control.configuration import parameters as controller
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.runs.recorder import COMMANDS, DIAGNOSTICS
 from robot_dynamics_ros.runs.simulation import EFFORTS, STATES, TRAJECTORY
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotModelWarning
-from robot_dynamics_ros.cli.robot_source import RobotSource
 from robot_dynamics_ros.dynamics.description.dynamics_file import (
     DynamicsFile,
     read_dynamics_file,
@@ -21,6 +20,7 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.base_parameters import minimal_parameters
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
+from robot_dynamics_ros.dynamics.model.robot_source import RobotSource
 
 Facts = dict[str, Any]
 

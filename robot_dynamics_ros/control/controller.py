@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.checks.activation_check import holding_friction
 from robot_dynamics_ros.control.checks.cycle_checks import Checks, not_finite
@@ -27,7 +28,6 @@ from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.limits import EffortLimiter, stopping_deceleration
 from robot_dynamics_ros.control.safety import Cause, Mode, Safety
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel

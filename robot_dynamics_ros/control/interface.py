@@ -4,28 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.safety import Mode, Transition
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.dynamics.kernels.types import Array
-
-
-class Sample(NamedTuple):
-    """Measured joint state.
-
-    Attributes
-    ----------
-    stamp
-        Time of measurement (ns since the epoch of the ROS clock); 0: not stamped.
-    q, qd, effort
-        Position (rad or m), velocity and effort (Nm or N), each (n,) in the robot's joint order; None: not measured.
-    """
-
-    stamp: int
-    q: Array
-    qd: Array | None
-    effort: Array | None
 
 
 class UnusableSample(NamedTuple):

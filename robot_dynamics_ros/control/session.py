@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.joint_messages import Sample, TrajectoryPoints
 from robot_dynamics_ros.control.checks.first_states import FirstStates
 from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
@@ -29,12 +30,10 @@ from robot_dynamics_ros.control.interface import (
     Followed,
     Note,
     Output,
-    Sample,
     UnusableSample,
 )
 from robot_dynamics_ros.control.safety import Mode, Safety
 from robot_dynamics_ros.control.trajectory.plan import checked_speed
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 

@@ -6,11 +6,11 @@ import dataclasses
 
 import numpy as np
 
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Mode
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.dynamics.model import RobotModel
 

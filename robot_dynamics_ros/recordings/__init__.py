@@ -1,5 +1,5 @@
 """Recordings: rosbags and the messages in them, as bytes, with or without ROS.
 
-Imports ``control`` and what is below it. ``bags`` reads, writes and compares; ``messages`` converts bytes to states,
-trajectories and back. Start with ``bags.reader``.
+Imports ``base`` and ``dynamics``: it knows no controller. ``bags`` reads, writes and compares; ``messages`` converts
+bytes to states, trajectories and back. Start with ``bags.reader``.
 """

@@ -15,8 +15,8 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics_ros.base.errors import BagError
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.status import Status, plain
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 

@@ -10,10 +10,8 @@ from numpy.polynomial import Polynomial
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import TrajectoryError
-from robot_dynamics_ros.control.trajectory.points import (
-    TrajectoryPoints,
-    different_names,
-)
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import different_names
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _REST = 1e-8  # relative tolerance of the sums of coefficients that have to be zero

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, joint_columns
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import joint_columns
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.joint_limits import (

@@ -11,24 +11,20 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import BagError, did_you_mean
+from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError, did_you_mean
 from robot_dynamics_ros.base.progress import progress
-from robot_dynamics_ros.control.configuration.parameters import (
-    CONFIGURATION_TOPIC,
-    Configuration,
-)
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
-from robot_dynamics_ros.control.interface import Sample, UnusableSample
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.recordings.bags.diagnostics import read_statuses
 from robot_dynamics_ros.recordings.bags.reader import (
+    CONFIGURATION_TOPIC,
     BagReader,
     command_topic,
     find_topic,
+    opened,
     require_topic,
 )
 from robot_dynamics_ros.recordings.bags.storage import (
@@ -39,14 +35,16 @@ from robot_dynamics_ros.recordings.bags.storage import (
     TEXT,
     BagWriter,
     Message,
+    read_statuses,
     text_message,
 )
-from robot_dynamics_ros.recordings.messages.inputs import INPUTS, TARGETS, InputReader
 from robot_dynamics_ros.recordings.messages.joint_state import (
     JointStateReader,
     renaming,
     stamp_of,
 )
+from robot_dynamics_ros.runs.configuration import Configuration
+from robot_dynamics_ros.runs.inputs import INPUTS, TARGETS, InputReader
 from robot_dynamics_ros.runs.recorder import (
     COMMANDS,
     DIAGNOSTICS,
@@ -71,7 +69,7 @@ def commands_of(reader: BagReader, given: str | None = None) -> str:
 
 
 def replay(
-    bag: str | Path,
+    bag: str | Path | BagReader,
     output: str | Path,
     model: RobotModel,
     settings: ControllerSettings,
@@ -94,7 +92,8 @@ def replay(
     Parameters
     ----------
     bag, output
-        The recording, a bag's folder or file (MCAP or sqlite3), and the folder of the new bag, which must not exist.
+        The recording, a bag's folder or file (MCAP or sqlite3) or its open reader, which stays open, and the folder of
+        the new bag, which must not exist.
     model, settings
         Robot model and settings of the controller.
     topics
@@ -122,7 +121,7 @@ def replay(
         settings, safety=replace(settings.safety, activation_max_velocity=math.inf)
     )
     with ExitStack() as stack:
-        reader = stack.enter_context(BagReader(bag))
+        reader = stack.enter_context(opened(bag))
         stops = () if configuration is None else configuration.emergency_stop_topics
         names, joint_states = _inputs(
             reader, given, stops, LAWS[settings.law].task_space
@@ -159,10 +158,11 @@ def replay(
         first = next(
             (message.data for message in recorded if message.topic == commands), b""
         )
-        command = JointStateReader(model.joint_names, commands, renamed).sample(first)
-        session.activate(
-            activation_check, _held_position(command) if answered else None
-        )
+        held = None
+        if answered:
+            command_reader = JointStateReader(model.joint_names, commands, renamed)
+            held = _held_position(command_reader, first)
+        session.activate(activation_check, held)
         states = 0
         index = 0
         inputs_recorded = [message for message in recorded if message.topic in names]
@@ -190,7 +190,7 @@ def replay(
             assert session.controller is not None
             reason = session.controller.estimator.trouble.partition(". Cure: ")[0]
             raise BagError(
-                f"{bag}: no command was computed: {reason}. Cure: give --rename, --topic or another --robot"
+                f"{reader.path}: no command was computed: {reason}. Cure: give --rename, --topic or another --robot"
             )
         return recorder.outcome(states)
 
@@ -300,9 +300,13 @@ def arrival_times(
     return np.minimum.accumulate(arrivals[::-1])[::-1]
 
 
-def _held_position(command: Sample | UnusableSample) -> Array | None:
-    """Return the position (n,) that the first recorded command holds; None if it moves or cannot be read."""
-    if isinstance(command, UnusableSample):
+def _held_position(reader: JointStateReader, data: bytes) -> Array | None:
+    """Return the position (n,) that a recorded command ``data`` holds; None if it moves or cannot be read."""
+    try:
+        command = reader.read(data)
+    except RobotDynamicsError:
+        return None
+    if command is None:
         return None
     if command.qd is not None and not command.qd.any():
         return command.q

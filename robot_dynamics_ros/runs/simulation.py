@@ -6,13 +6,12 @@ import math
 from pathlib import Path
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.base.progress import progress
-from robot_dynamics_ros.control.configuration.parameters import Configuration
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.interface import ERROR, Output
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags.storage import (
     DIAGNOSTIC_ARRAY,
@@ -24,9 +23,10 @@ from robot_dynamics_ros.recordings.bags.storage import (
     text_message,
 )
 from robot_dynamics_ros.recordings.messages.cdr import FLOAT64_MULTI_ARRAY, EffortWriter
-from robot_dynamics_ros.recordings.messages.inputs import InputReader
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.recordings.messages.joint_trajectory import write_trajectory
+from robot_dynamics_ros.runs.configuration import Configuration
+from robot_dynamics_ros.runs.inputs import InputReader
 from robot_dynamics_ros.runs.recorder import (
     COMMANDS,
     DIAGNOSTICS,

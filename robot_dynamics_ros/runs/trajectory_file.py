@@ -7,14 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.base.errors import TrajectoryError, did_you_mean
+from robot_dynamics_ros.base.joint_messages import FIELDS, TrajectoryPoints
 from robot_dynamics_ros.base.parameters.kinds import is_number
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_documents
-from robot_dynamics_ros.control.trajectory.points import (
-    FIELDS,
-    TrajectoryPoints,
-    checked_points,
-    different_names,
-)
+from robot_dynamics_ros.control.trajectory.points import checked_points, different_names
 
 _MESSAGE = ("header", "joint_names", "points")
 _POINT = (*FIELDS, "time_from_start")

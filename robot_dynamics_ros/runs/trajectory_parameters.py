@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.base.parameters.kinds import (
     NOT_NEGATIVE,
     POSITIVE,
@@ -17,7 +18,6 @@ from robot_dynamics_ros.base.parameters.kinds import (
     Values,
     WholeNumber,
 )
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.runs.generators import (
     fourier,
     point_to_point,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.cli.robot_source import named_robot
+from robot_dynamics_ros.cli.named_robots import named_robot
 from support.commands import parse, run
 from support.comparing import assert_close
 

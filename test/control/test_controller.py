@@ -9,6 +9,7 @@ import pytest
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.base.errors import TrajectoryError
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import (
     SafetySettings,
     TrajectoryRules,
@@ -17,7 +18,6 @@ from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Cause, Mode, Safety
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from support.comparing import assert_close
 from support.controlled_arm import (

@@ -23,8 +23,8 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from oracles import craig_planar_2r, tsai_planar_2r
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.cli.processes import NodeProcess
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory
 from robot_dynamics_ros.ros.conversions import nanoseconds, stamp, trajectory_message
 from support.robot import friction, move, rough_arm

@@ -12,9 +12,9 @@ import yaml
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.resources import dynamics_file, robot_names, robot_urdf
-from robot_dynamics_ros.control.configuration.parameters import Configuration
 from robot_dynamics_ros.recordings.bags import BagWriter
 from robot_dynamics_ros.recordings.bags.storage import BOOL, text_message
+from robot_dynamics_ros.runs.configuration import Configuration
 from support.launch_files import FILES, PACKAGE, ROOT, Started, arguments_of, launched
 from support.node_interfaces import NODES, parameters, topics
 

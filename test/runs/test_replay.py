@@ -19,7 +19,6 @@ from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.resources import find_resource, robot_urdf
 from robot_dynamics_ros.control.configuration import parameters as controller
-from robot_dynamics_ros.control.configuration.parameters import Configuration
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     read_settings,
@@ -27,8 +26,9 @@ from robot_dynamics_ros.control.configuration.settings import (
 from robot_dynamics_ros.control.controller import CHANGE_TIME
 from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.recordings.bags import BagReader, BagWriter
-from robot_dynamics_ros.recordings.messages.inputs import TARGETS
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
+from robot_dynamics_ros.runs.configuration import Configuration
+from robot_dynamics_ros.runs.inputs import TARGETS
 from robot_dynamics_ros.runs.replay import COMMANDS, DIAGNOSTICS, Replay, replay
 from support.bag_recordings import (
     FLOAT,

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.base.parameters.kinds import Values
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.runs.generators import (
     fourier,
     point_to_point,

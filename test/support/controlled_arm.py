@@ -7,13 +7,13 @@ import numpy as np
 
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     TaskSpaceSettings,
 )
 from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.interface import Command
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from support import arms
 
 P = tsai.Parameters(a1=0.5, a2=0.4, m1=4.0, m2=3.0, g=9.81)

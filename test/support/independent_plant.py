@@ -27,7 +27,7 @@ from robot_dynamics_ros.control.configuration.settings import (
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.interface import Command, Output
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.recordings.messages.inputs import InputReader
+from robot_dynamics_ros.runs.inputs import InputReader
 from support.arms import Array
 
 SECOND = 1_000_000_000

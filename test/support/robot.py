@@ -18,8 +18,8 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from oracles import tsai_planar_2r
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.cli.processes import NodeProcess
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.ros.conversions import nanoseconds
 from support.ros import (
     JOINTS,

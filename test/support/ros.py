@@ -25,9 +25,9 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from oracles import tsai_planar_2r
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.cli import processes
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.ros.conversions import nanoseconds, stamp, trajectory_message
 from support.arms import Array
 

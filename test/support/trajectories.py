@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.parameters import ALL
 from robot_dynamics_ros.control.configuration.settings import (
     NodeSettings,
@@ -9,7 +10,6 @@ from robot_dynamics_ros.control.configuration.settings import (
 )
 from robot_dynamics_ros.control.goals import Tolerances
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 
 NAMES = ("shoulder", "elbow", "wrist")

@@ -21,7 +21,7 @@ from robot_dynamics_ros.control.configuration.settings import (
 from robot_dynamics_ros.control.interface import Output
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.recordings.messages.inputs import TARGETS, InputReader
+from robot_dynamics_ros.runs.inputs import TARGETS, InputReader
 from support.bag_recordings import JOINT_STATE, header, make, serialized
 from tools.fuzz.inputs import damaged, mostly
 from tools.fuzz.trial import Wrong

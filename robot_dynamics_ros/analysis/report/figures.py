@@ -19,7 +19,7 @@ from robot_dynamics_ros.analysis.report.recording import (
 )
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.recordings.bags.diagnostics import Event
+from robot_dynamics_ros.recordings.bags.storage import Event
 
 Figure = dict[str, Any]
 _Row = tuple[str, list[Figure]]  # title, traces

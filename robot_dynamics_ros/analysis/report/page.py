@@ -44,9 +44,8 @@ from robot_dynamics_ros.analysis.report.verdict import (
 )
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.recordings.bags.diagnostics import Event
 from robot_dynamics_ros.recordings.bags.joint_series import Answers
-from robot_dynamics_ros.recordings.bags.storage import DIAGNOSTIC_ARRAY
+from robot_dynamics_ros.recordings.bags.storage import DIAGNOSTIC_ARRAY, Event
 
 _MAX_EVENTS = 500
 _NONE = "–"

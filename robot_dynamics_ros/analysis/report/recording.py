@@ -31,13 +31,17 @@ from robot_dynamics_ros.recordings.bags import (
     joint_series,
     read_joint_states,
 )
-from robot_dynamics_ros.recordings.bags.diagnostics import Event, read_statuses
 from robot_dynamics_ros.recordings.bags.joint_series import Answers
-from robot_dynamics_ros.recordings.bags.reader import BagReader
+from robot_dynamics_ros.recordings.bags.reader import BagReader, opened
 from robot_dynamics_ros.recordings.bags.reader import (
     command_topic as find_command_topic,
 )
-from robot_dynamics_ros.recordings.bags.storage import DIAGNOSTIC_ARRAY, JOINT_STATE
+from robot_dynamics_ros.recordings.bags.storage import (
+    DIAGNOSTIC_ARRAY,
+    JOINT_STATE,
+    Event,
+    read_statuses,
+)
 
 _COMMANDS = "command_states"
 CRITERION = "RMS error at most 1 % of the range of the joint's desired position, or 1 mrad (1 mm) if that is larger"
@@ -260,7 +264,7 @@ def _unset(stamps: IntArray) -> NDArray[np.bool_]:
 
 
 def read_recording(
-    path: str | Path,
+    bag: str | Path | BagReader,
     topic: str,
     *,
     model: RobotModel | None = None,
@@ -271,7 +275,7 @@ def read_recording(
     effort_delay: float = 0.0,
     drive_gains: Mapping[str, float] = MappingProxyType({}),
 ) -> Recording:
-    """Read a bag for a report.
+    """Read a bag, a folder, a file or an open reader, which stays open, for a report.
 
     ``topic`` is the topic of the joint states. The only other one with the name command_states has the commands; if it
     is given as ``topic``, the recording has commands only. ``why`` of the result has the reasons for missing parts.
@@ -282,34 +286,35 @@ def read_recording(
 
     Raises BagError if the bag or the messages on ``topic`` cannot be read, and for a cutoff or gains out of range.
     """
-    path = Path(path)
-    topics, diagnostics = _read_topics(path)
     why: dict[str, str] = {}
-    series = read_joint_states(path, [topic], rename)[topic]
-    if topic.rpartition("/")[2] == _COMMANDS:
-        why["state"] = (
-            f"{topic} has desired positions and commanded torques, no measurements. Cure: make the report of the "
-            "recording that was replayed, or choose a topic of joint states with --topic"
-        )
-        if model is None:
-            why["model"] = no_model
-        return Recording(
-            path, topics, None, None, topic, series, model, None, why, diagnostics
-        )
-    series = with_gains(series, drive_gains)
-    smoothing = Smoothing(cutoff)
-    command_topic = None
-    command = None
-    try:
-        with BagReader(path) as reader:
-            command_topic = find_command_topic(reader, topic)
-        if command_topic is None:
-            raise BagError(
-                f"the bag has no topic {_COMMANDS} of type {JOINT_STATE}. Cure: record ~/{_COMMANDS}"
+    with opened(bag) as reader:
+        path = reader.path
+        topics, diagnostics = _read_topics(reader)
+        series = read_joint_states(reader, [topic], rename)[topic]
+        if topic.rpartition("/")[2] == _COMMANDS:
+            why["state"] = (
+                f"{topic} has desired positions and commanded torques, no measurements. Cure: make the report of the "
+                "recording that was replayed, or choose a topic of joint states with --topic"
             )
-        command = read_joint_states(path, [command_topic], rename)[command_topic]
-    except BagError as error:
-        why["command"] = str(error)
+            if model is None:
+                why["model"] = no_model
+            return Recording(
+                path, topics, None, None, topic, series, model, None, why, diagnostics
+            )
+        series = with_gains(series, drive_gains)
+        smoothing = Smoothing(cutoff)
+        command_topic = None
+        command = None
+        try:
+            command_topic = find_command_topic(reader, topic)
+            if command_topic is None:
+                raise BagError(
+                    f"the bag has no topic {_COMMANDS} of type {JOINT_STATE}. Cure: record ~/{_COMMANDS}"
+                )
+            read = read_joint_states(reader, [command_topic], rename)
+            command = read[command_topic]
+        except BagError as error:
+            why["command"] = str(error)
     analysis = None
     if model is None:
         why["model"] = why["analysis"] = no_model
@@ -341,35 +346,34 @@ def read_recording(
     )
 
 
-def _read_topics(path: Path) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
+def _read_topics(reader: BagReader) -> tuple[tuple[TopicFacts, ...], Diagnostics]:
     counts: dict[str, tuple[int, int, int]] = {}
     events: list[Event] = []
     modes: dict[str, list[Event]] = {}
     last: dict[str, tuple[str, str]] = {}
     unreadable = 0
-    with BagReader(path) as reader:
-        for message in progress(
-            reader.messages(), f"reading {path.name}", reader.count()
-        ):
-            count, first, _ = counts.get(message.topic, (0, message.received, 0))
-            counts[message.topic] = count + 1, first, message.received
-            if message.kind != DIAGNOSTIC_ARRAY:
-                continue
-            statuses = read_statuses(message)
-            unreadable += statuses is None
-            for event in statuses or ():
-                if event.mode:
-                    modes.setdefault(event.sender, []).append(event)
-                status = event.level, event.mode or event.message
-                known = last.get(event.sender, ("OK", status[1]))
-                last[event.sender] = status
-                if event.before or (status != known and event.level != "OK"):
-                    new = (
-                        event.level == "ERROR" != known[0]
-                        and event.cause != Cause.DEACTIVATED
-                    )
-                    events.append(replace(event, fault=new))
-        kinds = sorted(reader.topics.items())
+    for message in progress(
+        reader.messages(), f"reading {reader.path.name}", reader.count()
+    ):
+        count, first, _ = counts.get(message.topic, (0, message.received, 0))
+        counts[message.topic] = count + 1, first, message.received
+        if message.kind != DIAGNOSTIC_ARRAY:
+            continue
+        statuses = read_statuses(message)
+        unreadable += statuses is None
+        for event in statuses or ():
+            if event.mode:
+                modes.setdefault(event.sender, []).append(event)
+            status = event.level, event.mode or event.message
+            known = last.get(event.sender, ("OK", status[1]))
+            last[event.sender] = status
+            if event.before or (status != known and event.level != "OK"):
+                new = (
+                    event.level == "ERROR" != known[0]
+                    and event.cause != Cause.DEACTIVATED
+                )
+                events.append(replace(event, fault=new))
+    kinds = sorted(reader.topics.items())
     topics = tuple(
         TopicFacts(name, kind, *counts.get(name, (0, 0, 0))) for name, kind in kinds
     )

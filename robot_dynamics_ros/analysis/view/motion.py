@@ -18,7 +18,7 @@ from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import JointSeries, read_joint_states
-from robot_dynamics_ros.recordings.bags.reader import BagReader, command_topic
+from robot_dynamics_ros.recordings.bags.reader import BagReader, command_topic, opened
 
 SILENCE = 1.0  # s without messages after which the state is stale
 
@@ -222,22 +222,26 @@ class MotionRecording:
 
 
 def read_motion(
-    path: str | Path,
+    bag: str | Path | BagReader,
     topic: str,
     model: RobotModel,
     rename: Mapping[str, str] | None = None,
 ) -> tuple[MotionRecording, list[str]]:
     """Return the motion in a bag, and notes for the user, such as why it has no desired positions.
 
-    The joint states are those of ``topic``. Desired positions and efforts are read from the only other JointState topic
-    named command_states, if there is one. ``rename`` maps joint names, or their prefixes, in the bag to those of
-    ``model``. Times are the header stamps if they increase, else the times of reception.
+    ``bag`` is a folder, a file or an open reader, which stays open. The joint states are those of ``topic``. Desired
+    positions and efforts are read from the only other JointState topic named command_states, if there is one.
+    ``rename`` maps joint names, or their prefixes, in the bag to those of ``model``. Times are the header stamps if
+    they increase, else the times of reception.
 
     Raises BagError if the bag cannot be read, or ``topic`` is missing, lacks joints of the model, or has no finite
     positions.
     """
-    state = read_joint_states(path, [topic], rename)[topic].in_order(model.joint_names)
-    command, notes = _commands(Path(path), topic, model, rename)
+    with opened(bag) as reader:
+        path = reader.path
+        state = read_joint_states(reader, [topic], rename)[topic]
+        state = state.in_order(model.joint_names)
+        command, notes = _commands(reader, topic, model, rename)
     stamped = _stamped(state) and (command is None or _stamped(command))
     times = state.stamps if stamped else state.received
     usable = np.isfinite(state.position).all(axis=1)
@@ -265,16 +269,15 @@ def read_motion(
 
 
 def _commands(
-    path: Path, topic: str, model: RobotModel, rename: Mapping[str, str] | None
+    bag: BagReader, topic: str, model: RobotModel, rename: Mapping[str, str] | None
 ) -> tuple[JointSeries | None, list[str]]:
     try:
-        with BagReader(path) as reader:
-            name = command_topic(reader, topic)
+        name = command_topic(bag, topic)
         if name is None:
             return None, [
                 "the bag has no topic command_states: there is no desired arm"
             ]
-        return read_joint_states(path, [name], rename, model.joint_names)[name], []
+        return read_joint_states(bag, [name], rename, model.joint_names)[name], []
     except BagError as error:
         return None, [f"there is no desired arm: {error}"]
 

@@ -9,6 +9,8 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -20,36 +22,34 @@ from robot_dynamics_ros.base.urdf_file import XACRO
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_cutoff,
+    add_dynamics,
     add_effort,
     add_joint_states,
+    add_joints,
     add_json,
+    add_named_robot,
     add_no_browser,
     add_output,
     add_rename,
+    add_robot,
     check_output,
     drive_gains,
     joint_state_topic,
+    load_setup,
     print_json,
 )
+from robot_dynamics_ros.cli.named_robots import named_robot
 from robot_dynamics_ros.cli.processes import become_node, require_ros
-from robot_dynamics_ros.cli.robot_source import (
-    RobotSource,
-    add_dynamics,
-    add_joints,
-    add_named_robot,
-    add_robot,
-    load_robot,
-    named_robot,
-    recorded_joints,
-    recorded_robot,
-)
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.recordings.bags import read_configuration, read_joint_names
+from robot_dynamics_ros.dynamics.model.robot_source import RobotSource
+from robot_dynamics_ros.recordings.bags import BagReader, read_joint_names
 from robot_dynamics_ros.recordings.bags.comparison import (
     Comparison,
     compare_bags,
     write_junit,
 )
+from robot_dynamics_ros.runs.configuration import read_configuration
+from robot_dynamics_ros.runs.recorded_setup import recorded_joints
 
 # Exit codes of compare.
 _MATCH = 0
@@ -270,41 +270,40 @@ def run_report(arguments: argparse.Namespace) -> None:
     from robot_dynamics_ros.analysis.report import read_recording, write_report
 
     check_output(arguments, arguments.output)
-    topic = joint_state_topic(arguments.bag, arguments.topic, report=True)
     model = None
     other = None
     reason = ""
     given = arguments.compare_dynamics
     texts: dict[str, str] = {}  # of the dynamics files
     rename = dict(arguments.rename)
-    try:
-        source = recorded_robot(arguments, arguments.bag)
-        model = load_robot(arguments, arguments.bag, source)
-        texts[source.dynamics or "recorded dynamics file"] = source.dynamics_content()
-        if given is not None:
-            second = replace(source, dynamics=dynamics_file(given), dynamics_text="")
-            texts[str(given)] = second.dynamics_content()
-            other = (
-                Path(given).name,
-                second.model(joints=model.joint_names, gravity=model.gravity.tolist()),
-            )
-    except RobotDynamicsError as error:
-        if arguments.robot is not None or given is not None:
-            raise
-        reason = str(error)
-    recording = read_recording(
-        arguments.bag,
-        topic,
-        model=model,
-        rename=rename,
-        no_model=reason,
-        other=other,
-        cutoff=arguments.cutoff,
-        effort_delay=arguments.effort_delay or 0.0,
-        drive_gains=drive_gains(
-            arguments, read_joint_names(arguments.bag, topic, rename)
-        ),
-    )
+    with BagReader(arguments.bag) as bag:
+        topic = joint_state_topic(bag, arguments.topic, report=True)
+        try:
+            setup = load_setup(arguments, bag)
+            robot = setup.robot
+            model = setup.model
+            texts[robot.dynamics or "recorded dynamics file"] = robot.dynamics_content()
+            if given is not None:
+                second = replace(robot, dynamics=dynamics_file(given), dynamics_text="")
+                texts[str(given)] = second.dynamics_content()
+                gravity = model.gravity.tolist()
+                compared = second.model(joints=model.joint_names, gravity=gravity)
+                other = (Path(given).name, compared)
+        except RobotDynamicsError as error:
+            if arguments.robot is not None or given is not None:
+                raise
+            reason = str(error)
+        recording = read_recording(
+            bag,
+            topic,
+            model=model,
+            rename=rename,
+            no_model=reason,
+            other=other,
+            cutoff=arguments.cutoff,
+            effort_delay=arguments.effort_delay or 0.0,
+            drive_gains=drive_gains(arguments, read_joint_names(bag, topic, rename)),
+        )
     identified = {
         name: rows
         for name, text in texts.items()
@@ -394,42 +393,46 @@ def run_view(arguments: argparse.Namespace) -> None:
         )
         viewer, update = pose_view(model, source.text, folder, address)
     else:
-        model = _common_model(arguments, source)
-        recordings = [
-            (
-                label,
+        with ExitStack() as stack:
+            bags = [stack.enter_context(BagReader(bag)) for bag in arguments.bags]
+            model = _common_model(arguments, source, bags)
+            motions = [
                 read_motion(
                     bag,
                     joint_state_topic(bag, arguments.topic, report=True),
                     model,
                     dict(arguments.rename),
-                ),
-            )
-            for label, bag in zip(
-                bag_labels(arguments.bags), arguments.bags, strict=True
-            )
-        ]
+                )
+                for bag in bags
+            ]
+        labels = bag_labels(arguments.bags)
+        recordings = list(zip(labels, motions, strict=True))
         viewer, update = bag_view(model, source.text, folder, recordings, address)
     viewer.serve(update, browser=not arguments.no_browser)
 
 
-def _common_model(arguments: argparse.Namespace, source: RobotSource) -> RobotModel:
+def _common_model(
+    arguments: argparse.Namespace, source: RobotSource, bags: Sequence[BagReader]
+) -> RobotModel:
     """Return the model of the joints that the bags contain; RobotDynamicsError if they contain different ones.
 
     Without --dynamics it has the recorded dynamics file of the first bag.
     """
-    first, *others = arguments.bags
+    first, *others = bags
     recorded = None
     if arguments.dynamics is None:
         recorded = read_configuration(first, joint_state_topic(first, arguments.topic))
     if recorded is not None:
         source = replace(source, dynamics=None, dynamics_text=recorded[1].dynamics_file)
-    model = load_robot(arguments, first, source)
+    model = load_setup(arguments, first, source).model
+    rename = dict(arguments.rename)
     for bag in others:
-        joints = recorded_joints(arguments, bag, source)
+        topic = joint_state_topic(bag, arguments.topic)
+        joints = recorded_joints(bag, topic, rename, source)
         if tuple(joints) != model.joint_names:
+            names = ", ".join(model.joint_names)
             raise RobotDynamicsError(
-                f"{bag}: its joints are {', '.join(joints)}, those of {first} are {', '.join(model.joint_names)}. "
+                f"{bag.path}: its joints are {', '.join(joints)}, those of {first.path} are {names}. "
                 "Cure: show these bags one at a time"
             )
     return model

@@ -15,19 +15,21 @@ from robot_dynamics_ros.base.errors import (
     use_one_of,
 )
 from robot_dynamics_ros.base.files import read_bytes
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
 from robot_dynamics_ros.base.resources import find_resource, textbook_arm_names
-from robot_dynamics_ros.cli.command_line import add_output, check_output, pair
-from robot_dynamics_ros.cli.live import write_trajectory
-from robot_dynamics_ros.cli.robot_source import (
+from robot_dynamics_ros.cli.command_line import (
     add_joints,
     add_named_robot,
+    add_output,
+    check_output,
     command_text,
-    named_robot,
     note_locked,
+    pair,
 )
+from robot_dynamics_ros.cli.live import write_trajectory
+from robot_dynamics_ros.cli.named_robots import named_robot
 from robot_dynamics_ros.control.end_effector.poses import COMPONENTS, pose_of
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.dynamics.description.dh_file import read_dh_file
 from robot_dynamics_ros.dynamics.description.dynamics_file import parse_dynamics_file

@@ -14,7 +14,12 @@ from pathlib import Path
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.resources import robot_names
 from robot_dynamics_ros.base.urdf_file import XACRO
-from robot_dynamics_ros.cli.command_line import TRACKING_LAWS, add_no_browser, one_of
+from robot_dynamics_ros.cli.command_line import (
+    TRACKING_LAWS,
+    add_dynamics,
+    add_no_browser,
+    one_of,
+)
 from robot_dynamics_ros.cli.commands.simulate import (
     PICTURE,
     bags_in,
@@ -25,7 +30,6 @@ from robot_dynamics_ros.cli.commands.simulate import (
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.live import track_live
 from robot_dynamics_ros.cli.processes import require_ros
-from robot_dynamics_ros.cli.robot_source import add_dynamics
 from robot_dynamics_ros.cli.tracking import Tracking, error_units, plot_tracking
 
 _DEFAULT_LAWS = ("pd", "pd_gravity", "computed_torque")

@@ -18,13 +18,15 @@ from robot_dynamics_ros.analysis.identification.excitation import (
     find_excitation,
 )
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.cli.command_line import add_output, check_output, table
-from robot_dynamics_ros.cli.robot_source import (
+from robot_dynamics_ros.cli.command_line import (
     add_joints,
+    add_output,
     add_robot,
-    named_robot,
+    check_output,
     note_locked,
+    table,
 )
+from robot_dynamics_ros.cli.named_robots import named_robot
 from robot_dynamics_ros.dynamics.model import RobotModel
 
 _SAMPLES = 1000  # of the trajectory, for the table

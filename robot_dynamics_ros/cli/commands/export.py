@@ -14,7 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.cli.robot_source import add_joints, add_named_robot, named_robot
+from robot_dynamics_ros.cli.command_line import add_joints, add_named_robot
+from robot_dynamics_ros.cli.named_robots import named_robot
 
 _FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic")
 

@@ -47,7 +47,9 @@ from robot_dynamics_ros.cli.command_line import (
     add_joint_states,
     add_json,
     add_output,
+    add_robot,
     check_output,
+    load_setup,
     one_of,
     print_json,
     read_series,
@@ -56,8 +58,8 @@ from robot_dynamics_ros.cli.command_line import (
 )
 from robot_dynamics_ros.cli.commands.torque import filtered_motion, torque_command
 from robot_dynamics_ros.cli.kernels import IDENTIFY, load_torque_kernels
-from robot_dynamics_ros.cli.robot_source import add_robot, load_robot, recorded_robot
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.recordings.bags import BagReader
 
 _MAX_HOLDOUT = 0.9
 _LARGE_LOSS = 0.5
@@ -152,13 +154,15 @@ def run_identify(arguments: argparse.Namespace) -> None:
             "--output, --urdf and --mjcf name the same file. Cure: name a file for each"
         )
     first = arguments.bags[0]
-    model = load_robot(arguments, first)
-    load_torque_kernels(model, IDENTIFY)
-    # Long recordings: only one unfiltered series is in memory at a time.
-    recorded = used = [
-        filtered_motion(read_series(bag, arguments), model, arguments)
-        for bag in arguments.bags
-    ]
+    with BagReader(first) as reader:
+        setup = load_setup(arguments, reader)
+        model = setup.model
+        load_torque_kernels(model, IDENTIFY)
+        # Long recordings: only one unfiltered series is in memory at a time.
+        recorded = used = [
+            filtered_motion(read_series(bag, arguments), model, arguments)
+            for bag in (reader, *arguments.bags[1:])
+        ]
     tested = [
         filtered_motion(read_series(bag, arguments), model, arguments)
         for bag in arguments.test
@@ -173,11 +177,10 @@ def run_identify(arguments: argparse.Namespace) -> None:
         used = [motion.part(slice(end)) for motion, end in zip(used, ends, strict=True)]
         test_data = f"the last {100 * arguments.holdout:.0f} % of each bag"
     identification = identify(model, used, arguments.friction)
-    source = recorded_robot(arguments, first)
     notes = _notes(identification, recorded)
     deviations = _deviations(identification)
     document = dynamics_document(
-        identification, load_yaml(source.dynamics_content()) or {}
+        identification, load_yaml(setup.robot.dynamics_content()) or {}
     )
     write_dynamics_file(
         arguments.output,
@@ -195,9 +198,8 @@ def run_identify(arguments: argparse.Namespace) -> None:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the prior model has issued them already
-        identified = replace(source, dynamics=str(arguments.output)).model(
-            joints=model.joint_names,
-            gravity=arguments.gravity or source.gravity or None,
+        identified = replace(setup.robot, dynamics=str(arguments.output)).model(
+            joints=model.joint_names, gravity=setup.gravity
         )
     held_out = None
     if tested:
@@ -205,7 +207,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
     facts = _facts(identification, _friction_rows(deviations, document["joints"])) | {
         "held_out": held_out
     }
-    if files := _write_model_files(arguments, source.text, identified):
+    if files := _write_model_files(arguments, setup.robot.text, identified):
         facts["model_files"] = files
     if arguments.json:
         print_json({"dynamics_file": arguments.output, **facts, "notes": notes})

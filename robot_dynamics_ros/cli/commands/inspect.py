@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
-from robot_dynamics_ros.cli.command_line import add_json, print_json, table, wrapped
+from robot_dynamics_ros.cli.command_line import (
+    add_joints,
+    add_json,
+    add_named_robot,
+    command_text,
+    print_json,
+    table,
+    wrapped,
+)
 from robot_dynamics_ros.cli.model_facts import (
     FRICTION_TERMS,
     RATE_LIMITS,
@@ -21,12 +29,7 @@ from robot_dynamics_ros.cli.model_facts import (
     model_facts,
     without_rounding,
 )
-from robot_dynamics_ros.cli.robot_source import (
-    add_joints,
-    add_named_robot,
-    command_text,
-    named_robot,
-)
+from robot_dynamics_ros.cli.named_robots import named_robot
 from robot_dynamics_ros.cli.textbook_forms import (
     add_textbook_forms,
     textbook_facts,

@@ -1,7 +1,6 @@
 """robot_dynamics replay: the node's controller without ROS, on a recording.
 
-``run_replay`` takes the parsed arguments that ``add_replay`` declares. ``Values`` is a function that returns the value
-of a ROS parameter by its name.
+``run_replay`` takes the parsed arguments that ``add_replay`` declares.
 """
 
 from __future__ import annotations
@@ -9,37 +8,24 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from robot_dynamics_ros.base.errors import did_you_mean
-from robot_dynamics_ros.base.parameters import (
-    DYNAMICS_FILE,
-    JOINTS,
-    LOCKED,
-    ROBOT_DESCRIPTION,
-)
-from robot_dynamics_ros.base.parameters.file import read_parameter_file
-from robot_dynamics_ros.base.parameters.kinds import Values, overridden
-from robot_dynamics_ros.base.resources import dynamics_file
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_output,
     add_rename,
+    add_robot,
     check_output,
     new_bag,
     pair,
 )
-from robot_dynamics_ros.cli.robot_source import RobotSource, add_robot, recorded_robot
-from robot_dynamics_ros.control.configuration import parameters as controller
-from robot_dynamics_ros.control.configuration.parameters import Configuration
-from robot_dynamics_ros.control.configuration.settings import (
-    read_settings as controller_settings,
-)
-from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.recordings.bags import read_configuration
+from robot_dynamics_ros.cli.named_robots import named_robot
+from robot_dynamics_ros.control.configuration.parameters import ACTIVATION_CHECK
+from robot_dynamics_ros.control.configuration.settings import read_settings
 from robot_dynamics_ros.recordings.bags.reader import BagReader
-from robot_dynamics_ros.recordings.messages.inputs import INPUTS
+from robot_dynamics_ros.runs.inputs import INPUTS
+from robot_dynamics_ros.runs.recorded_setup import configuration_of, controller_setup
 from robot_dynamics_ros.runs.recorder import Replay
 from robot_dynamics_ros.runs.replay import commands_of, replay
 
@@ -98,74 +84,33 @@ def run_replay(arguments: argparse.Namespace) -> None:
     """
     check_output(arguments, arguments.output, bag=True)
     topics = dict(arguments.topic)
-    with BagReader(arguments.bag) as reader:
-        node = commands_of(reader, topics.get("command_states")).rsplit("/", 1)[0]
-    recorded = (
-        None
-        if arguments.config is not None
-        else read_configuration(arguments.bag, f"{node}/")
-    )
-    if recorded is not None:
-        values: Values = recorded[1].values
-        origin = f"{arguments.bag}: {recorded[0]}"
-    else:
-        values = read_parameter_file(arguments.config, node, controller.ALL)
-        origin = arguments.config or "defaults"
-    description = ROBOT_DESCRIPTION.read(values)
-    if arguments.robot is not None or not description:
-        source = recorded_robot(arguments, arguments.bag, f"{node}/")
-    else:
-        dynamics = dynamics_file(arguments.dynamics)
-        source = RobotSource(
-            f"{arguments.config}: {ROBOT_DESCRIPTION.name}", description, dynamics
+    with BagReader(arguments.bag) as bag:
+        node = commands_of(bag, topics.get("command_states")).rsplit("/", 1)[0]
+        setup = controller_setup(
+            bag,
+            node,
+            arguments.config,
+            None if arguments.robot is None else named_robot(arguments),
+            arguments.dynamics,
+            arguments.gravity,
         )
-    source, values, model = controller_model(arguments, source, values)
-    print(f"note: robot: {source}; parameters: {origin}", file=sys.stderr)
-    begin = time.monotonic()
-    with new_bag(arguments.output) as output:
-        result = replay(
-            arguments.bag,
-            output,
-            model,
-            controller_settings(values),
-            topics=topics,
-            rename=dict(arguments.rename),
-            activation_check=controller.ACTIVATION_CHECK.read(values),
-            configuration=configuration_of(source, values),
+        model = setup.model
+        print(
+            f"note: robot: {setup.robot}; parameters: {setup.origin}", file=sys.stderr
         )
+        begin = time.monotonic()
+        with new_bag(arguments.output) as output:
+            result = replay(
+                bag,
+                output,
+                model,
+                read_settings(setup.parameters),
+                topics=topics,
+                rename=dict(arguments.rename),
+                activation_check=ACTIVATION_CHECK.read(setup.parameters),
+                configuration=configuration_of(setup.robot, setup.parameters),
+            )
     print(summary(result, time.monotonic() - begin, arguments.output))
-
-
-def controller_model(
-    arguments: argparse.Namespace, source: RobotSource, values: Values
-) -> tuple[RobotSource, Values, RobotModel]:
-    """Return the controller's robot, parameters and model, with the command line's --dynamics and --gravity if given.
-
-    Without --dynamics the parameter dynamics_file, if set, replaces the dynamics file of ``source``. The parameters
-    gravity, joints and locked are applied. Raises RobotModelError for an invalid robot.
-    """
-    if arguments.dynamics is None:
-        source = replace(source, dynamics=DYNAMICS_FILE.read(values) or source.dynamics)
-    values = overridden(values, {controller.GRAVITY.name: arguments.gravity})
-    model = source.model(
-        gravity=controller.GRAVITY.read(values) or None,
-        joints=JOINTS.read(values) or None,
-        locked=LOCKED.read(values),
-    )
-    return source, values, model
-
-
-def configuration_of(source: RobotSource, values: Values) -> Configuration:
-    """Return the content of ~/configuration for a controller: its parameters, URDF and dynamics file.
-
-    Raises RobotModelError if the dynamics file cannot be read, and RobotDynamicsError for an invalid parameter.
-    """
-    text = (
-        source.text
-        if isinstance(source.text, str)
-        else source.text.decode(errors="replace")
-    )
-    return Configuration.of(values, text, source.dynamics_content())
 
 
 def summary(result: Replay, seconds: float, output: Path | None) -> str:

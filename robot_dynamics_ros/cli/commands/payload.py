@@ -18,15 +18,17 @@ from robot_dynamics_ros.cli.command_line import (
     add_effort,
     add_joint_states,
     add_json,
+    add_robot,
+    load_setup,
     print_json,
     read_series,
     table,
 )
 from robot_dynamics_ros.cli.commands.torque import filtered_motion
 from robot_dynamics_ros.cli.kernels import TORQUE, load_torque_kernels
-from robot_dynamics_ros.cli.robot_source import add_robot, load_robot
 from robot_dynamics_ros.dynamics.description.inertia import check_inertia, symmetric
 from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.recordings.bags import BagReader
 
 _MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _UNITS = {
@@ -78,12 +80,14 @@ def run_payload(arguments: argparse.Namespace) -> None:
             f"--known with {len(known)} numbers{' and --drive-gains' * bool(arguments.drive_gains)}. Cure: give mass "
             "and centre of mass, 4 numbers, or these and the inertia, 10 numbers, and no --drive-gains"
         )
-    model = load_robot(arguments, arguments.bags[0])
-    load_torque_kernels(model, TORQUE)
-    motions = [
-        filtered_motion(read_series(bag, arguments), model, arguments)
-        for bag in arguments.bags
-    ]
+    first, second = arguments.bags
+    with BagReader(first) as reader:
+        model = load_setup(arguments, reader).model
+        load_torque_kernels(model, TORQUE)
+        motions = [
+            filtered_motion(read_series(bag, arguments), model, arguments)
+            for bag in (reader, second)
+        ]
     if known is None:
         values, half_widths = estimate_payload(
             model, motions[0], motions[1], arguments.link

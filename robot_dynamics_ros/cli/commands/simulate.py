@@ -16,20 +16,18 @@ from pathlib import Path
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.cli.command_line import (
     TRACKING_LAWS,
+    add_dynamics,
+    add_joints,
+    add_named_robot,
     add_output,
     check_output,
+    command_text,
     new_bag,
     one_of,
     wrapped,
 )
 from robot_dynamics_ros.cli.commands.offline import summary
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
-from robot_dynamics_ros.cli.robot_source import (
-    add_dynamics,
-    add_joints,
-    add_named_robot,
-    command_text,
-)
 from robot_dynamics_ros.cli.tracking import (
     Tracking,
     error_units,

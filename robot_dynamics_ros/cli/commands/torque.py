@@ -28,18 +28,20 @@ from robot_dynamics_ros.cli.command_line import (
     add_joint_states,
     add_json,
     add_output,
+    add_robot,
     check_output,
+    command_text,
     drive_gains,
     joint_state_topic,
+    load_setup,
     print_json,
     read_series,
     table,
     wrapped,
 )
 from robot_dynamics_ros.cli.kernels import TORQUE, load_torque_kernels
-from robot_dynamics_ros.cli.robot_source import add_robot, command_text, load_robot
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.recordings.bags import JointSeries
+from robot_dynamics_ros.recordings.bags import BagReader, JointSeries
 
 _PARTS = ("measured", "inertia", "velocity", "gravity", "friction", "residual")
 _KEYS = (*_PARTS[:-1], "error", "bias", "explained")
@@ -92,8 +94,10 @@ def run_torque(arguments: argparse.Namespace) -> None:
     if arguments.example:
         _use_example(arguments)
     check_output(arguments, arguments.output)
-    series = read_series(arguments.bag, arguments)
-    model = load_robot(arguments, arguments.bag)
+    with BagReader(arguments.bag) as bag:
+        series = read_series(bag, arguments)
+        model = load_setup(arguments, bag).model
+        topic = joint_state_topic(bag, arguments.topic)
     load_torque_kernels(model, TORQUE)
     motion = filtered_motion(series, model, arguments)
     analysis = analyse_torque(model, motion)
@@ -102,7 +106,6 @@ def run_torque(arguments: argparse.Namespace) -> None:
     loads = largest_bearing_loads(model, motion) if arguments.bearing_loads else []
     if arguments.output is not None:
         _write_csv(analysis, arguments.output)
-    topic = joint_state_topic(arguments.bag, arguments.topic)
     effort = "measured"
     notes = _motion_notes(motion)
     if topic.endswith("/command_states"):

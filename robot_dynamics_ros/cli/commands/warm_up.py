@@ -12,8 +12,9 @@ from contextlib import suppress
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
+from robot_dynamics_ros.cli.command_line import add_named_robot
 from robot_dynamics_ros.cli.kernels import step_compiled_beside, with_kernels
-from robot_dynamics_ros.cli.robot_source import add_named_robot, named_robot
+from robot_dynamics_ros.cli.named_robots import named_robot
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.dynamics.kernels import compilation, entries

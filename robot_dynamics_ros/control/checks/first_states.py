@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.joint_messages import Sample
 from robot_dynamics_ros.control.checks.activation_check import (
     check_activation,
     holding_effort,
@@ -16,7 +17,7 @@ from robot_dynamics_ros.control.checks.activation_check import (
 from robot_dynamics_ros.control.configuration.settings import SafetySettings
 from robot_dynamics_ros.control.controlled_arm import ControlledArm, check_holds
 from robot_dynamics_ros.control.estimation.estimator import smallest_turn
-from robot_dynamics_ros.control.interface import WARN, Note, Sample
+from robot_dynamics_ros.control.interface import WARN, Note
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _KEPT = 50

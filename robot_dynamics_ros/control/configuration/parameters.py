@@ -1,18 +1,13 @@
-"""Parameters of computed_torque_node, and their JSON text in bags."""
+"""Parameters of computed_torque_node."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from robot_dynamics_ros.base import parameters
 from robot_dynamics_ros.base.parameters.kinds import (
     Parameter,
-    Values,
 )
-from robot_dynamics_ros.base.resources import package_version
 from robot_dynamics_ros.control.configuration import settings
 
 ALL: tuple[Parameter[Any], ...] = (
@@ -29,94 +24,3 @@ ALL: tuple[Parameter[Any], ...] = (
 _NODE = settings.NodeSettings.parameters()
 GRAVITY = _NODE["gravity"]
 ACTIVATION_CHECK = _NODE["activation_check"]
-
-_FILES = (
-    parameters.ROBOT_DESCRIPTION.name,
-    parameters.URDF.name,
-    parameters.DYNAMICS_FILE.name,
-)
-_DEFAULTS = {parameter.name: parameter.default for parameter in ALL}
-
-CONFIGURATION_TOPIC = "configuration"
-USE_SIM_TIME = "use_sim_time"
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """Robot and parameters of a controller, for bags.
-
-    Attributes
-    ----------
-    version
-        Version of this package that wrote the configuration.
-    robot_description
-        URDF.
-    dynamics_file
-        Content of the dynamics file; empty: none.
-    parameters
-        All other parameters of computed_torque_node by name.
-    """
-
-    version: str
-    robot_description: str
-    dynamics_file: str
-    parameters: Mapping[str, object]
-
-    @classmethod
-    def of(
-        cls, values: Values, robot_description: str, dynamics_file: str
-    ) -> Configuration:
-        """Return the configuration of a robot and its parameters; RobotDynamicsError names an invalid parameter.
-
-        ``values`` returns the value of a parameter by name. ``robot_description`` is the URDF,
-        ``dynamics_file`` the content of the dynamics file, or "".
-        """
-        others = {
-            parameter.name: parameter.read(values)
-            for parameter in ALL
-            if parameter.name not in _FILES
-        }
-        # a parameter of all ROS nodes
-        others[USE_SIM_TIME] = values(USE_SIM_TIME) is True
-        return cls(package_version(), robot_description, dynamics_file, others)
-
-    @classmethod
-    def parse(cls, text: str) -> Configuration | None:
-        """Parse a JSON object with the keys version, robot_description, dynamics_file (texts) and parameters (object).
-
-        Returns None if ``text`` is not JSON, lacks one of the keys, or one has another type.
-        """
-        try:
-            content = json.loads(text)
-            version, urdf, dynamics = (
-                content[key]
-                for key in ("version", "robot_description", "dynamics_file")
-            )
-            # A bag must not refer to files of this machine.
-            others = {
-                name: value
-                for name, value in content["parameters"].items()
-                if name not in _FILES
-            }
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-            return None
-        texts = all(isinstance(text, str) for text in (version, urdf, dynamics))
-        return cls(version, urdf, dynamics, others) if texts else None
-
-    def text(self) -> str:
-        """Return the configuration as JSON, with Infinity for infinite numbers; ``parse`` reads it."""
-        return json.dumps(asdict(self), indent=1)
-
-    @property
-    def emergency_stop_topics(self) -> tuple[str, ...]:
-        """Names of the topics of further emergency stops; RobotDynamicsError if the parameter is invalid."""
-        return tuple(_NODE["emergency_stop_topics"].read(self.values))
-
-    @property
-    def simulated_time(self) -> bool:
-        """True if the controller's clock was /clock."""
-        return self.parameters.get(USE_SIM_TIME) is True
-
-    def values(self, name: str) -> object:
-        """Return the value of a parameter of computed_torque_node, or its default; None for an unknown name."""
-        return self.parameters.get(name, _DEFAULTS.get(name))

@@ -13,16 +13,13 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from robot_dynamics_ros.base.errors import TrajectoryError, TrajectoryOverError
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import TrajectoryRules
 from robot_dynamics_ros.control.trajectory.interpolation import (
     segments,
     spline_velocities,
 )
-from robot_dynamics_ros.control.trajectory.points import (
-    TrajectoryPoints,
-    checked_points,
-    joint_columns,
-)
+from robot_dynamics_ros.control.trajectory.points import checked_points, joint_columns
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
 from robot_dynamics_ros.dynamics.kernels.types import Array
 

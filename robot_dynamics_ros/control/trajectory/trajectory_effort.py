@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from robot_dynamics_ros.base.errors import TrajectoryError
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints, joint_columns
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
+from robot_dynamics_ros.control.trajectory.points import joint_columns
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.dynamics.model import RobotModel
 

@@ -6,12 +6,10 @@ from robot_dynamics_ros.recordings.bags.comparison import (
 )
 from robot_dynamics_ros.recordings.bags.joint_series import (
     JointSeries,
-    read_configuration,
-    read_description,
     read_joint_names,
     read_joint_states,
 )
-from robot_dynamics_ros.recordings.bags.reader import BagReader
+from robot_dynamics_ros.recordings.bags.reader import BagReader, read_description
 from robot_dynamics_ros.recordings.bags.storage import BagWriter, Message
 
 __all__ = [
@@ -21,7 +19,6 @@ __all__ = [
     "Message",
     "assert_bags_match",
     "compare_bags",
-    "read_configuration",
     "read_description",
     "read_joint_names",
     "read_joint_states",

@@ -11,7 +11,6 @@ from xml.etree import ElementTree
 
 from robot_dynamics_ros.base.errors import BagError, did_you_mean
 from robot_dynamics_ros.base.progress import progress
-from robot_dynamics_ros.control.configuration.parameters import CONFIGURATION_TOPIC
 from robot_dynamics_ros.dynamics.kernels.types import IntArray
 from robot_dynamics_ros.recordings.bags.alignment import (
     align,
@@ -24,7 +23,7 @@ from robot_dynamics_ros.recordings.bags.differences import (
     FieldDifference,
     TopicDifference,
 )
-from robot_dynamics_ros.recordings.bags.reader import BagReader
+from robot_dynamics_ros.recordings.bags.reader import CONFIGURATION_TOPIC, BagReader
 from robot_dynamics_ros.recordings.bags.storage import (
     DIAGNOSTIC_ARRAY,
     TEXT,

@@ -1,16 +1,15 @@
 """Joint motion from bags: JointState messages as arrays.
 
-``path`` is a bag's folder or file. ``rename`` maps joint names, or their prefixes, in the bag to new ones, as
-``{"fer_": "panda_"}``; whole names have precedence over prefixes, long prefixes over short ones.
+``bag`` is a bag's folder or file, or its open reader, which stays open. ``rename`` maps joint names, or their prefixes,
+in the bag to new ones, as ``{"fer_": "panda_"}``; whole names have precedence over prefixes, long prefixes over short
+ones.
 """
 
 from __future__ import annotations
 
-import struct
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,14 +19,13 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import BagError, BagWarning, did_you_mean
 from robot_dynamics_ros.base.progress import progress
-from robot_dynamics_ros.control.configuration.parameters import (
-    CONFIGURATION_TOPIC,
-    Configuration,
-)
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
-from robot_dynamics_ros.recordings.bags.reader import BagReader, require_topic
-from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE, TEXT
-from robot_dynamics_ros.recordings.messages.cdr import CdrReader
+from robot_dynamics_ros.recordings.bags.reader import (
+    BagReader,
+    opened,
+    require_topic,
+)
+from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE
 from robot_dynamics_ros.recordings.messages.joint_state import (
     FIELDS,
     JointStateLayout,
@@ -111,7 +109,7 @@ def answers(state: JointSeries, command: JointSeries) -> Answers:
 
 
 def read_joint_states(
-    path: str | Path,
+    bag: str | Path | BagReader,
     topics: Sequence[str],
     rename: Mapping[str, str] | None = None,
     joint_names: Sequence[str] | None = None,
@@ -124,7 +122,7 @@ def read_joint_states(
 
     Raises BagError if the bag cannot be read, or a topic is missing, has another type, or has no message of the joints.
     """
-    with BagReader(path) as reader:
+    with opened(bag) as reader:
         for topic in topics:
             require_topic(reader, topic, JOINT_STATE)
         tables = {
@@ -136,63 +134,27 @@ def read_joint_states(
         for topic, kind, received, data in messages:
             if kind == JOINT_STATE:
                 tables[topic].add(received, data)
-    return {topic: table.series(f"{path}: {topic}") for topic, table in tables.items()}
+    return {
+        topic: table.series(f"{reader.path}: {topic}")
+        for topic, table in tables.items()
+    }
 
 
 def read_joint_names(
-    path: str | Path, topic: str, rename: Mapping[str, str] | None = None
+    bag: str | Path | BagReader, topic: str, rename: Mapping[str, str] | None = None
 ) -> tuple[str, ...]:
     """Return the joints, after renaming, of the first message on ``topic`` (sensor_msgs/JointState) that names joints.
 
     Raises BagError if the bag cannot be read, or the topic is missing, has another type, or has no message with joints.
     """
-    with BagReader(path) as reader:
+    with opened(bag) as reader:
         require_topic(reader, topic, JOINT_STATE)
         table = _SeriesTable(renaming(rename or {}), None)
         for message in reader.messages([topic]):
             table.add(message.received, message.data)
             if table.joint_names is not None:
                 return table.joint_names
-    return table.series(f"{path}: {topic}").joint_names
-
-
-def read_description(path: str | Path) -> str | None:
-    """Return the first URDF on any topic named robot_description, in any namespace; None if the bag has none.
-
-    Raises BagError if the bag cannot be read.
-    """
-    return next((text for _, text in _texts(path, "robot_description") if text), None)
-
-
-def read_configuration(path: str | Path, near: str) -> tuple[str, Configuration] | None:
-    """Return topic and content of the first configuration of a controller in a bag; None if the bag has none.
-
-    The controller must be in the namespace of the topic ``near``, or below it. Configurations that cannot be parsed
-    cause a warning and are skipped. Raises BagError if the bag cannot be read.
-    """
-    namespace = near.rpartition("/")[0] + "/"
-    for topic, text in _texts(path, CONFIGURATION_TOPIC):
-        if not topic.startswith(namespace):
-            continue
-        parsed = Configuration.parse(text)
-        if parsed is not None:
-            return topic, parsed
-        text = f"{path}: {topic}: the configuration cannot be parsed, and is ignored. Cure: name robot and parameters"
-        warnings.warn(text, stacklevel=2)
-    return None
-
-
-def _texts(path: str | Path, name: str) -> Iterator[tuple[str, str]]:
-    """Yield topic and text of the messages on topics of this name."""
-    with BagReader(path) as reader:
-        topics = [
-            topic
-            for topic, kind in reader.topics.items()
-            if kind == TEXT and topic.rpartition("/")[2] == name
-        ]
-        for message in reader.messages(topics):
-            with suppress(struct.error, ValueError):
-                yield message.topic, CdrReader(message.data).text()
+    return table.series(f"{reader.path}: {topic}").joint_names
 
 
 class _SeriesTable:

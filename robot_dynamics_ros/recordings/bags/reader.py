@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import struct
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
@@ -17,7 +18,6 @@ from rosbags.rosbag2 import Reader
 
 from robot_dynamics_ros.base.errors import BagError, BagWarning, did_you_mean
 from robot_dynamics_ros.base.plain_yaml import load_yaml
-from robot_dynamics_ros.control.configuration.parameters import CONFIGURATION_TOPIC
 from robot_dynamics_ros.recordings.bags import recovery
 from robot_dynamics_ros.recordings.bags.storage import (
     BOOL,
@@ -29,6 +29,10 @@ from robot_dynamics_ros.recordings.bags.storage import (
     unpacked,
     zstd,
 )
+from robot_dynamics_ros.recordings.messages.cdr import CdrReader
+
+CONFIGURATION_TOPIC = "configuration"
+"""Last part of the name of the topic with robot and parameters of a controller."""
 
 _COMPANIONS = {
     "joint_states": {"robot_description": TEXT},
@@ -113,6 +117,41 @@ def require_topic(reader: BagReader, topic: str, kind: str) -> None:
         raise BagError(
             f"{reader.path}: {topic} has type {reader.topics[topic]}, not {kind}. Cure: {cure}"
         )
+
+
+def read_texts(reader: BagReader, name: str) -> Iterator[tuple[str, str]]:
+    """Yield topic and text of the messages of type std_msgs/String on all topics whose last part is ``name``."""
+    topics = [
+        topic
+        for topic, kind in reader.topics.items()
+        if kind == TEXT and topic.rpartition("/")[2] == name
+    ]
+    for message in reader.messages(topics):
+        with suppress(struct.error, ValueError):
+            yield message.topic, CdrReader(message.data).text()
+
+
+def read_description(bag: str | Path | BagReader) -> str | None:
+    """Return the first URDF on any topic named robot_description, in any namespace; None if the bag has none.
+
+    Raises BagError if the bag cannot be read.
+    """
+    with opened(bag) as reader:
+        texts = read_texts(reader, "robot_description")
+        return next((text for _, text in texts if text), None)
+
+
+@contextmanager
+def opened(bag: str | Path | BagReader) -> Iterator[BagReader]:
+    """Yield ``bag`` if it is a reader, which stays open, else a reader of this folder or file, which is closed after.
+
+    Raises BagError if the bag cannot be read.
+    """
+    if isinstance(bag, BagReader):
+        yield bag
+    else:
+        with BagReader(bag) as reader:
+            yield reader
 
 
 _INT64 = 1 << 63

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.interface import Sample, UnusableSample
+from robot_dynamics_ros.base.joint_messages import Sample
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.messages.cdr import (
     BYTE_ORDERS,
@@ -237,9 +237,6 @@ class JointStateReader:
         self._layout: JointStateLayout | None = None
         self._places: NDArray[np.intp] = np.empty(0, dtype=np.intp)
         self._rows: NDArray[np.intp] | None = None
-        names = ", ".join(joint_names)
-        reason = f"{topic}: none of the joints {names}. Cure: publish them by their names in the URDF"
-        self._foreign = UnusableSample(0, reason, incomplete=True)
 
     def read(self, data: bytes) -> Sample | None:
         """Return the content of a message, or None if it has none of the joints. Empty velocities or efforts are None.
@@ -277,19 +274,6 @@ class JointStateReader:
             q = position
             (qd, effort) = others
         return Sample(layout.stamp(data), q, qd, effort)
-
-    def sample(self, data: bytes) -> Sample | UnusableSample:
-        """Return the content of a message, or the reason why it is not valid or lacks joints; raise no error.
-
-        ``incomplete`` of the latter is True if some or all joints are missing.
-        """
-        try:
-            sample = self.read(data)
-        except RobotDynamicsError as error:
-            return UnusableSample(
-                stamp_of(data) or 0, str(error), isinstance(error, JointsMissing)
-            )
-        return self._foreign if sample is None else sample
 
     def _choose(self, layout: JointStateLayout) -> bool:
         """Find the robot's joints in a layout; return False if it has none of them."""

@@ -20,7 +20,7 @@ from robot_dynamics_ros.base.errors import (
     RobotDynamicsError,
     TrajectoryError,
 )
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.messages.cdr import (
     BYTE_ORDERS,

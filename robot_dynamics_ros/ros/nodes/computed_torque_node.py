@@ -22,7 +22,6 @@ from robot_dynamics_ros.base.parameters import LOCKED
 from robot_dynamics_ros.base.parameters.kinds import Values, overridden
 from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration import parameters
-from robot_dynamics_ros.control.configuration.parameters import Configuration
 from robot_dynamics_ros.control.configuration.settings import (
     NodeSettings,
     read_settings,
@@ -34,7 +33,6 @@ from robot_dynamics_ros.control.safety import Safety
 from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
 from robot_dynamics_ros.control.warm_up import warm_up_controller
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.recordings.messages.inputs import InputReader
 from robot_dynamics_ros.ros.nodes.control_interfaces import (
     ABSENT,
     INSTALLED,
@@ -58,6 +56,8 @@ from robot_dynamics_ros.ros.realtime import (
     lock_memory,
     set_priority,
 )
+from robot_dynamics_ros.runs.configuration import Configuration
+from robot_dynamics_ros.runs.inputs import InputReader
 
 _REPORT_PERIOD = 1.0  # s
 _CONFIGURED = (

@@ -41,12 +41,12 @@ from robot_dynamics_ros.recordings.bags.storage import (
     TEXT,
 )
 from robot_dynamics_ros.recordings.messages.cdr import FLOAT64_MULTI_ARRAY, EffortWriter
-from robot_dynamics_ros.recordings.messages.inputs import INPUTS
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.recordings.messages.joint_trajectory import write_trajectory
 from robot_dynamics_ros.ros.conversions import diagnostics_message
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.ros.realtime import collect_garbage
+from robot_dynamics_ros.runs.inputs import INPUTS
 
 _INPUTS = {
     topic if topic == "joint_states" else f"~/{topic}": kind

@@ -24,16 +24,13 @@ from rosbags.interfaces import (
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.parameters.kinds import Names, Parameter, Text
-from robot_dynamics_ros.control.configuration.parameters import (
-    CONFIGURATION_TOPIC,
-    Configuration,
-)
 from robot_dynamics_ros.recordings.bags import BagWriter
-from robot_dynamics_ros.recordings.bags.reader import companions
+from robot_dynamics_ros.recordings.bags.reader import CONFIGURATION_TOPIC, companions
 from robot_dynamics_ros.recordings.bags.storage import BOOL
 from robot_dynamics_ros.recordings.messages.cdr import CdrReader
 from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
+from robot_dynamics_ros.runs.configuration import Configuration
 
 OUTPUT = Text(
     "output", "", "Folder of the new bag, which must not exist yet", when="start"

@@ -14,10 +14,10 @@ from robot_dynamics_ros.analysis.view.motion import LiveArm
 from robot_dynamics_ros.analysis.view.viewer import PERIOD, live_view, open_page
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.joint_messages import Sample
 from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, JOINTS, LOCKED, URDF
 from robot_dynamics_ros.base.parameters.kinds import Flag, Parameter, Text, WholeNumber
 from robot_dynamics_ros.control.configuration.settings import NodeSettings
-from robot_dynamics_ros.control.interface import Sample
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run

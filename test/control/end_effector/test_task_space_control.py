@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     TaskSpaceSettings,
@@ -16,7 +17,6 @@ from robot_dynamics_ros.control.end_effector.poses import pose_error
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.status import StatusReport
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.simulation import Plant
 from support.comparing import assert_close
 from support.task_space_loops import END_EFFECTOR_LINKS, READY, rotated

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import JointNamesError, TrajectoryError
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     TrajectoryRules,
 )
 from robot_dynamics_ros.control.configuration.tuning import Tuning
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from support.coupled_arms import coupled_arms, differential, follower, joint_motion
 

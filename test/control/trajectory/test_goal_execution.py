@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.goals import (
@@ -18,7 +19,6 @@ from robot_dynamics_ros.control.goals import (
     check_law,
 )
 from robot_dynamics_ros.control.safety import Mode
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from support.controlled_arm import MODEL, Q, move, teleporting
 from support.trajectories import goal_tolerances
 

@@ -5,12 +5,12 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import TrajectoryError
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     TrajectoryRules,
 )
 from robot_dynamics_ros.control.configuration.tuning import Tuning
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 
 

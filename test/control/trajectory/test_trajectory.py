@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.interpolate import BPoly, CubicHermiteSpline, CubicSpline
 
 from robot_dynamics_ros.base.errors import TrajectoryError
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.interpolation import segments
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from support.trajectories import (
     KINDS,
     NAMES,

@@ -8,12 +8,12 @@ import pytest
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import TrajectoryError
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     TrajectoryRules,
 )
 from robot_dynamics_ros.control.controller import make_controller
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from support.comparing import assert_close

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros.base.errors import TrajectoryError
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from support.trajectories import NAMES, N, build
 
 

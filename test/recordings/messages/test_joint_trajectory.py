@@ -12,7 +12,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics_ros.base.errors import TrajectoryError
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
+from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.recordings.messages.joint_trajectory import (
     read_trajectory,
     write_trajectory,

@@ -21,6 +21,7 @@ from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectoryPoint, MultiDOFJointTrajectory
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.base.joint_messages import Sample, TrajectoryPoints
 from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.parameters import ALL
 from robot_dynamics_ros.control.configuration.settings import (
@@ -30,9 +31,7 @@ from robot_dynamics_ros.control.configuration.settings import (
 )
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.goals import Code, Tolerances
-from robot_dynamics_ros.control.interface import Sample
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.control.trajectory.points import TrajectoryPoints
 from robot_dynamics_ros.ros.conversions import trajectory_message
 from robot_dynamics_ros.ros.nodes import control_interfaces, trajectory_node
 from support import arms

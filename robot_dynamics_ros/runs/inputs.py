@@ -14,16 +14,19 @@ from typing import Literal
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.joint_messages import Sample
 from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.end_effector.end_effector_targets import (
     EndEffectorTarget,
 )
-from robot_dynamics_ros.control.interface import ERROR, Note, Output
+from robot_dynamics_ros.control.interface import ERROR, Note, Output, UnusableSample
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.recordings.messages.cdr import HEADER, CdrReader
 from robot_dynamics_ros.recordings.messages.joint_state import (
+    JointsMissing,
     JointStateReader,
     Renaming,
+    stamp_of,
     unchanged,
 )
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory
@@ -64,7 +67,11 @@ class InputReader:
         """Create a reader; ``topic`` is the name of joint_states in errors."""
         self._session = session
         self._renamed = renamed
-        self._states = JointStateReader(session.arm.robot.joint_names, topic, renamed)
+        joint_names = session.arm.robot.joint_names
+        self._states = JointStateReader(joint_names, topic, renamed)
+        names = ", ".join(joint_names)
+        reason = f"{topic}: none of the joints {names}. Cure: publish them by their names in the URDF"
+        self._foreign = UnusableSample(0, reason, incomplete=True)
 
     def receive(self, topic: str, data: bytes, now: Now) -> Output:
         """Pass a serialized message ``data`` to the session and return the output.
@@ -75,7 +82,7 @@ class InputReader:
         state and fail; the caller then has to deactivate the session.
         """
         if topic == JOINT_STATES:
-            return self._session.on_state(self._states.sample(data), now)
+            return self._session.on_state(self._sample(data), now)
         try:
             return self._receive_other(topic, data, now)
         except (struct.error, ValueError):
@@ -83,6 +90,15 @@ class InputReader:
         except RobotDynamicsError as error:
             reason = str(error)
         return Output(notes=(Note(ERROR, f"~/{topic} refused: {reason}"),))
+
+    def _sample(self, data: bytes) -> Sample | UnusableSample:
+        """Return a joint state, or the reason why the message is not valid or lacks joints."""
+        try:
+            return self._states.read(data) or self._foreign
+        except RobotDynamicsError as error:
+            return UnusableSample(
+                stamp_of(data) or 0, str(error), isinstance(error, JointsMissing)
+            )
 
     def _receive_other(self, topic: str, data: bytes, now: Now) -> Output:
         session = self._session

@@ -15,7 +15,7 @@ from std_msgs.msg import Bool, Float64
 from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.interface import ERROR, Output
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.recordings.messages.inputs import INPUTS, InputReader
+from robot_dynamics_ros.runs.inputs import INPUTS, InputReader
 
 XYZ = ("x", "y", "z")
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")

@@ -11,7 +11,8 @@ import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.base.resources import robot_names, robot_urdf
-from robot_dynamics_ros.cli.robot_source import RobotSource, named_robot
+from robot_dynamics_ros.cli.named_robots import named_robot
+from robot_dynamics_ros.dynamics.model.robot_source import RobotSource
 from support.commands import parse, run
 
 ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">

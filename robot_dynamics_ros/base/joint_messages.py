@@ -1,0 +1,91 @@
+"""Contents of JointState and JointTrajectory messages, as arrays and without their bytes.
+
+Codecs create them and the controller uses them; neither knows the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.base.errors import TrajectoryError
+
+Array = NDArray[np.float64]
+
+
+class Sample(NamedTuple):
+    """Measured joint state.
+
+    Attributes
+    ----------
+    stamp
+        Time of measurement (ns since the epoch of the ROS clock); 0: not stamped.
+    q, qd, effort
+        Position (rad or m), velocity and effort (Nm or N), each (n,) in the robot's joint order; None: not measured.
+    """
+
+    stamp: int
+    q: Array
+    qd: Array | None
+    effort: Array | None
+
+
+FIELDS = ("positions", "velocities", "accelerations", "effort")
+"""Names of the fields of a point in messages, and attributes of `TrajectoryPoints`."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrajectoryPoints:
+    """Content of a JointTrajectory message: m points of k joints, not validated.
+
+    Attributes
+    ----------
+    joint_names
+        Names of the k joints.
+    times
+        (m,): seconds from the start.
+    positions, velocities, accelerations, effort
+        (m, k), columns in the order of `joint_names`: rad or m, per s, per s^2; Nm or N. All but positions may be None.
+    """
+
+    joint_names: tuple[str, ...]
+    times: Array
+    positions: Array
+    velocities: Array | None = None
+    accelerations: Array | None = None
+    effort: Array | None = None
+
+    @classmethod
+    def from_rows(
+        cls,
+        joint_names: Iterable[str],
+        times: Sequence[float],
+        *fields: Sequence[Sequence[float]],
+    ) -> TrajectoryPoints:
+        """Create points from positions and further ``fields`` in the order of `FIELDS`, one row (k,) per point.
+
+        A field other than the positions is absent if it has only empty rows or is not given. Raises TrajectoryError for
+        a row of the wrong length and for a field that only some points have.
+        """
+        names = tuple(joint_names)
+        tables: dict[str, Array] = {}
+        for field, rows in zip(FIELDS, fields, strict=False):
+            if field != "positions" and not any(len(row) for row in rows):
+                continue
+            for i, row in enumerate(rows):
+                if len(row) != len(names):
+                    raise TrajectoryError(
+                        f"point {i} has {len(row)} {field} for {len(names)} joint names. Cure: "
+                        f"give one value for each joint in every point, or omit {field} in all points"
+                    )
+            # much faster than np.array on array.array rows
+            numbers = chain.from_iterable(rows)
+            tables[field] = np.fromiter(numbers, np.float64).reshape(
+                len(rows), len(names)
+            )
+        return cls(names, np.array(times, dtype=np.float64), **tables)

@@ -1,0 +1,216 @@
+"""Robot, parameters, joints and model of a recording, found once for all that a command does with it.
+
+``bag`` is the open reader of the recording, ``dynamics`` the argument of --dynamics, ``gravity`` (3,), m/s^2, that of
+--gravity, and ``robot`` the robot of --robot; None: not given. Without ``robot`` it is the recorded one: that of
+~/configuration of a controller, else that of robot_description. ``dynamics`` replaces its dynamics file. ``Values`` is
+a function that returns the value of a parameter of computed_torque_node by its name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.parameters import (
+    DYNAMICS_FILE,
+    JOINTS,
+    LOCKED,
+    ROBOT_DESCRIPTION,
+)
+from robot_dynamics_ros.base.parameters.file import read_parameter_file
+from robot_dynamics_ros.base.parameters.kinds import Values, overridden
+from robot_dynamics_ros.base.resources import dynamics_file
+from robot_dynamics_ros.control.configuration.parameters import ALL, GRAVITY
+from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.robot_source import ROBOTS, RobotSource
+from robot_dynamics_ros.recordings.bags import read_description, read_joint_names
+from robot_dynamics_ros.recordings.bags.reader import BagReader
+from robot_dynamics_ros.recordings.messages.joint_state import renaming
+from robot_dynamics_ros.runs.configuration import (
+    DEFAULTS,
+    Configuration,
+    read_configuration,
+)
+
+_Recorded = tuple[str, Configuration]  # topic and content
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedSetup:
+    """Robot and parameters of a recording.
+
+    Attributes
+    ----------
+    bag
+        Open reader of the recording.
+    robot
+        Files of the robot.
+    parameters
+        Parameters of the recorded controller; the defaults if none is recorded, or ``robot`` is given.
+    joints, locked
+        Joints of the model, None for all movable ones, and positions (rad or m) of locked joints by name.
+    gravity
+        Acceleration of gravity (3,), m/s^2, in the root frame; None: that of the dynamics file.
+    origin
+        Source of the parameters of ``controller_setup``, for messages.
+    """
+
+    bag: BagReader
+    robot: RobotSource
+    parameters: Values
+    joints: Sequence[str] | None
+    gravity: Sequence[float] | None
+    locked: Mapping[str, float] | None = None
+    origin: str = ""
+
+    @cached_property
+    def model(self) -> RobotModel:
+        """Model of the robot; RobotModelError at the first use if the robot is invalid."""
+        return self.robot.model(
+            joints=self.joints, locked=self.locked, gravity=self.gravity
+        )
+
+
+def measured_setup(
+    bag: BagReader,
+    topic: str,
+    rename: Mapping[str, str],
+    robot: RobotSource | None = None,
+    dynamics: str | None = None,
+    gravity: Sequence[float] | None = None,
+) -> RecordedSetup:
+    """Return the setup with those joints of the robot that the joint states on ``topic`` contain, after ``rename``.
+
+    Other joints are locked at 0. The controller of the recorded robot is in the namespace of ``topic``. Raises
+    RobotDynamicsError if there is no robot, it is invalid, or none of its joints is recorded, and if bag or files
+    cannot be read.
+    """
+    parameters: Values = DEFAULTS.get
+    if robot is None:
+        recorded = read_configuration(bag, topic)
+        if recorded is not None:
+            parameters = recorded[1].values
+        robot = _recorded_robot(bag, recorded, dynamics)
+    recorded_gravity = GRAVITY.read(parameters) or None
+    joints = recorded_joints(bag, topic, rename, robot)
+    return RecordedSetup(bag, robot, parameters, joints, gravity or recorded_gravity)
+
+
+def controller_setup(
+    bag: BagReader,
+    node: str,
+    parameter_file: Path | None = None,
+    robot: RobotSource | None = None,
+    dynamics: str | None = None,
+    gravity: Sequence[float] | None = None,
+) -> RecordedSetup:
+    """Return the setup of the controller ``node`` (full name), with the joints and locked positions of its parameters.
+
+    The parameters are those of ``parameter_file``, else the recorded ones, else the defaults. A robot_description in
+    the file precedes the recorded one. Raises RobotDynamicsError for an unusable bag, robot, parameter or file.
+    """
+    near = f"{node}/"
+    recorded = None if parameter_file is not None else read_configuration(bag, near)
+    if recorded is not None:
+        parameters: Values = recorded[1].values
+        origin = f"{bag.path}: {recorded[0]}"
+    else:
+        parameters = read_parameter_file(parameter_file, node, ALL)
+        origin = str(parameter_file or "defaults")
+    description = ROBOT_DESCRIPTION.read(parameters)
+    if robot is None and description:
+        name = f"{parameter_file}: {ROBOT_DESCRIPTION.name}"
+        robot = RobotSource(name, description, dynamics_file(dynamics))
+    if robot is None:
+        if parameter_file is not None:
+            recorded = read_configuration(bag, near)
+        robot = _recorded_robot(bag, recorded, dynamics)
+    robot, parameters = controller_files(robot, parameters, dynamics, gravity)
+    gravity = GRAVITY.read(parameters) or None
+    joints = JOINTS.read(parameters) or None
+    locked = LOCKED.read(parameters)
+    return RecordedSetup(bag, robot, parameters, joints, gravity, locked, origin)
+
+
+def controller_files(
+    robot: RobotSource,
+    parameters: Values,
+    dynamics: str | None,
+    gravity: Sequence[float] | None,
+) -> tuple[RobotSource, Values]:
+    """Return robot and parameters of a controller, with ``dynamics`` and ``gravity`` if they are given.
+
+    Without ``dynamics`` the parameter dynamics_file, if set, replaces the dynamics file of ``robot``.
+    """
+    if dynamics is None:
+        path = DYNAMICS_FILE.read(parameters) or robot.dynamics
+        robot = replace(robot, dynamics=path)
+    return robot, overridden(parameters, {GRAVITY.name: gravity})
+
+
+def configuration_of(robot: RobotSource, parameters: Values) -> Configuration:
+    """Return the content of ~/configuration for a controller: its parameters, URDF and dynamics file.
+
+    Raises RobotModelError if the dynamics file cannot be read, and RobotDynamicsError for an invalid parameter.
+    """
+    text = (
+        robot.text
+        if isinstance(robot.text, str)
+        else robot.text.decode(errors="replace")
+    )
+    return Configuration.of(parameters, text, robot.dynamics_content())
+
+
+def recorded_joints(
+    bag: BagReader, topic: str, rename: Mapping[str, str], robot: RobotSource
+) -> list[str]:
+    """Return the joints of ``robot`` that the joint states on ``topic`` contain, after ``rename``.
+
+    Raises RobotDynamicsError if the robot is invalid or none of its joints is recorded, and if the bag cannot be read.
+    """
+    names = read_joint_names(bag, topic, rename)
+    joints = robot.joint_names()
+    recorded = [name for name in joints if name in names]
+    if not recorded:
+        raise RobotDynamicsError(
+            f"{robot.name}: the robot's joints are {', '.join(joints)}, the recording's {', '.join(names)}. "
+            f"Cure: give --rename {_fitting_rename(names, joints)}, or another --robot"
+        )
+    return recorded
+
+
+def _fitting_rename(names: Sequence[str], joints: Sequence[str]) -> str:
+    """Return the argument of --rename that replaces one prefix of the recorded ``names`` and yields all ``joints``.
+
+    Return "OLD=NEW" if there is none.
+    """
+    for name in names:
+        tail = os.path.commonprefix([name[::-1], joints[0][::-1]])[::-1].lstrip("_/")
+        old = name.removesuffix(tail)
+        new = joints[0].removesuffix(tail)
+        if tail and old and set(joints) <= set(map(renaming({old: new}), names)):
+            return f"{old}={new}"
+    return "OLD=NEW"
+
+
+def _recorded_robot(
+    bag: BagReader, recorded: _Recorded | None, dynamics: str | None
+) -> RobotSource:
+    """Return the robot of a recorded configuration, else that of robot_description, with ``dynamics`` if given."""
+    path = dynamics_file(dynamics)
+    if recorded is not None:
+        topic, configuration = recorded
+        text = configuration.dynamics_file if dynamics is None else ""
+        urdf = configuration.robot_description
+        return RobotSource(f"{bag.path}: {topic}", urdf, path, text)
+    description = read_description(bag)
+    if description is None:
+        raise RobotDynamicsError(
+            f"{bag.path}: it contains no robot (robot_description or ~/configuration). Cure: record robot_description, "
+            f"or give --robot with {ROBOTS}"
+        )
+    return RobotSource(f"{bag.path}: robot_description", description, path)
