@@ -22,7 +22,7 @@ from benchmarks.robots import Floats, shipped, shipped_parameters
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
-from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.control.configuration.settings import read_settings
 from robot_dynamics_ros.recordings.bags import BagWriter
 from robot_dynamics_ros.recordings.bags.comparison import compare_bags

@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from robot_dynamics_ros.base.parameters.kinds import Parameter  # noqa: E402
-from robot_dynamics_ros.control.configuration import parameters as controller  # noqa: E402
+from robot_dynamics_ros.control.configuration import settings as controller  # noqa: E402
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory  # noqa: E402
 from robot_dynamics_ros.simulation import parameters as simulation  # noqa: E402
 

@@ -11,8 +11,8 @@ import yaml
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.resources import robot_urdf
-from robot_dynamics_ros.control.configuration.parameters import ALL
 from robot_dynamics_ros.control.configuration.settings import (
+    ALL,
     NodeSettings,
     read_settings,
 )

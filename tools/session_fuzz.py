@@ -366,7 +366,7 @@ def _tune(run: Run, random: Generator) -> None:
         if random.integers(2)
         else {f.name for f in dataclasses.fields(settings)}
     )
-    run.controller.tune(
+    run.session.tune(
         dataclasses.replace(settings, **{name: getattr(drawn, name) for name in chosen})
     )
     run.set_rates()

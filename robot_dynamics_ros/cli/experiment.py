@@ -34,7 +34,7 @@ from robot_dynamics_ros.cli.kernels import (
     with_kernels,
 )
 from robot_dynamics_ros.cli.named_robots import named_robot
-from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.configuration.settings import (
     read_settings as controller_settings,
@@ -135,7 +135,7 @@ class Experiment:
             configuration=configuration_of(
                 self.source, overridden(self.values, {"law": law})
             ),
-            activation_check=controller.ACTIVATION_CHECK.read(self.values),
+            activation_check=controller.NodeSettings.read(self.values).activation_check,
         )
         return result, time.monotonic() - begin
 
@@ -162,7 +162,7 @@ def prepare(
         arguments.gravity,
     )
     model = source.model(
-        gravity=controller.GRAVITY.read(values) or None,
+        gravity=controller.NodeSettings.read(values).gravity or None,
         joints=JOINTS.read(values) or None,
         locked=LOCKED.read(values),
     )
@@ -268,7 +268,7 @@ def _plant_model(
     dynamics = arguments.plant_dynamics
     if dynamics is not None:
         source = replace(source, dynamics=dynamics_file(dynamics))
-    elif arguments.gravity or not controller.GRAVITY.read(values):
+    elif arguments.gravity or not controller.NodeSettings.read(values).gravity:
         return model
     with warnings.catch_warnings():
         # the controller's model has caused them already

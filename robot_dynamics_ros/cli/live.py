@@ -27,7 +27,7 @@ from robot_dynamics_ros.cli.processes import (
     private_graph,
 )
 from robot_dynamics_ros.cli.tracking import Tracking, read_tracking
-from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.runs.recorder import COMMANDS, DIAGNOSTICS
 from robot_dynamics_ros.runs.simulation import EFFORTS, STATES, TRAJECTORY
 

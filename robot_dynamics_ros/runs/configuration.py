@@ -11,8 +11,7 @@ from pathlib import Path
 from robot_dynamics_ros.base import parameters
 from robot_dynamics_ros.base.parameters.kinds import Values
 from robot_dynamics_ros.base.resources import package_version
-from robot_dynamics_ros.control.configuration.parameters import ALL
-from robot_dynamics_ros.control.configuration.settings import NodeSettings
+from robot_dynamics_ros.control.configuration.settings import ALL, NodeSettings
 from robot_dynamics_ros.recordings.bags.reader import (
     CONFIGURATION_TOPIC,
     BagReader,

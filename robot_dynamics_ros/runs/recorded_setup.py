@@ -24,7 +24,7 @@ from robot_dynamics_ros.base.parameters import (
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.parameters.kinds import Values, overridden
 from robot_dynamics_ros.base.resources import dynamics_file
-from robot_dynamics_ros.control.configuration.parameters import ALL, GRAVITY
+from robot_dynamics_ros.control.configuration.settings import ALL, NodeSettings
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.robot_source import ROBOTS, RobotSource
 from robot_dynamics_ros.recordings.bags import read_description, read_joint_names
@@ -36,6 +36,7 @@ from robot_dynamics_ros.runs.configuration import (
     read_configuration,
 )
 
+_GRAVITY = NodeSettings.parameters()["gravity"]
 _Recorded = tuple[str, Configuration]  # topic and content
 
 
@@ -95,7 +96,7 @@ def measured_setup(
         if recorded is not None:
             parameters = recorded[1].values
         robot = _recorded_robot(bag, recorded, dynamics)
-    recorded_gravity = GRAVITY.read(parameters) or None
+    recorded_gravity = _GRAVITY.read(parameters) or None
     joints = recorded_joints(bag, topic, rename, robot)
     return RecordedSetup(bag, robot, parameters, joints, gravity or recorded_gravity)
 
@@ -130,7 +131,7 @@ def controller_setup(
             recorded = read_configuration(bag, near)
         robot = _recorded_robot(bag, recorded, dynamics)
     robot, parameters = controller_files(robot, parameters, dynamics, gravity)
-    gravity = GRAVITY.read(parameters) or None
+    gravity = _GRAVITY.read(parameters) or None
     joints = JOINTS.read(parameters) or None
     locked = LOCKED.read(parameters)
     return RecordedSetup(bag, robot, parameters, joints, gravity, locked, origin)
@@ -149,7 +150,7 @@ def controller_files(
     if dynamics is None:
         path = DYNAMICS_FILE.read(parameters) or robot.dynamics
         robot = replace(robot, dynamics=path)
-    return robot, overridden(parameters, {GRAVITY.name: gravity})
+    return robot, overridden(parameters, {_GRAVITY.name: gravity})
 
 
 def configuration_of(robot: RobotSource, parameters: Values) -> Configuration:

@@ -22,7 +22,7 @@ from robot_dynamics_ros.cli.tracking import (
     read_tracking,
     tracking_table,
 )
-from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.recordings.bags import BagWriter
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory

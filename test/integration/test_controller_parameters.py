@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter
 
 from oracles import tsai_planar_2r
 from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
-from robot_dynamics_ros.control.configuration.parameters import ALL
+from robot_dynamics_ros.control.configuration.settings import ALL
 from support.robot import friction, rough_arm
 from support.ros import JOINTS, PLANAR, TSAI, Array, Driver, Graph, Log, gravity
 

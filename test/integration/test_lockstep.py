@@ -9,7 +9,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from oracles import tsai_planar_2r
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.control.configuration.settings import (
     read_settings as controller_settings,
 )

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from robot_dynamics_ros.control.configuration.parameters import ALL
+from robot_dynamics_ros.control.configuration.settings import ALL
 from robot_dynamics_ros.runs.configuration import Configuration
 
 VALUES = {parameter.name: parameter.default for parameter in ALL} | {"ramp_time": 7.5}

@@ -18,7 +18,7 @@ from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.resources import find_resource, robot_urdf
-from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     read_settings,

@@ -7,7 +7,7 @@ import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
-from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.dynamics.codegen import loading
 from robot_dynamics_ros.runs.trajectory_file import read_trajectory_file
 from support.crafted_bags import soon

@@ -37,7 +37,7 @@ def _text(node: ast.expr) -> str:
 def parameters(program: str) -> dict[str, Parameter[Any]]:
     """Return the parameters that a node declares, by name."""
     tables = {
-        "computed_torque_node": "control.configuration.parameters",
+        "computed_torque_node": "control.configuration.settings",
         "simulation_node": "simulation.parameters",
         "trajectory_node": "runs.trajectory_parameters",
     }

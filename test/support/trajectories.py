@@ -3,8 +3,8 @@
 import numpy as np
 
 from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
-from robot_dynamics_ros.control.configuration.parameters import ALL
 from robot_dynamics_ros.control.configuration.settings import (
+    ALL,
     NodeSettings,
     TrajectoryRules,
 )

@@ -14,7 +14,7 @@ import yaml
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration import settings as controller
 
 T = TypeVar("T")
 

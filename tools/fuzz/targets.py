@@ -20,7 +20,7 @@ from benchmarks.robots import shipped
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.resources import robot_names, robot_urdf
-from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     TaskSpaceSettings,

@@ -21,8 +21,10 @@ from robot_dynamics_ros.cli.command_line import (
     pair,
 )
 from robot_dynamics_ros.cli.named_robots import named_robot
-from robot_dynamics_ros.control.configuration.parameters import ACTIVATION_CHECK
-from robot_dynamics_ros.control.configuration.settings import read_settings
+from robot_dynamics_ros.control.configuration.settings import (
+    NodeSettings,
+    read_settings,
+)
 from robot_dynamics_ros.recordings.bags.reader import BagReader
 from robot_dynamics_ros.runs.inputs import INPUTS
 from robot_dynamics_ros.runs.recorded_setup import configuration_of, controller_setup
@@ -107,7 +109,7 @@ def run_replay(arguments: argparse.Namespace) -> None:
                 read_settings(setup.parameters),
                 topics=topics,
                 rename=dict(arguments.rename),
-                activation_check=ACTIVATION_CHECK.read(setup.parameters),
+                activation_check=NodeSettings.read(setup.parameters).activation_check,
                 configuration=configuration_of(setup.robot, setup.parameters),
             )
     print(summary(result, time.monotonic() - begin, arguments.output))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, TypeVar
 
+from robot_dynamics_ros.base import parameters
 from robot_dynamics_ros.base.parameters.kinds import (
     ANY,
     NOT_NEGATIVE,
@@ -453,6 +454,13 @@ CLASSES: tuple[type[Settings], ...] = (
     SafetySettings,
 )
 """All settings classes, in the order of their parameters."""
+
+ALL: tuple[Parameter[Any], ...] = (
+    *parameters.ROBOT,
+    parameters.EXECUTOR,
+    *(one for group in CLASSES for one in group.parameters().values()),
+)
+"""All parameters of computed_torque_node: those of every robot, and those of the settings."""
 
 
 def read_settings(values: Values) -> ControllerSettings:

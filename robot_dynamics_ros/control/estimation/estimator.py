@@ -289,7 +289,7 @@ class Estimator:
         self._refuse(Fault(Cause.STATE_INVALID, reason))
 
     def renew(self, steady: float) -> None:
-        """Record that a state at ``steady`` (s) told nothing new, but makes the age of the last one 0."""
+        """Record that a state at ``steady`` (s) brought nothing new, but makes the age of the last one 0."""
         self.arrival = steady
 
     def note_incomplete(self, reason: str) -> None:

@@ -21,8 +21,8 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters import LOCKED
 from robot_dynamics_ros.base.parameters.kinds import Values, overridden
 from robot_dynamics_ros.control.clock import Now
-from robot_dynamics_ros.control.configuration import parameters
 from robot_dynamics_ros.control.configuration.settings import (
+    ALL,
     NodeSettings,
     read_settings,
 )
@@ -80,7 +80,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         """Create the node; ``options`` are keyword arguments of ``rclpy.node.Node``."""
         super().__init__(
             "computed_torque_node",
-            parameters.ALL,
+            ALL,
             NodeSettings.parameters()["autostart"],
             **options,
         )
@@ -410,7 +410,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         """Check the changes and apply them to the session; if one is invalid, none is applied."""
         try:
             too_late = "" if self._session is None else _CONFIGURED
-            values = check_changes(parameters.ALL, self.values, changes, too_late)
+            values = check_changes(ALL, self.values, changes, too_late)
             if self._session is not None:
                 robot = self._session.arm.robot
                 settings = NodeSettings.read(values)
@@ -425,7 +425,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         return SetParametersResult(successful=True)
 
 
-main = partial(run, ComputedTorqueNode, parameters.ALL)
+main = partial(run, ComputedTorqueNode, ALL)
 
 if __name__ == "__main__":
     main()

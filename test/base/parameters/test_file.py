@@ -13,7 +13,7 @@ from rclpy.node import Node
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.resources import find_resource, robot_names
-from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.ros.nodes.node_parameters import declare
 

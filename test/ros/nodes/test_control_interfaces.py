@@ -23,8 +23,8 @@ from trajectory_msgs.msg import JointTrajectoryPoint, MultiDOFJointTrajectory
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.base.joint_messages import Sample, TrajectoryPoints
 from robot_dynamics_ros.control.clock import Now
-from robot_dynamics_ros.control.configuration.parameters import ALL
 from robot_dynamics_ros.control.configuration.settings import (
+    ALL,
     ControllerSettings,
     NodeSettings,
     SafetySettings,

@@ -17,8 +17,7 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
 from robot_dynamics_ros.base.parameters import ROBOT
-from robot_dynamics_ros.control.configuration.parameters import ALL
-from robot_dynamics_ros.control.configuration.settings import NodeSettings
+from robot_dynamics_ros.control.configuration.settings import ALL, NodeSettings
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note
 from robot_dynamics_ros.ros.nodes import node_program
 from robot_dynamics_ros.ros.nodes.node_program import (

@@ -22,7 +22,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters import kinds
 from robot_dynamics_ros.base.parameters.file import unknown
 from robot_dynamics_ros.base.parameters.kinds import Parameter, Values
-from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.ros.nodes import recorder_node
 from robot_dynamics_ros.ros.nodes.node_parameters import check_changes, declare
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from robot_dynamics_ros.base.parameters.kinds import Parameter
-from robot_dynamics_ros.control.configuration import parameters as controller
+from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory
 from robot_dynamics_ros.simulation import parameters as simulation
 from support.node_interfaces import topics
