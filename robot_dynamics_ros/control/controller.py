@@ -131,22 +131,24 @@ class Controller:
 
     # Messages
 
-    def on_state(self, time: float, steady: float, q: Array, qd: Array | None) -> bool:
+    def on_state(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
         """Process a measured state as ``measure`` does, after a check for missing states."""
         self._check_silence(steady)
-        return self.measure(time, steady, q, qd)
+        return self.measure(stamp, steady, q, qd)
 
-    def measure(self, time: float, steady: float, q: Array, qd: Array | None) -> bool:
+    def measure(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
         """Process a measured state; return True if it is valid, otherwise the next cycle detects a fault.
 
-        ``time`` (s) is that of the measurement, ``steady`` that of arrival, ``q`` (n,) the position (rad or m), ``qd``
+        ``stamp`` (s) is the time of measurement, ``steady`` that of arrival, ``q`` (n,) the position (rad or m), ``qd``
         (n,) the velocity, or None if it is not measured.
         """
         effort = None if self.command is None else self.command.effort
         braked = self.arm.brakes_engaged
         law_effort = effort if self.mode is Mode.ACTIVE and not braked else None
         desired = self._desired.q if self.tuning.law.follows else None
-        valid = self.estimator.measure(time, steady, q, qd, law_effort, desired, braked)
+        valid = self.estimator.measure(
+            stamp, steady, q, qd, law_effort, desired, braked
+        )
         external = self.external
         if braked:
             external.reset()  # the torque of the brakes is no contact
@@ -171,7 +173,7 @@ class Controller:
         """
         self._check_silence(steady)
         if renews:
-            self.estimator.renew(steady)
+            self.estimator.repeat(steady)
 
     def _check_silence(self, steady: float) -> None:
         """Detect missing states before a message is processed: no timer runs in a stopped process (SIGSTOP)."""

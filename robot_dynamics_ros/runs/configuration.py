@@ -113,7 +113,7 @@ class Configuration:
 
 
 def read_configuration(
-    bag: str | Path | BagReader, near: str
+    path: str | Path | BagReader, near: str
 ) -> tuple[str, Configuration] | None:
     """Return topic and content of the first configuration of a controller in a bag; None if the bag has none.
 
@@ -121,7 +121,7 @@ def read_configuration(
     cause a warning and are skipped. Raises BagError if the bag cannot be read.
     """
     namespace = near.rpartition("/")[0] + "/"
-    with opened(bag) as reader:
+    with opened(path) as reader:
         for topic, text in read_texts(reader, CONFIGURATION_TOPIC):
             if not topic.startswith(namespace):
                 continue

@@ -264,7 +264,7 @@ def _unset(stamps: IntArray) -> NDArray[np.bool_]:
 
 
 def read_recording(
-    bag: str | Path | BagReader,
+    path: str | Path | BagReader,
     topic: str,
     *,
     model: RobotModel | None = None,
@@ -287,7 +287,7 @@ def read_recording(
     Raises BagError if the bag or the messages on ``topic`` cannot be read, and for a cutoff or gains out of range.
     """
     why: dict[str, str] = {}
-    with opened(bag) as reader:
+    with opened(path) as reader:
         path = reader.path
         topics, diagnostics = _read_topics(reader)
         series = read_joint_states(reader, [topic], rename)[topic]

@@ -288,8 +288,8 @@ class Estimator:
         self.arrival = steady
         self._refuse(Fault(Cause.STATE_INVALID, reason))
 
-    def renew(self, steady: float) -> None:
-        """Record that a state at ``steady`` (s) brought nothing new, but makes the age of the last one 0."""
+    def repeat(self, steady: float) -> None:
+        """Record a state at ``steady`` (s) that only makes the age 0: a repeated one, or one before the checks of the start."""
         self.arrival = steady
 
     def note_incomplete(self, reason: str) -> None:

@@ -109,7 +109,7 @@ def answers(state: JointSeries, command: JointSeries) -> Answers:
 
 
 def read_joint_states(
-    bag: str | Path | BagReader,
+    path: str | Path | BagReader,
     topics: Sequence[str],
     rename: Mapping[str, str] | None = None,
     joint_names: Sequence[str] | None = None,
@@ -122,7 +122,7 @@ def read_joint_states(
 
     Raises BagError if the bag cannot be read, or a topic is missing, has another type, or has no message of the joints.
     """
-    with opened(bag) as reader:
+    with opened(path) as reader:
         for topic in topics:
             require_topic(reader, topic, JOINT_STATE)
         tables = {
@@ -141,13 +141,13 @@ def read_joint_states(
 
 
 def read_joint_names(
-    bag: str | Path | BagReader, topic: str, rename: Mapping[str, str] | None = None
+    path: str | Path | BagReader, topic: str, rename: Mapping[str, str] | None = None
 ) -> tuple[str, ...]:
     """Return the joints, after renaming, of the first message on ``topic`` (sensor_msgs/JointState) that names joints.
 
     Raises BagError if the bag cannot be read, or the topic is missing, has another type, or has no message with joints.
     """
-    with opened(bag) as reader:
+    with opened(path) as reader:
         require_topic(reader, topic, JOINT_STATE)
         table = _SeriesTable(renaming(rename or {}), None)
         for message in reader.messages([topic]):

@@ -131,12 +131,12 @@ def read_texts(reader: BagReader, name: str) -> Iterator[tuple[str, str]]:
             yield message.topic, CdrReader(message.data).text()
 
 
-def read_description(bag: str | Path | BagReader) -> str | None:
+def read_description(path: str | Path | BagReader) -> str | None:
     """Return the first URDF on any topic named robot_description, in any namespace; None if the bag has none.
 
     Raises BagError if the bag cannot be read.
     """
-    with opened(bag) as reader:
+    with opened(path) as reader:
         texts = read_texts(reader, "robot_description")
         return next((text for _, text in texts if text), None)
 

@@ -195,7 +195,7 @@ def test_a_state_is_stale_after_state_timeout_unless_it_is_sent_again() -> None:
     assert one.age(1.25) == 0.25 and one.cycle(1.25).defect is None
     fault = fault_of(one, 1.5)
     assert (fault.cause, fault.value) == (Cause.STATE_STALE, 0.5)
-    one.renew(1.5)
+    one.repeat(1.5)
     assert (
         one.arrival == 1.5
         and one.cycle(1.5).defect is None
