@@ -289,7 +289,7 @@ class Estimator:
         self._refuse(Fault(Cause.STATE_INVALID, reason))
 
     def repeat(self, steady: float) -> None:
-        """Record a state at ``steady`` (s) that only makes the age 0: a repeated one, or one before the checks of the start."""
+        """Record a state at ``steady`` (s) that is not measured but makes the age 0, as ``Controller.skip`` does."""
         self.arrival = steady
 
     def note_incomplete(self, reason: str) -> None:
