@@ -16,10 +16,9 @@ import yaml
 from hypothesis.strategies import DrawFn
 from rosbags.rosbag2 import CompressionMode, StoragePlugin
 
-from robot_dynamics_ros.recordings.bags import BagReader, Message
+from robot_dynamics_ros.recordings.bags import BagReader, Message, read_description
 from robot_dynamics_ros.recordings.bags.differences import contents
 from robot_dynamics_ros.recordings.bags.joint_series import (
-    read_description,
     read_joint_names,
     read_joint_states,
 )
