@@ -1,4 +1,4 @@
-"""Values that enter and leave session and controller: states, times, commands and log messages."""
+"""Values that enter and leave session and controller: unusable states, commands, log messages and outputs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Checks before the start and in each cycle. Start with all_checks.py, which lists them in their order."""
+"""Checks before the start and in each cycle. Start with cycle_checks.py, which has the latter in their order."""

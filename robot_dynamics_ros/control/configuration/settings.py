@@ -1,4 +1,4 @@
-"""Settings of a controller, with the declaration of their parameters.
+"""Settings of a controller and of its node, with the declaration of their parameters.
 
 Each field of a settings class is a parameter of computed_torque_node. Sequences contain one number for each joint, or
 one for all. A parameter has the name of its field, in TaskSpaceSettings after "task_space.", unless its declaration
@@ -76,7 +76,10 @@ class Settings:
         )
 
     def check_sizes(self, names: Sequence[str]) -> None:
-        """Raise RobotDynamicsError for sequences that are neither one number nor one for each of ``names``."""
+        """Raise RobotDynamicsError for numbers that are neither one nor one for each of ``names``.
+
+        Lists of a fixed length are not concerned.
+        """
         for name, parameter in self.parameters().items():
             if isinstance(parameter, Numbers) and parameter.count is None:
                 parameter.check_size(getattr(self, name), names)

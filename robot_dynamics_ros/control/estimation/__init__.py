@@ -1,1 +1,1 @@
-"""Times of a cycle, and the estimate of the joint state. Start with estimator.py."""
+"""Estimate of the joint state, and of the external torque. Start with estimator.py."""

@@ -679,14 +679,14 @@ class GeneralKernels:
         return call
 
     def bound(self, entry: Kernel, *extra: Any) -> Kernel:
-        """Return a batched function of py with the model arrays and its next arguments ``extra`` bound.
+        """Return a batched function of this module with the model arrays and its next arguments ``extra`` bound.
 
         ``entry`` is that function; the returned one takes its remaining arguments and returns its status.
         """
         return partial(entry, *self._fixed, *extra)
 
     def _single(self, entry: Kernel, vectors: int, shape: tuple[int, ...]) -> Call:
-        """Return the function of one state for a single-state function of py."""
+        """Return the function of one state for a single-state function of this module."""
         return self._call(entry, self._with_scratch, vectors, shape)
 
     @staticmethod

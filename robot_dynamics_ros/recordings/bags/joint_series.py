@@ -1,8 +1,8 @@
 """Joint motion from bags: JointState messages as arrays.
 
-``bag`` is a bag's folder or file, or its open reader, which stays open. ``rename`` maps joint names, or their prefixes,
-in the bag to new ones, as ``{"fer_": "panda_"}``; whole names have precedence over prefixes, long prefixes over short
-ones.
+``path`` is a bag's folder or file, or its open reader, which stays open. ``rename`` maps joint names, or their
+prefixes, in the bag to new ones, as ``{"fer_": "panda_"}``; whole names have precedence over prefixes, long prefixes
+over short ones.
 """
 
 from __future__ import annotations
