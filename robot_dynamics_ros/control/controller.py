@@ -60,9 +60,6 @@ class Controller:
     cycles, clamped_cycles, slowed_cycles, trajectories
         Numbers of regular cycles with a command, of cycles at an effort limit and at a rate limit, and of accepted
         trajectories.
-    start_effort
-        Effort (n,) of the motors before the first command, Nm or N, by ``start_from``; None: the gravity torque is
-        assumed.
     """
 
     def __init__(
@@ -100,12 +97,12 @@ class Controller:
         self.limiter = EffortLimiter(tuning.effort_limits, tuning.effort_rates)
         self.checks = Checks(robot, tuning, self.limiter, self.external)
         self.command: Command | None = None
-        self.start_effort: Array | None = None
         self.cycles = self.clamped_cycles = self.slowed_cycles = self.trajectories = 0
         self._names = robot.joint_names
         self._hold = Hold(arm, self.law, self.plan)
         self._desired = Motion(self.plan.q, self.plan.qd, self.plan.qdd)
         self._start_position = held
+        self._start_effort: Array | None = None
         self._inertia: Array | None = None
         self._model = arm.model  # of the last command
         self._law_changed = False
@@ -127,7 +124,7 @@ class Controller:
 
     def start_from(self, effort: Array | None) -> None:
         """Start at this ``effort`` (n,) of the motors, Nm or N, before the first command; None: the gravity torque."""
-        self.start_effort = effort
+        self._start_effort = effort
 
     # Messages
 
@@ -346,13 +343,13 @@ class Controller:
     def _limited(self, requested: Array, estimate: Estimate, instant: Instant) -> Array:
         """Return the limited effort (n,); a change of law or model starts a ramp from the previous effort.
 
-        At the start the ramp is from ``start_effort``, relative to the gravity torque.
+        At the start the ramp is from the effort of ``start_from``, relative to the gravity torque.
         """
         limiter = self.limiter
         model = self.arm.model
         if limiter.effort is None:
             gravity = self._gravity_effort(estimate)
-            start = gravity if self.start_effort is None else self.start_effort
+            start = gravity if self._start_effort is None else self._start_effort
             seconds = self.law.start_duration(estimate.state[0], start - gravity)
             limiter.start(start, gravity, seconds)
         elif self._law_changed or model is not self._model:

@@ -130,4 +130,8 @@ def test_brakes_outlast_an_activation() -> None:
     brake(session, True)
     session.session.deactivate(session.now)
     session.session.activate(compare_effort=False, now=session.now)
-    assert session.controller.arm.brakes_engaged
+    session.run(0.1)
+    np.testing.assert_allclose(session.effort, gravity(session), atol=1e-9)
+    assert not session.go([session.plant.q], [1.0]) and any(
+        "the brakes are engaged" in line for line in session.lines
+    )

@@ -97,7 +97,7 @@ def test_the_command_starts_at_the_measured_effort() -> None:
         MODEL, teleporting(law="pd_gravity", kp=[100.0], kd=[0.0], ramp_time=2.0)
     )
     load = np.array([3.0, 1.0])
-    controller.start_effort = WEIGHT + load
+    controller.start_from(WEIGHT + load)
     for time, share in (
         (0.0, 1.0),
         (0.5, 0.75),
@@ -121,7 +121,7 @@ def test_the_start_takes_longer_where_the_law_is_too_soft_for_the_load(
         MODEL, teleporting(law=law, kp=kp, kd=[0.0], ramp_time=1.0)
     )
     load = np.array([3.0, 1.0])
-    controller.start_effort = WEIGHT + load
+    controller.start_from(WEIGHT + load)
     sag = (
         load / kp if stiffness else np.linalg.solve(tsai.mass_matrix(P, Q), load) / 5.0
     )
@@ -618,10 +618,9 @@ def test_a_rate_that_is_not_kept() -> None:
 def test_missing_cycles_are_a_fault_if_both_clocks_advance(
     stamp: float, steady: float, held: bool
 ) -> None:
-    controller = make_controller(
-        MODEL, teleporting(safety=SafetySettings(state_timeout=0.125))
-    )
-    controller.estimator.simulated_time = True
+    settings = teleporting(safety=SafetySettings(state_timeout=0.125))
+    arm = ControlledArm(MODEL, settings)
+    controller = Controller(arm, Safety(settings.safety), simulated_time=True)
     command(controller, 100.0)
     controller.measure(stamp, steady, Q, REST)
     decided = controller.watch(steady)

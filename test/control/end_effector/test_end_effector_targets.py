@@ -31,7 +31,7 @@ def pose(x: float = 0.0, turn: Any = (0.3, -0.2, 0.9)) -> Any:
 @pytest.fixture
 def targets() -> EndEffectorTargets:
     made = EndEffectorTargets()
-    made.timeout = 0.125
+    made.set_timeout(0.125)
     return made
 
 
@@ -152,7 +152,7 @@ def test_numbers_that_are_not_finite_or_too_large_are_refused(
     targets = EndEffectorTargets()
     numbers = np.zeros(6)
     wrong = pose()
-    targets.timeout = 0.1
+    targets.set_timeout(0.1)
     targets.follow(pose(-1e9), 1, 0.0, 0.0)  # the largest one
     numbers[place] = wrong[place % 3, 3] = value
     with pytest.raises(RobotDynamicsError, match=rf"{kind} \["):

@@ -162,6 +162,7 @@ def test_tables_are_complete_with_defaults_that_a_node_reads_back(
 ) -> None:
     node = make_node()
     own = [value for value in vars(module).values() if isinstance(value, Parameter)]
+    assert own or module is controller  # whose parameters are those of CLASSES
     assert {id(parameter) for parameter in own} <= {
         id(parameter) for parameter in module.ALL
     }
@@ -172,6 +173,10 @@ def test_tables_are_complete_with_defaults_that_a_node_reads_back(
         assert parameter.read(values) == parameter.check(parameter.default), (
             parameter.name
         )
+
+
+def test_all_settings_classes_declare_parameters_of_the_controller() -> None:
+    assert set(controller.Settings.__subclasses__()) == set(controller.CLASSES)
 
 
 def test_nodes_share_a_file_without_names_taken_for_misspelt_ones() -> None:
