@@ -46,8 +46,6 @@ class RecordedSetup:
 
     Attributes
     ----------
-    bag
-        Open reader of the recording.
     robot
         Files of the robot.
     parameters
@@ -60,7 +58,6 @@ class RecordedSetup:
         Source of the parameters of ``controller_setup``, for messages.
     """
 
-    bag: BagReader
     robot: RobotSource
     parameters: Values
     joints: Sequence[str] | None
@@ -98,7 +95,7 @@ def measured_setup(
         robot = _recorded_robot(bag, recorded, dynamics)
     recorded_gravity = _GRAVITY.read(parameters) or None
     joints = recorded_joints(bag, topic, rename, robot)
-    return RecordedSetup(bag, robot, parameters, joints, gravity or recorded_gravity)
+    return RecordedSetup(robot, parameters, joints, gravity or recorded_gravity)
 
 
 def controller_setup(
@@ -134,7 +131,7 @@ def controller_setup(
     gravity = _GRAVITY.read(parameters) or None
     joints = JOINTS.read(parameters) or None
     locked = LOCKED.read(parameters)
-    return RecordedSetup(bag, robot, parameters, joints, gravity, locked, origin)
+    return RecordedSetup(robot, parameters, joints, gravity, locked, origin)
 
 
 def controller_files(
