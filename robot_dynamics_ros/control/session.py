@@ -180,8 +180,9 @@ class ControllerSession:
                 return self._output()
             stamp = sample.stamp or self.state_stamp
             return self._refuse(controller, stamp, now, sample.reason)
-        if self._is_overtaken(sample) or self._is_repeated(sample):
-            controller.skip(now.steady, self._time_stands_still(now))
+        self._count_overtaken(sample)
+        if 0 < self._overtaken <= _MOST_OVERTAKEN or self._is_repeated(sample):
+            controller.skip(now.steady, self._note_repetition(now))
             return self._output(self._answer) if self._answers_states else Output()
         stamp = sample.stamp
         if stamp == 0:
@@ -211,17 +212,16 @@ class ControllerSession:
             self._last = sample
         return output
 
-    def _is_overtaken(self, sample: Sample) -> bool:
-        """Return True for a late message: the last state overtook it.
+    def _count_overtaken(self, sample: Sample) -> None:
+        """Count late messages in succession, which the last state overtook.
 
-        A clock that has been set back is none: its stamps stay behind.
+        More than three are a clock that has been set back: its stamps stay behind.
         """
         last = self._last
         late = False
         if last is not None and sample.stamp != 0:
             late = 0 < last.stamp - sample.stamp <= _LONGEST_DELAY
         self._overtaken = self._overtaken + 1 if late else 0
-        return 0 < self._overtaken <= _MOST_OVERTAKEN
 
     def _is_repeated(self, sample: Sample) -> bool:
         """Return True for a state that was received before; its age grows then."""
@@ -234,8 +234,11 @@ class ControllerSession:
             return sample.qd is last.qd
         return np.array_equal(sample.qd, last.qd, equal_nan=True)
 
-    def _time_stands_still(self, now: Now) -> bool:
-        """Return True if simulated time is that of the repeated state before; a repetition is then as good as new."""
+    def _note_repetition(self, now: Now) -> bool:
+        """Record the simulated time of a repeated state; return True if it is that of the repetition before.
+
+        While simulated time stands still, a repeated state is as good as new.
+        """
         if not self._simulated_time:
             return False
         before = self._repeated_at
