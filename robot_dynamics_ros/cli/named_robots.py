@@ -104,5 +104,5 @@ def _unknown(name: str, described: Mapping[str, bool]) -> str:
     )
     cure = f"give {ROBOTS}"
     if name.endswith("_description") and not described:
-        cure += ", which is not installed: pip install 'robot_dynamics_ros[robots]'"
+        cure += ", which is not installed: pip install robot_descriptions"
     return f"{name}: {problem}. Cure: {cure}{did_you_mean(name, known)}"

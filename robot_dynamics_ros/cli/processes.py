@@ -35,7 +35,7 @@ def require_ros() -> None:
     if find_spec("rclpy") is None:
         raise RobotDynamicsError(
             "this command needs ROS 2, but rclpy is not installed. Cure: source a ROS 2 installation, "
-            "or pip install 'robot_dynamics_ros[ros]'"
+            "or, in the folder of this package, pip install '.[ros]'"
         )
 
 

@@ -178,7 +178,7 @@ def require_plotter() -> None:
     """Raise RobotDynamicsError if matplotlib is not installed."""
     if find_spec("matplotlib") is None:
         raise RobotDynamicsError(
-            "the picture needs matplotlib, which is not installed. Cure: pip install 'robot_dynamics_ros[demo]'"
+            "the picture needs matplotlib, which is not installed. Cure: pip install matplotlib"
         )
 
 

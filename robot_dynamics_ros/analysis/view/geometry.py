@@ -165,7 +165,7 @@ def require_viewer() -> None:
     except ImportError as error:
         raise RobotDynamicsError(
             f"the view needs viser and trimesh, but {error.name} is not installed. "
-            "Cure: pip install 'robot_dynamics_ros[view]', or pip install viser 'trimesh[easy]'"
+            "Cure: pip install viser 'trimesh[easy]'"
         ) from None
 
 
