@@ -10,6 +10,7 @@ from difflib import get_close_matches
 _LONGEST = 2000
 _HEAD = 1500
 _LONGEST_NAME = 200
+_PART = 3  # letters of a name that are enough to find it
 _CONTROL = re.compile("[^\t\n\r\x20-\x7e\xa0-\U0010ffff]")
 
 
@@ -57,15 +58,17 @@ class BagWarning(UserWarning):
 def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return "; did you mean NAME?", the end of a cure, with the name of ``known`` most similar to ``name``.
 
-    The text is empty if none is similar, and if ``name`` is not a text or longer than 200 characters.
+    A name that contains ``name`` precedes one with similar letters. The text is empty if none is similar, and if
+    ``name`` is not a text, or longer than 200 characters.
     """
     # from messages: the search takes time
     if not isinstance(name, str) or len(name) > _LONGEST_NAME:
         return ""
-    return "".join(
-        f"; did you mean {close}?"
-        for close in get_close_matches(name, list(known), n=1)
-    )
+    names = list(known)
+    longer = [other for other in names if len(name) >= _PART and name in other]
+    similar = get_close_matches(name, longer, n=1, cutoff=0.0)
+    similar = similar or get_close_matches(name, names, n=1)
+    return f"; did you mean {similar[0]}?" if similar else ""
 
 
 def use_one_of(name: object, known: Iterable[str]) -> str:

@@ -94,6 +94,16 @@ def test_robots_by_name() -> None:
     assert (with_gripper.friction_parameters == panda.friction_parameters).all()
     with pytest.raises(RobotDynamicsError, match=r"pandaa: .*mean panda\?"):
         RobotModel.shipped("panda", dynamics="pandaa")
+    with pytest.raises(RobotDynamicsError, match=r"craig: .*mean planar_2r_craig\?"):
+        resources.dynamics_file("craig", "planar_2r")
+
+
+def test_the_error_of_an_unknown_robot_lists_all_robots_and_textbook_arms() -> None:
+    with pytest.raises(RobotDynamicsError) as error:
+        RobotModel.shipped("craig_r")
+    text = str(error.value)
+    known = (*resources.robot_names(), *resources.textbook_arm_names())
+    assert all(name in text for name in known) and text.endswith("mean craig_rp?")
 
 
 def test_dynamics_files_by_path(tmp_path: Path) -> None:

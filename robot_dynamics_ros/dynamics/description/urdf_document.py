@@ -332,6 +332,10 @@ def parse_xml(text: str | bytes, source: str) -> Element:
 
     # entities can read files and exhaust memory
     def refuse(name: str, *_: object) -> None:
+        if name.lower() == "html":
+            raise RobotModelError(
+                f"{source}: it is an HTML page. Cure: pass the URDF itself, which a site offers as raw text"
+            )
         raise RobotModelError(
             f"{source}: <!DOCTYPE {name}>: document types and entities are not allowed. Cure: remove it"
         )

@@ -11,10 +11,16 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning
+from robot_dynamics_ros.base.errors import (
+    RobotDynamicsError,
+    RobotModelError,
+    RobotModelWarning,
+    use_one_of,
+)
 from robot_dynamics_ros.base.files import read_bytes
 from robot_dynamics_ros.base.resources import (
     dynamics_file,
+    robot_names,
     robot_urdf,
     textbook_arm_names,
 )
@@ -64,7 +70,7 @@ class RobotModel(RobotQueries):
         Parameters
         ----------
         name
-            Name of the robot; the message for an unknown one lists those with a URDF, docs/dh_tables.md the arms.
+            Name of the robot; the message for an unknown one lists all.
         dynamics
             Name of an installed dynamics file such as "panda_coulomb", "none", or a path, in this order. None: the
             installed file with the robot's name, if there is one; of a textbook arm its own.
@@ -73,6 +79,11 @@ class RobotModel(RobotQueries):
         parameters
             Of a textbook arm such as craig_rp, by name: lengths, masses and so on, docs/dh_tables.md.
         """
+        known = (*robot_names(), *textbook_arm_names())
+        if name not in known:
+            raise RobotDynamicsError(
+                f"robot_dynamics_ros has no robot {name!r}. Cure: {use_one_of(name, known)}"
+            )
         extra: str | DynamicsFile | None = dynamics_file(dynamics, name)
         with warnings.catch_warnings():
             # published values: see the headers

@@ -211,6 +211,7 @@ BAD: dict[str, tuple[Any, str]] = {
         "mimic(?=.*finger)(?=.*elbow).*cycle",
     ),
     "mimic_without_joint": (follower('multiplier="2"'), "finger.*mimic.*joint"),
+    "html": ("<!DOCTYPE html><html><body></body></html>", "HTML page.*Cure"),
     "mimic_infinite": (
         follower('joint="elbow" offset="-inf"'),
         "finger.*mimic.*offset.*'-inf'",
