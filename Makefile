@@ -187,7 +187,7 @@ test-jazzy: ## the same with Ubuntu 24.04's
 DISTRIBUTION_TESTS := $(addprefix test/,analysis/diagnosis analysis/identification control dynamics oracles recordings/bags runs simulation \
 	textbooks test_public_robots.py test_robots.py test_textbook.py)
 test-distribution: $(VENV)/$(DISTRIBUTION)-$(KEY).stamp
-	@$(BIN)/python -m pytest $(PARALLEL) --timeout 1800 $(DISTRIBUTION_TESTS) $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(PARALLEL) --timeout 1800 $(DISTRIBUTION_TESTS) --ignore test/runs/test_inputs.py $(PYTEST_ARGS)
 
 # Coverage cannot measure machine code: the kernels run once more as plain Python, with the short tests of the simulation.
 LONG := coupled unconstrained_motion peers plant simulate sticking

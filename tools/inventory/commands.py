@@ -31,6 +31,22 @@ INPUTS = {
     "friction.yaml": "joints: {joint1: {viscous: 1.0, coulomb: 1.0}, joint2: {viscous: 0.5, coulomb: 0.5}}",
     "loop.yaml": "loops: [{link_a: tip, point_a: [0, 0, 0], link_b: base_link, point_b: [0, 0, 0]}]",
     "all_terms.yaml": f"joints: {{joint1: {{{_FRICTION}, {_MORE}, rotor_inertia: 0.1}}}}",
+    "motion.yaml": """
+/**:
+  ros__parameters:
+    joints: [joint1, joint2]
+    trajectory:
+      kind: fourier
+      center: [0.08813924477905662, 0.3817656532280613]
+      base_frequency: 0.2
+      sine: [-1.1133980860210129, -0.11979090474029819, 0.03138139294079387, 1.2721881157238064, -0.07038051790328909,
+        2.3107483081107167, 0.18474537245972625, 0.010097249159175684, -1.902695377940225, -0.6028955517893944]
+      cosine: [-1.80928588015014, 0.9249031982497643, -0.03638162193162898, 0.8536451081057144, -0.6691912165954719,
+        0.8232255771050224, -0.7018501213373752, 0.3854306552147256, -0.34458211800740124, 0.16050223439103137]
+      cycles: 1
+      move_time: 1.5
+      rate: 40.0
+""",
     "path.yaml": "points: [[0, 1.0, 0.2, 0.5], [2, 1.0, 1.2, 1.5]]",
     "strict.yaml": "/**: {ros__parameters: {following_error_limit: [0.0001]}}",
     "weak.yaml": "/**: {ros__parameters: {effort_limit_scale: [0.1]}}",
@@ -53,8 +69,8 @@ inspect spong_five_bar
 inspect spong_five_bar --json
 inspect craig_rp --xacro-arg l1:=0.25
 excite --robot planar_2r --restarts 1 --duration 5 --margin 0.3 -o excitation.yaml
-simulate planar_2r --config excitation.yaml --plant-dynamics friction.yaml -o bag
-simulate planar_2r --config excitation.yaml --plant-dynamics friction.yaml --mass-scale 1.2 -o loaded
+simulate planar_2r --config motion.yaml --plant-dynamics friction.yaml -o bag
+simulate planar_2r --config motion.yaml --plant-dynamics friction.yaml --mass-scale 1.2 -o loaded
 simulate planar_2r --duration 2 --law pd computed_torque -o laws
 simulate planar_2r --duration 2 --config weak.yaml
 simulate planar_2r --duration 2 --config strict.yaml
