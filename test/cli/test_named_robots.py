@@ -169,7 +169,7 @@ def test_shipped_robots_and_files_come_first(
     monkeypatch.chdir(tmp_path)
     shutil.copy(robot_urdf("panda"), "romeo_description")
     assert read(Path("romeo_description")).name == "romeo_description"
-    with pytest.raises(RobotDynamicsError, match=r"robot_dynamics_ros\[robots\]"):
+    with pytest.raises(RobotDynamicsError, match=r"pip install robot_descriptions"):
         read(Path("ur10e_description"))
 
 
