@@ -77,9 +77,9 @@ def measured_setup(
     bag: BagReader,
     topic: str,
     rename: Mapping[str, str],
-    robot: RobotSource | None = None,
-    dynamics: str | None = None,
-    gravity: Sequence[float] | None = None,
+    robot: RobotSource | None,
+    dynamics: str | None,
+    gravity: Sequence[float] | None,
 ) -> RecordedSetup:
     """Return the setup with those joints of the robot that the joint states on ``topic`` contain, after ``rename``.
 
@@ -101,10 +101,10 @@ def measured_setup(
 def controller_setup(
     bag: BagReader,
     node: str,
-    parameter_file: Path | None = None,
-    robot: RobotSource | None = None,
-    dynamics: str | None = None,
-    gravity: Sequence[float] | None = None,
+    parameter_file: Path | None,
+    robot: RobotSource | None,
+    dynamics: str | None,
+    gravity: Sequence[float] | None,
 ) -> RecordedSetup:
     """Return the setup of the controller ``node`` (full name), with the joints and locked positions of its parameters.
 

@@ -405,8 +405,7 @@ def run_view(arguments: argparse.Namespace) -> None:
                 )
                 for bag in bags
             ]
-        labels = bag_labels(arguments.bags)
-        recordings = list(zip(labels, motions, strict=True))
+        recordings = list(zip(bag_labels(arguments.bags), motions, strict=True))
         viewer, update = bag_view(model, source.text, folder, recordings, address)
     viewer.serve(update, browser=not arguments.no_browser)
 
