@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import TrajectoryError
 
-Array = NDArray[np.float64]
+_Array = NDArray[np.float64]
 
 
 class Sample(NamedTuple):
@@ -30,9 +30,9 @@ class Sample(NamedTuple):
     """
 
     stamp: int
-    q: Array
-    qd: Array | None
-    effort: Array | None
+    q: _Array
+    qd: _Array | None
+    effort: _Array | None
 
 
 FIELDS = ("positions", "velocities", "accelerations", "effort")
@@ -54,11 +54,11 @@ class TrajectoryPoints:
     """
 
     joint_names: tuple[str, ...]
-    times: Array
-    positions: Array
-    velocities: Array | None = None
-    accelerations: Array | None = None
-    effort: Array | None = None
+    times: _Array
+    positions: _Array
+    velocities: _Array | None = None
+    accelerations: _Array | None = None
+    effort: _Array | None = None
 
     @classmethod
     def from_rows(
@@ -73,7 +73,7 @@ class TrajectoryPoints:
         a row of the wrong length and for a field that only some points have.
         """
         names = tuple(joint_names)
-        tables: dict[str, Array] = {}
+        tables: dict[str, _Array] = {}
         for field, rows in zip(FIELDS, fields, strict=False):
             if field != "positions" and not any(len(row) for row in rows):
                 continue

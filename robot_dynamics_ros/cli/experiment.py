@@ -35,10 +35,6 @@ from robot_dynamics_ros.cli.kernels import (
 )
 from robot_dynamics_ros.cli.named_robots import named_robot
 from robot_dynamics_ros.control.configuration import settings as controller
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings
-from robot_dynamics_ros.control.configuration.settings import (
-    read_settings as controller_settings,
-)
 from robot_dynamics_ros.control.warm_up import warm_up_cycles
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -49,7 +45,11 @@ from robot_dynamics_ros.runs.motion import (
     default_start,
     scaled_to_limits,
 )
-from robot_dynamics_ros.runs.recorded_setup import configuration_of, controller_files
+from robot_dynamics_ros.runs.recorded_setup import (
+    configuration_of,
+    controller_files,
+    model_keywords,
+)
 from robot_dynamics_ros.runs.recorder import COMMANDS, Replay
 from robot_dynamics_ros.runs.simulation import simulate_to_bag
 from robot_dynamics_ros.runs.trajectory_file import read_trajectory_file
@@ -98,11 +98,11 @@ class Experiment:
     @property
     def law(self) -> str:
         """Name of the control law that ``values`` select."""
-        return controller_settings(self.values).law
+        return controller.read_settings(self.values).law
 
-    def load(self, law: str) -> tuple[ControllerSettings, SimulatedArm]:
+    def load(self, law: str) -> tuple[controller.ControllerSettings, SimulatedArm]:
         """Return the settings of the controller with the law named ``law``, and the arm; both have their kernels."""
-        settings = controller_settings(overridden(self.values, {"law": law}))
+        settings = controller.read_settings(overridden(self.values, {"law": law}))
         arm = SimulatedArm(self.plant)
 
         def warm_up() -> None:
@@ -161,28 +161,24 @@ def prepare(
         arguments.dynamics,
         arguments.gravity,
     )
-    model = source.model(
-        gravity=controller.NodeSettings.read(values).gravity or None,
-        joints=JOINTS.read(values) or None,
-        locked=LOCKED.read(values),
-    )
+    model = source.model(**model_keywords(values))
     note_locked(model)
     if (
         not arguments.law
-        and (law := controller_settings(values).law) not in TRACKING_LAWS
+        and (law := controller.read_settings(values).law) not in TRACKING_LAWS
     ):
         raise RobotDynamicsError(
             f"law {law} follows no trajectory. Cure: --law with {', '.join(TRACKING_LAWS)}"
         )
     model.require_mass()
-    laws = arguments.law or [controller_settings(values).law]
+    laws = arguments.law or [controller.read_settings(values).law]
 
     def work() -> tuple[TrajectoryPoints, tuple[float, ...]]:
         for law in laws:
             # of settings that do not fit; the run reports it
             with suppress(RobotDynamicsError):
                 warm_up_cycles(
-                    model, controller_settings(overridden(values, {"law": law}))
+                    model, controller.read_settings(overridden(values, {"law": law}))
                 )
         return _motion(arguments, plant_values, motion_values, model)
 

@@ -79,7 +79,7 @@ class Instant(NamedTuple):
     regular: bool = True
 
 
-class Clock:
+class CycleClock:
     """Clock of one controller: the source of its time and of the instants of all cycles.
 
     Attributes

@@ -9,11 +9,7 @@ from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.checks.activation_check import holding_friction
 from robot_dynamics_ros.control.checks.cycle_checks import Checks, not_finite
-from robot_dynamics_ros.control.clock import (
-    MOST_PERIODS,
-    Clock,
-    Instant,
-)
+from robot_dynamics_ros.control.clock import MOST_PERIODS, CycleClock, Instant
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controlled_arm import ControlledArm, check_holds
@@ -82,7 +78,7 @@ class Controller:
         self.arm = arm
         self.safety = safety
         safety.begin(settings.safety)
-        self.clock = Clock(settings.update_rate, period)
+        self.clock = CycleClock(settings.update_rate, period)
         self.estimator = Estimator(
             robot.joint_names,
             settings.velocity_filter_cutoff,

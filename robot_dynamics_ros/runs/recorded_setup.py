@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters import (
@@ -128,10 +129,8 @@ def controller_setup(
             recorded = read_configuration(bag, near)
         robot = _recorded_robot(bag, recorded, dynamics)
     robot, parameters = controller_files(robot, parameters, dynamics, gravity)
-    gravity = _GRAVITY.read(parameters) or None
-    joints = JOINTS.read(parameters) or None
-    locked = LOCKED.read(parameters)
-    return RecordedSetup(robot, parameters, joints, gravity, locked, origin)
+    keywords = model_keywords(parameters)
+    return RecordedSetup(robot, parameters, **keywords, origin=origin)
 
 
 def controller_files(
@@ -148,6 +147,15 @@ def controller_files(
         path = DYNAMICS_FILE.read(parameters) or robot.dynamics
         robot = replace(robot, dynamics=path)
     return robot, overridden(parameters, {_GRAVITY.name: gravity})
+
+
+def model_keywords(parameters: Values) -> dict[str, Any]:
+    """Return gravity, joints and locked positions of a controller, the keywords of ``RobotSource.model``."""
+    return {
+        "gravity": _GRAVITY.read(parameters) or None,
+        "joints": JOINTS.read(parameters) or None,
+        "locked": LOCKED.read(parameters),
+    }
 
 
 def configuration_of(robot: RobotSource, parameters: Values) -> Configuration:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros.control.checks.cycle_checks import Collision
-from robot_dynamics_ros.control.clock import Clock
+from robot_dynamics_ros.control.clock import CycleClock
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     SafetySettings,
@@ -42,7 +42,9 @@ def checked(gain: float = GAIN) -> ExternalTorque:
 def fault(external: ExternalTorque, threshold: Any = (1.0,)) -> Any:
     estimate = Estimator(NAMES, 0.0, 0.1).estimate
     check = Collision(NAMES, external)
-    return check.fault(tuning(threshold=threshold), estimate, Clock(0.0).now(0.0), None)
+    return check.fault(
+        tuning(threshold=threshold), estimate, CycleClock(0.0).now(0.0), None
+    )
 
 
 def observe(
