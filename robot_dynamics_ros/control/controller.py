@@ -162,7 +162,7 @@ class Controller:
     def skip(self, steady: float, renews: bool) -> None:
         """Process a state that is not measured, as it is repeated or precedes the checks of the start.
 
-        It arrived at ``steady`` (s). If it ``renews`` the last state, that has the age 0 again.
+        It arrived at ``steady`` (s). With ``renews`` the age of the last state is 0 again.
         """
         self._check_silence(steady)
         if renews:
