@@ -32,6 +32,7 @@ _GUIDES = {
     "export": "export.md",
     "play": "bags.md",
     "record": "bags.md",
+    "node": "nodes_with_pip.md",
     "warm-up": "installation.md#the-first-start",
 }
 _HEAD = """\

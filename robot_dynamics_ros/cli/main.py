@@ -100,6 +100,13 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             "panda -o panda_c",
         ),
     },
+    "nodes": {
+        "node": (
+            "node",
+            "clear faults, set parameters, activate: a running node, without ros2",
+            "set law pd",
+        ),
+    },
     "installation": {
         "warm-up": (
             "warm_up",

@@ -21,6 +21,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
 
 from robot_dynamics_ros.base.background import END_TIMEOUT, end_after, exit_process
+from robot_dynamics_ros.base.commands import command_line
 from robot_dynamics_ros.base.errors import RobotDynamicsError, printable
 from robot_dynamics_ros.base.parameters import EXECUTOR
 from robot_dynamics_ros.base.parameters.kinds import Parameter, Values
@@ -175,9 +176,10 @@ def usage(
     make_node: Callable[[], NodeProgram], parameters: Iterable[Parameter[Any]]
 ) -> str:
     """Return the text of --help for the node that ``make_node`` makes and that has ``parameters``."""
-    program = make_node.__module__.rpartition(".")[2]
+    name = make_node.__module__.rpartition(".")[2]
+    program = command_line(f"ros2 run robot_dynamics_ros {name}", name)
     lines = [
-        f"usage: ros2 run robot_dynamics_ros {program} --ros-args [-p NAME:=VALUE] [--params-file FILE] [-r OLD:=NEW]",
+        f"usage: {program} --ros-args [-p NAME:=VALUE] [--params-file FILE] [-r OLD:=NEW]",
         "",
         (make_node.__doc__ or "").partition("\n")[0],
         "",
@@ -370,7 +372,7 @@ class Spinner:
         # One long callback is no backlog. A replacement before an action's result is sent would lose the result.
         elif passed > _DELAY and self._callbacks > _BACKLOG and not self._node.unsent:
             text = "more messages are received than the node can process: using the single-threaded executor for"
-            cure = "find the publisher (ros2 topic hz), or give the node more CPU time"
+            cure = "find the publisher that is too fast, or give the node more CPU time"
             self._node.log.note(
                 Note(WARN, f"{text} {_REPLACEMENT_TIME:g} s. Cure: {cure}")
             )

@@ -16,6 +16,7 @@ from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
+from robot_dynamics_ros.base.commands import command_line
 from robot_dynamics_ros.base.parameters import ROBOT
 from robot_dynamics_ros.control.configuration.settings import ALL, NodeSettings
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note
@@ -241,7 +242,8 @@ def test_help_prints_the_usage_instead_of_starting_the_node(words: list[str]) ->
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and not done.stderr
-    assert done.stdout.startswith(
-        "usage: ros2 run robot_dynamics_ros computed_torque_node "
+    program = command_line(
+        "ros2 run robot_dynamics_ros computed_torque_node", "computed_torque_node"
     )
+    assert done.stdout.startswith(f"usage: {program} --ros-args ")
     assert all(f"\n  {parameter.name} (" in done.stdout for parameter in ALL)

@@ -14,7 +14,7 @@ from support.documents.markdown_blocks import ROOT
 from support.launch_files import arguments_of
 
 #: Subcommands of robot_dynamics that only end by Ctrl-C or need a running ROS graph.
-FOR_EVER = ("play", "record", "view")
+FOR_EVER = ("node", "play", "record", "view")
 
 _PACKAGE = "robot_dynamics_ros"
 
@@ -34,6 +34,8 @@ def check(words: list[str], where: str) -> None:
         _check_launch(words[2:], where)
     elif words[:3] == ["ros2", "run", _PACKAGE]:
         _check_run(words[3:], where)
+    elif program in ros_names.executables():
+        _check_run(words, where)
     elif words[:2] == ["ros2", "param"]:
         _check_parameters(words[2:], where)
     elif program == "ros2" and words[1] in ("topic", "service", "action", "bag"):

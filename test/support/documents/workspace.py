@@ -77,7 +77,10 @@ class Workspace:
                 file.write(command.given)
         elif program in ("cp", "mkdir"):
             return _process(where, program, *rest)
-        elif program.rpartition("/")[2] == "robot_dynamics" and rest[0] not in FOR_EVER:
+        elif program.rpartition("/")[2] == "robot_dynamics" and rest[0] not in (
+            *FOR_EVER,
+            "warm-up",  # the commands of the page compile what they need
+        ):
             # serves until Ctrl-C
             return _robot_dynamics([word for word in rest if word != "--view"], where)
         elif program.rpartition("/")[2] in ("python", "python3") and not self._waits(
