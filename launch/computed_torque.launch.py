@@ -82,7 +82,7 @@ def _nodes(context: LaunchContext) -> list[Any]:
     namespace = LaunchConfiguration("namespace")
     clock = {"use_sim_time": LaunchConfiguration("use_sim_time")}
     # The plant may pause while the machine is busy, as during the launch. For a real robot the default applies.
-    timeout = {"state_timeout": 1.0} if is_true(context, "sim") else {}
+    timeout = {"state_timeout": 5.0} if is_true(context, "sim") else {}
     return [
         Node(
             **program("simulation_node"),

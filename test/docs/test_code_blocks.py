@@ -9,6 +9,7 @@ import pytest
 from robot_dynamics_ros.control.laws import LAWS
 from support.documents.block_checks import check_block
 from support.documents.markdown_blocks import ROOT, Block, blocks, pages
+from support.documents.shell_lines import commands
 from support.documents.workspace import Workspace
 
 ALL = [block for page in pages() for block in blocks(page)]
@@ -48,6 +49,21 @@ def test_install_commands_are_those_of_the_installation_page(page: Path) -> None
     assert {
         words for block in blocks(page) for words in _install_commands(block)
     } <= given
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in pages() if "record:=" in page.read_text(encoding="utf-8")],
+    ids=lambda page: page.name,
+)
+def test_trajectories_wait_for_controller_and_recorder(page: Path) -> None:
+    """``ros2 topic pub`` sends as soon as one subscriber is found."""
+    for block in blocks(page):
+        if block.language == "sh":
+            for command in commands(block.text):
+                line = " ".join(command.words)
+                if "topic pub" in line and "/joint_trajectory " in line:
+                    assert " -w 2 " in line, block.where
 
 
 def _install_commands(block: Block) -> set[str]:

@@ -132,7 +132,7 @@ def test_computed_torque_starts_plant_controller_and_trajectory(robot: str) -> N
     assert found.programs == SIMULATED
     assert [node.given for node in found.nodes] == [
         robots | {"publish_rate": 250, "publish_clock": False},
-        robots | {"law": "pd", "state_timeout": 1.0, "use_sim_time": False},
+        robots | {"law": "pd", "state_timeout": 5.0, "use_sim_time": False},
         {"listeners": ["computed_torque_node"], "use_sim_time": False},
     ]
     for node in found.nodes:
