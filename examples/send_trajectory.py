@@ -1,7 +1,8 @@
 """A node that sends one trajectory to computed_torque_node and waits for the end of the motion.
 
 ``python examples/send_trajectory.py [JOINT=POSITION ...]`` moves these joints (rad or m) in three seconds; by default
-the first joint by 0.2. It ends with an error if the controller reports a fault or does not follow the trajectory.
+the first joint by 0.2. It ends with an error if the controller reports a fault, refuses the trajectory or does not
+follow it.
 """
 
 import sys
@@ -43,6 +44,12 @@ def main() -> None:
 
     node.create_subscription(DiagnosticArray, "/diagnostics", report, 10)
 
+    def value(key: str) -> str:
+        return next((pair.value for pair in status.values if pair.key == key), "")
+
+    def refusals() -> int:  # an inactive controller reports its mode alone
+        return int(value("refused trajectories") or 0)
+
     def wait(true: Callable[[], bool]) -> None:
         """Receive messages until ``true()`` holds; exit if the controller reports a fault."""
         while not true():
@@ -51,7 +58,8 @@ def main() -> None:
             del states[:-1]
             if status.level == DiagnosticStatus.ERROR:
                 sys.exit(
-                    f"{CONTROLLER} follows no trajectory: {status.message}. Then call ~/clear_fault"
+                    f"{CONTROLLER} follows no trajectory: {status.message}. Then call ~/clear_fault, as by "
+                    "robot_dynamics node clear_fault"
                 )
             if not states and status.message != shown:
                 print(f"{CONTROLLER}: {status.message}", flush=True)
@@ -81,6 +89,7 @@ def main() -> None:
     point = JointTrajectoryPoint(
         positions=goal, time_from_start=Duration(seconds=SECONDS).to_msg()
     )
+    refused = refusals()
     publisher.publish(JointTrajectory(joint_names=names, points=[point]))
     print(f"sent: {given} in {SECONDS:g} s", flush=True)
 
@@ -89,13 +98,14 @@ def main() -> None:
 
     def arrived() -> bool:
         nonlocal moved, last
+        if refusals() > refused:
+            sys.exit(f"{CONTROLLER} has refused the trajectory: {value('refusal')}")
         if states[-1].position != last:
             moved = time.monotonic()
             last = states[-1].position
         if time.monotonic() - moved > PATIENCE:
             sys.exit(
-                f"no motion for {PATIENCE:g} s. Cure: read the log of {CONTROLLER}, which names the reason if it "
-                f"refused the trajectory; it reports: {status.message}"
+                f"no motion for {PATIENCE:g} s. Cure: read the log of {CONTROLLER}; it reports: {status.message}"
             )
         return list(states[-1].position) == goal and not any(states[-1].velocity)
 

@@ -53,9 +53,11 @@ class Controller:
         Times, estimate of the state, external torque, desired motion, control law, checks, and limiter of the effort.
     command
         Result of the last cycle; None before the first command.
-    cycles, clamped_cycles, slowed_cycles, trajectories
-        Numbers of regular cycles with a command, of cycles at an effort limit and at a rate limit, and of accepted
-        trajectories.
+    cycles, clamped_cycles, slowed_cycles, trajectories, refusals
+        Numbers of regular cycles with a command, of cycles at an effort limit and at a rate limit, and of accepted and
+        refused trajectories.
+    refusal
+        Reason of the last refusal, "" before the first one.
     """
 
     def __init__(
@@ -93,7 +95,9 @@ class Controller:
         self.limiter = EffortLimiter(tuning.effort_limits, tuning.effort_rates)
         self.checks = Checks(robot, tuning, self.limiter, self.external)
         self.command: Command | None = None
-        self.cycles = self.clamped_cycles = self.slowed_cycles = self.trajectories = 0
+        self.cycles = self.clamped_cycles = self.slowed_cycles = 0
+        self.trajectories = self.refusals = 0
+        self.refusal = ""
         self._names = robot.joint_names
         self._hold = Hold(arm, self.law, self.plan)
         self._desired = Motion(self.plan.q, self.plan.qd, self.plan.qdd)
@@ -442,6 +446,11 @@ class Controller:
         )
         self.trajectories += 1
         return trajectory
+
+    def refuse(self, reason: str) -> None:
+        """Count a trajectory that is not followed for this ``reason``, for the status."""
+        self.refusals += 1
+        self.refusal = reason
 
     def targets(self) -> EndEffectorTargets:
         """Return the targets of the end effector, to which new ones can be added.

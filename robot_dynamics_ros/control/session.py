@@ -331,7 +331,9 @@ class ControllerSession:
         if self._pending is not None:
             points, start = self._pending
             self._pending = None
-            output = output._replace(followed=self._follow_or_note(points, start, now))
+            output = output._replace(
+                followed=self._follow_or_note(controller, points, start, now)
+            )
         return self._output(output)
 
     def _output(self, output: Output = Output()) -> Output:  # noqa: B008  it is immutable
@@ -364,14 +366,16 @@ class ControllerSession:
             text = "trajectory received, waiting for the first joint_states"
             self._notes.append(Note(OK, text))
             return self._output()
-        return self._output(Output(followed=self._follow_or_note(points, start, now)))
+        followed = self._follow_or_note(self.controller, points, start, now)
+        return self._output(Output(followed=followed))
 
     def _follow_or_note(
-        self, points: TrajectoryPoints, start: int, now: Now
+        self, controller: Controller, points: TrajectoryPoints, start: int, now: Now
     ) -> Followed | None:
         try:
             return self.follow(points, start, now)
         except RobotDynamicsError as error:
+            controller.refuse(str(error))
             self._notes.append(Note(ERROR, f"trajectory refused: {error}"))
             return None
 

@@ -108,6 +108,8 @@ class StatusReport:
             "speed scaling": plan.speed,
             "trajectories": controller.trajectories,
             "dropped trajectories": plan.drops,
+            "refused trajectories": controller.refusals,
+            "refusal": controller.refusal,
             "following": plan.busy,
         }
         if (end_effector := controller.law.end_effector) is not None:

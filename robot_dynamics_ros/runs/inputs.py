@@ -67,11 +67,8 @@ class InputReader:
         """Create a reader; ``topic`` is the name of joint_states in errors."""
         self._session = session
         self._renamed = renamed
-        joint_names = session.arm.robot.joint_names
-        self._states = JointStateReader(joint_names, topic, renamed)
-        names = ", ".join(joint_names)
-        reason = f"{topic}: none of the joints {names}. Cure: publish them by their names in the URDF"
-        self._foreign = UnusableSample(0, reason, incomplete=True)
+        self._topic = topic
+        self._states = JointStateReader(session.arm.robot.joint_names, topic, renamed)
 
     def receive(self, topic: str, data: bytes, now: Now) -> Output:
         """Pass a serialized message ``data`` to the session and return the output.
@@ -89,16 +86,25 @@ class InputReader:
             reason = f"a message of {len(data)} bytes is not a valid {INPUTS[topic]}. Cure: check its publisher"
         except RobotDynamicsError as error:
             reason = str(error)
+        controller = self._session.controller
+        if topic == "joint_trajectory" and controller is not None:
+            controller.refuse(reason)
         return Output(notes=(Note(ERROR, f"~/{topic} refused: {reason}"),))
 
     def _sample(self, data: bytes) -> Sample | UnusableSample:
         """Return a joint state, or the reason why the message is not valid or lacks joints."""
         try:
-            return self._states.read(data) or self._foreign
+            return self._states.read(data) or self._foreign(data)
         except RobotDynamicsError as error:
             return UnusableSample(
                 stamp_of(data) or 0, str(error), isinstance(error, JointsMissing)
             )
+
+    def _foreign(self, data: bytes) -> UnusableSample:
+        names = ", ".join(self._session.arm.robot.joint_names)
+        others = ", ".join(self._states.names(data)) or "no joint"
+        reason = f"{self._topic}: {others} instead of {names}. Cure: publish them by their names in the URDF"
+        return UnusableSample(0, reason, incomplete=True)
 
     def _receive_other(self, topic: str, data: bytes, now: Now) -> Output:
         session = self._session

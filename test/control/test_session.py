@@ -127,6 +127,15 @@ def test_nothing_is_commanded_before_the_first_valid_state() -> None:
     )
 
 
+@pytest.mark.parametrize("names", [["finger"], ["finger", "joint1"]])
+def test_the_reason_to_wait_has_the_joints_seen_and_missing(names: list[str]) -> None:
+    session = Receiver()
+    zeros = np.zeros(len(names))
+    session.receive("joint_states", joint_state(session.ros, names, zeros, zeros, NONE))
+    (reason,) = (note.text for note in session.session.waiting())
+    assert "finger" in reason and "joint2" in reason
+
+
 def test_a_stopped_process_detects_the_missing_states() -> None:
     """After SIGSTOP and SIGCONT, states may arrive before the timer that checks their age."""
     session = Receiver()
@@ -162,6 +171,16 @@ def test_a_repeated_state_repeats_the_command() -> None:
         session.pass_time()
         session.receive("joint_states", unstamped)
         assert session.controller.clock.time > before
+
+
+def test_refused_trajectories_are_counted_with_the_last_reason() -> None:
+    session = Receiver()
+    session.good()
+    assert session.go([Q], [1.0]) and not session.go([Q], [-1.0])
+    assert not session.go([Q + 100.0], [1.0])
+    controller = session.controller
+    assert (controller.trajectories, controller.refusals) == (1, 2)
+    assert "position" in controller.refusal and controller.refusal in session.lines[-1]
 
 
 def test_state_that_persists_over_deactivation() -> None:

@@ -47,7 +47,7 @@ def test_status_of_an_active_controller() -> None:
         "law": "pd", "mode": "active", "previous mode": "", "cause": "", "joint": "", "value": "", "faults": 0,
         "cycles": 7, "rate": 7.0, "late cycles": 0, "clamped cycles": 0, "rate limited cycles": 0,
         "state age": pytest.approx(0.4), "stamp age": 0.25, "following error": 0.0, "speed scaling": 1.0,
-        "trajectories": 1, "dropped trajectories": 1, "following": True,
+        "trajectories": 1, "dropped trajectories": 1, "refused trajectories": 0, "refusal": "", "following": True,
     }  # fmt: skip
 
 

@@ -77,7 +77,7 @@ def test_the_gripper_moves_while_the_arm_tracks(tmp_path: Path) -> None:
         controller = graph.start(NODE, common, **UDP)
         log = Log(controller.log, begin=0)
         gripper = graph.publisher(JointState, "joint_states")
-        graph.await_log(log, "waiting for joint_states")
+        graph.await_log(log, "waiting for /joint_states")
 
         def opens(position: float) -> None:
             gripper.publish(

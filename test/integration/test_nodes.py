@@ -184,7 +184,7 @@ def test_exit_code_of_the_motion(tmp_path: Path) -> None:
         for settings, says, expected in (
             ({}, "trajectory is completed", 0),
             ({"cancels": True}, "has dropped it", 1),
-            ({"joints": ["joint1"]}, "rejected", 1),
+            ({"joints": ["joint1"]}, "refused it: joint 'joint2'", 1),
         ):
             log, code = run(**settings)
             assert says in log and code == expected

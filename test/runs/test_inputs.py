@@ -46,6 +46,7 @@ class Inputs:
         self.session = Mock(
             spec=ControllerSession,
             safety=Mock(),
+            controller=Mock(),
             arm=Mock(robot=Mock(joint_names=("a", "b"))),
         )
         self.reader = InputReader(self.session)
@@ -144,3 +145,4 @@ def test_truncated_messages_are_refused(topic: str) -> None:
         whole = b"\0\1\0\0\1"
     assert all(inputs.refused(topic, whole[:size]) for size in range(len(whole)))
     assert inputs.refused(topic, b"\0\7" + whole[2:]), "another encoding"
+    assert inputs.session.controller.refuse.called == (topic == "joint_trajectory")

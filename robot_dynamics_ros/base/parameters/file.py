@@ -69,16 +69,24 @@ def unknown(
 ) -> list[str]:
     """Return a message for each name that is not ``known`` and that can only be meant for this node.
 
-    These are the names in ``own``, which are given to this node alone, and those that resemble a known name or lack
-    only its prefix, which ends with a dot. Others cause no message, since one file can serve several nodes; nor do the
-    parameters of every ROS node. The messages are in alphabetical order of the names.
+    These are the names in ``own``, which are given to this node alone, and those that resemble a known name (without
+    regard to capitals), lack only its prefix, which ends with a dot, or are keys of a table in its place. Others cause
+    no message, since one file can serve several nodes; nor do the parameters of every ROS node. The messages are in
+    alphabetical order of the names.
     """
     messages = []
     for name in sorted({*names, *own}.difference(known)):
         if name.partition(".")[0] in _OF_EVERY_NODE:
             continue
-        complete = [other for other in known if other.endswith(f".{name}")]
-        if meant := complete or get_close_matches(name, known, 1, _SIMILAR):
+        lower = name.lower()  # as all known names
+        complete = [other for other in known if other.endswith(f".{lower}")]
+        tables = [other for other in known if lower.startswith(f"{other}.")]
+        if tables:
+            messages.append(
+                f"parameter {name} is unknown and ignored, as {tables[0]} is no table. Cure: give it a value or a "
+                "list, such as locked: [finger_joint=0.02]"
+            )
+        elif meant := complete or get_close_matches(lower, known, 1, _SIMILAR):
             messages.append(
                 f"parameter {name} is unknown and ignored. Cure: correct it if {meant[0]} is meant"
             )

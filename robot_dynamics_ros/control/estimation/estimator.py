@@ -177,6 +177,7 @@ class Estimator:
         # Delay (s) of the last state beyond the smallest one. Stamps that make up for it are no jump of the clock.
         self._lag = 0.0
         self._absent = ""
+        self._silent = True
         # Of the newest message, and since the last cycle:
         self._invalid: Fault | None = None
         self._unusable = 0  # messages since the last valid one
@@ -229,7 +230,7 @@ class Estimator:
     @property
     def silent(self) -> bool:
         """True if no message has arrived, not even one for other joints."""
-        return self.arrival == -math.inf and not self._absent
+        return self.arrival == -math.inf and self._silent
 
     def age(self, steady: float) -> float:
         """Return the age (s) of the last message of these joints, valid or not; inf before the first one.
@@ -294,6 +295,11 @@ class Estimator:
 
     def note_incomplete(self, reason: str) -> None:
         """Record a message without some of the joints; ``reason`` is the text of the fault if the state gets stale."""
+        self._absent = reason
+        self._silent = False
+
+    def note_silence(self, reason: str) -> None:
+        """Record the ``reason`` why no message has arrived at all, until one arrives or another reason is recorded."""
         self._absent = reason
 
     def measure(

@@ -275,6 +275,10 @@ class JointStateReader:
             (qd, effort) = others
         return Sample(layout.stamp(data), q, qd, effort)
 
+    def names(self, data: bytes) -> tuple[str, ...]:
+        """Return the joint names of a message, renamed; ValueError if ``data`` is not a whole JointState."""
+        return self._layouts.find(data).joint_names
+
     def _choose(self, layout: JointStateLayout) -> bool:
         """Find the robot's joints in a layout; return False if it has none of them."""
         names = layout.joint_names
@@ -284,8 +288,8 @@ class JointStateReader:
             return False
         if missing:
             raise JointsMissing(
-                f"{self._topic}: joints {', '.join(missing)} are missing. Cure: publish all in one message; leave "
-                "joints that something else controls out of the parameter joints"
+                f"{self._topic}: joints {', '.join(missing)} are missing beside {', '.join(names)}. Cure: publish all "
+                "in one message; leave joints that something else controls out of the parameter joints"
             )
         twice = [name for name in self._joint_names if names.count(name) > 1]
         if twice:

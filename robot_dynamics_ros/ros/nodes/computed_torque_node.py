@@ -27,7 +27,7 @@ from robot_dynamics_ros.control.configuration.settings import (
     read_settings,
 )
 from robot_dynamics_ros.control.goals import Tolerances
-from robot_dynamics_ros.control.interface import Output
+from robot_dynamics_ros.control.interface import WARN, Note, Output
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Safety
 from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
@@ -42,6 +42,7 @@ from robot_dynamics_ros.ros.nodes.controller_outputs import (
     ControllerOutputs,
     ControllerReport,
     black_box,
+    publisher_names,
 )
 from robot_dynamics_ros.ros.nodes.node_parameters import check_changes
 from robot_dynamics_ros.ros.nodes.node_program import run
@@ -90,11 +91,10 @@ class ComputedTorqueNode(ManagedRobotNode):
         # first positions of joints that are not controlled
         self._measured: dict[str, float] = {}
         self._first_states: Any = None  # subscription until then
+        # joints of which one must be in joint_states before the configuration
+        self._awaited: tuple[str, ...] = ()
         self._report = ControllerReport(self)
-        self.create_steady_timer(
-            _REPORT_PERIOD,
-            lambda: self._report.publish_status(self._session, self.obstacle),
-        )
+        self.create_steady_timer(_REPORT_PERIOD, self._report_status)
         if not INSTALLED:
             self.get_logger().info(ABSENT)
         self.add_on_set_parameters_callback(self._check_parameters)
@@ -133,6 +133,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         if self._first_states is not None:
             self.destroy_subscription(self._first_states)
             self._first_states = None
+            self._awaited = ()
         self._outputs.configuration(configuration.text())
         self._session = session
         self._safety = session.safety
@@ -152,13 +153,12 @@ class ComputedTorqueNode(ManagedRobotNode):
                 self._first_states = self.create_subscription(
                     JointState,
                     "joint_states",
-                    partial(self._measure, set(robot.joint_names)),
+                    self._measure,
                     _BEST_EFFORT,
                 )
             if not self._measured.keys() & set(robot.joint_names):
-                raise NotReadyError(
-                    f"waiting for joint_states, which may have the positions of {', '.join(others)}"
-                )
+                self._awaited = robot.joint_names
+                raise NotReadyError(self._absent_states())
             measured = {
                 name: self._measured[name] for name in others if name in self._measured
             }
@@ -176,15 +176,33 @@ class ComputedTorqueNode(ManagedRobotNode):
             overridden(values, {LOCKED.name: robot.locked}), *self.files
         )
 
-    def _measure(self, controlled: set[str], message: JointState) -> None:
-        """Store positions until the first message with ``controlled`` joints, and configure the node then."""
-        if not self._measured.keys() & controlled:
+    def _measure(self, message: JointState) -> None:
+        """Store positions until the first message with awaited joints, and configure the node then."""
+        if self._awaited:
             pairs = zip(message.name, message.position, strict=False)
             self._measured |= {
                 name: position for name, position in pairs if math.isfinite(position)
             }
-            if self._measured.keys() & controlled:
+            if self._measured.keys() & set(self._awaited):
+                self._awaited = ()
+                self.obstacle = ""
                 self.start_when_possible()
+
+    def _absent_states(self) -> str:
+        """Return what the node waits for before the configuration, and what it sees of it."""
+        topic = self.resolve_topic_name("joint_states")
+        publishers = ", ".join(publisher_names(self, topic)) or "nobody"
+        joints = ", ".join(self._measured) or "none"
+        return (
+            f"waiting for {topic} with {', '.join(self._awaited)}; it is published by {publishers}, joints seen: "
+            f"{joints}. Cure: start the driver of the arm, or set locked for all other joints"
+        )
+
+    def _report_status(self) -> None:
+        if self._awaited:
+            self.obstacle = self._absent_states()
+            self.log.note(Note(WARN, f"not configured: {self.obstacle}", 5.0))
+        self._report.publish_status(self._session, self.obstacle)
 
     def _connect(self, session: ControllerSession, tolerances: Tolerances) -> None:
         state_timeout = session.settings.safety.state_timeout
@@ -198,7 +216,7 @@ class ComputedTorqueNode(ManagedRobotNode):
         self._interfaces = ControlInterfaces(
             self, session, self._outputs, self._settings, tolerances
         )
-        self._reader = InputReader(session)
+        self._reader = InputReader(session, self.resolve_topic_name("joint_states"))
         overridable = QoSOverridingOptions.with_default_policies()
         self._inputs = [
             self._subscribe(

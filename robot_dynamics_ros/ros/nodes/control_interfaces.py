@@ -166,6 +166,7 @@ class ControlInterfaces:
             start, points = read_trajectory(_serialized_trajectory(handle.request))
             followed = self._session.follow(points, start, now)
         except RobotDynamicsError as error:
+            controller.refuse(str(error))
             return self._report(handle, None, goals.refused(error))
         self.abort("replaced by a new goal")
         self._outputs.follow(followed)

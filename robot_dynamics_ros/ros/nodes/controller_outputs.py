@@ -24,6 +24,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynamics_ros.base.commands import command_line
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.estimation.estimator import Estimator
@@ -218,6 +219,12 @@ class ControllerReport:
         self._stops: Sequence[str] = ()
         self._others = ""
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        name = node.get_fully_qualified_name()
+        clear_fault = command_line(
+            f"ros2 service call {name}/clear_fault std_srvs/srv/Trigger",
+            f"robot_dynamics node clear_fault --node {name}",
+        )
+        self._clear_fault = f"`{clear_fault}`, or fault_reset: auto"
         self.begin()
 
     def configure(self, box: BlackBox, stops: Sequence[str]) -> None:
@@ -252,9 +259,7 @@ class ControllerReport:
         for note in output.notes:
             self._node.log.note(note)
         for transition in output.transitions:
-            service = f"{self._node.get_fully_qualified_name()}/clear_fault"
-            cure = f"`ros2 service call {service} std_srvs/srv/Trigger`, or fault_reset: auto"
-            self._node.log.note(in_words(transition, cure))
+            self._node.log.note(in_words(transition, self._clear_fault))
             if transition.fault.cause is Cause.DEACTIVATED:  # not a fault
                 continue
             if self.box is not None and transition.before is Mode.ACTIVE:
@@ -286,23 +291,26 @@ class ControllerReport:
                 robot,
             )
         if session.controller.estimator.silent:
-            self._note_silent_publishers(session.controller.estimator)
+            self._note_silence(session.controller.estimator)
         self.events(session, Output(notes=session.waiting()))
         self._send(self._controller_status(session, None), session.arm.robot.name)
         self._status.report(session.controller, time.monotonic())
         collect_garbage()
 
-    def _note_silent_publishers(self, estimator: Estimator) -> None:
-        """Record publishers of joint_states of which no message arrives as the reason why nothing is commanded."""
+    def _note_silence(self, estimator: Estimator) -> None:
+        """Record what the node sees on joint_states as the reason why nothing is commanded."""
         name = self._node.resolve_topic_name("joint_states")
         now = time.monotonic()
-        publishers = self._node.count_publishers(name)
-        if publishers == 0:
+        publishers = publisher_names(self._node, name)
+        if not publishers:
             self._since = now
+            estimator.note_silence(
+                f"{name} has no publisher. Cure: start the driver of the arm, or remap joint_states to its topic"
+            )
         elif now - self._since > _DISCOVERY_TIME:
-            estimator.note_incomplete(
-                f"{name} has {publishers} {'publisher' if publishers == 1 else 'publishers'}, but no message was "
-                f"received in {now - self._since:.0f} s. Cure: check that it publishes (`ros2 topic hz {name}`); if "
+            estimator.note_silence(
+                f"{name} is published by {', '.join(publishers)}, but no message was received in "
+                f"{now - self._since:.0f} s. Cure: check that these nodes run; if "
                 "this node was killed before (kill -9), the shared memory between the two nodes may be broken: stop "
                 "this node with Ctrl-C and start it again; if that does not help, restart the publisher, too"
             )
@@ -346,6 +354,14 @@ def black_box(node: NodeProgram, settings: NodeSettings) -> BlackBox:
     )
 
 
+def publisher_names(node: NodeProgram, topic: str) -> list[str]:
+    """Return the full names of the nodes that publish the ``topic``, sorted; ``topic`` is a full name."""
+    infos = node.get_publishers_info_by_topic(topic)
+    return sorted(
+        f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos
+    )
+
+
 def other_publishers(node: NodeProgram, stops: Sequence[str]) -> str:
     """Return error and cure if effort_commands, joint_states or an emergency stop has several publishers, else "".
 
@@ -358,10 +374,7 @@ def other_publishers(node: NodeProgram, stops: Sequence[str]) -> str:
     for topic in map(node.resolve_topic_name, topics):
         if node.count_publishers(topic) < 2:  # ten times faster than reading the names
             continue
-        infos = node.get_publishers_info_by_topic(topic)
-        names = sorted(
-            f"{info.node_namespace.rstrip('/')}/{info.node_name}" for info in infos
-        )
+        names = publisher_names(node, topic)
         if len(names) > 1:  # a publisher is counted before its name is discovered
             if me in names:
                 names.remove(me)

@@ -26,7 +26,7 @@ except ImportError:
     FollowJointTrajectory = None
 
 _SUCCEEDED = 4  # STATUS_SUCCEEDED of action_msgs/msg/GoalStatus
-# diagnostics, one a second, without acceptance: rejected; a busy controller accepts late
+# diagnostics, one a second, without acceptance or refusal; a busy controller accepts late
 _MAX_REPORTS = 5
 _REPORT_TIMEOUT = 10.0  # s; the controller publishes diagnostics once a second
 
@@ -103,12 +103,12 @@ class TrajectoryNode(NodeProgram):
             return self._give_up(f"the controller is not active: {status.message}")
         if now["dropped trajectories"] != before["dropped trajectories"]:
             return self._give_up("the controller has dropped it")
+        if now["refused trajectories"] != before["refused trajectories"]:
+            return self._give_up(f"the controller has refused it: {now['refusal']}")
         accepted = int(now["trajectories"]) - int(before["trajectories"])
         self._reports += accepted == 0
         if self._reports >= _MAX_REPORTS:
-            self._give_up(
-                "the controller has rejected it. Cure: see the controller's log"
-            )
+            self._give_up("the controller has not received it. Cure: send it again")
         elif accepted > 1:
             self._give_up("another trajectory has replaced it")
         elif accepted and now["following"] == "false":

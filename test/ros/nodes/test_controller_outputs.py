@@ -2,6 +2,7 @@
 
 import math
 import time
+from unittest.mock import Mock
 
 import pytest
 import rclpy
@@ -10,8 +11,10 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.settings import NodeSettings
-from robot_dynamics_ros.control.interface import Output
+from robot_dynamics_ros.control.interface import Note, Output, UnusableSample
+from robot_dynamics_ros.control.safety import Cause, Fault, Mode, Transition
 from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory
 from robot_dynamics_ros.ros.nodes import controller_outputs
@@ -26,6 +29,7 @@ from support.comparing import assert_close
 from support.independent_plant import Session
 
 NAMES = ("joint1", "joint2")
+NOW = Now(0.0, lambda: 0)
 
 
 @pytest.mark.parametrize(("count", "cycles"), [(20, 2), (1000, 17)])
@@ -67,10 +71,37 @@ def test_effort_of_a_long_trajectory_takes_several_cycles(
     node.destroy_node()
 
 
-def test_publishers_without_messages_are_named_three_seconds_after_their_discovery(
+@pytest.mark.parametrize(
+    ("installed", "cure"),
+    [
+        (None, "robot_dynamics node clear_fault --node /report"),
+        ("/opt/ros/bin/ros2", "ros2 service call /report/clear_fault std_srvs/srv/Tri"),
+    ],
+)
+def test_the_cure_of_a_fault_is_a_command_that_exists(
+    installed: str | None,
+    cure: str,
+    context: rclpy.Context,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: installed)
+    node = NodeProgram("report", context=context)
+    logged: list[Note] = []
+    node.log = Mock(note=logged.append)
+    report = ControllerReport(node)
+    fault = Fault(Cause.STATE_STALE, "late")
+    passed = Transition(0.0, Mode.HOLD, Mode.FAULT, fault)
+    session = Session("planar_2r")
+    session.cycle()
+    report.events(session.session, Output(transitions=(passed,)))
+    assert f"Cure: `{cure}" in logged[-1].text
+    node.destroy_node()
+
+
+def test_the_reason_to_wait_is_what_is_seen_on_joint_states(
     context: rclpy.Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A robot that starts later than the controller is waited for."""
+    """Again and again; publishers without messages are named three seconds after their discovery."""
     node = NodeProgram("report", context=context)
     now = 0.0
     monkeypatch.setattr(controller_outputs.time, "monotonic", lambda: now)
@@ -84,10 +115,17 @@ def test_publishers_without_messages_are_named_three_seconds_after_their_discove
         assert session.controller is not None
         return session.controller.estimator.trouble
 
-    assert [reason(100.0), reason(100.0)] == ["no joint_states yet"] * 2
+    for _ in range(2):
+        assert "/joint_states has no publisher" in reason(100.0)
     publisher = node.create_publisher(JointState, "joint_states", 1)
     while not node.count_publishers("joint_states"):
         time.sleep(0.01)
-    assert [reason(1.0), reason(1.0)] == ["no joint_states yet"] * 2
-    assert f"{publisher.topic_name} has 1 publisher" in reason(2.0)
+    for seconds in (1.0, 1.0):
+        assert "is published by" not in reason(seconds)
+    for after in (4, 6):
+        text = reason(2.0)
+        assert f"{publisher.topic_name} is published by /report" in text
+        assert f"in {after} s" in text
+    session.on_state(UnusableSample(0, "joint a is missing", incomplete=True), NOW)
+    assert reason(1.0) == "joint a is missing"
     node.destroy_node()

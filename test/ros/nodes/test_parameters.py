@@ -183,8 +183,25 @@ def test_nodes_share_a_file_without_names_taken_for_misspelt_ones() -> None:
     tables = [[parameter.name for parameter in module.ALL] for module in TABLES]
     for known, other in itertools.permutations(tables, 2):
         assert not unknown(other, known)
-    (message,) = unknown(["kp"], tables[0])
-    assert "gains.kp" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("kp", "gains.kp"),
+        ("Law", "law"),
+        ("Gains.KP", "gains.kp"),
+        ("locked.finger_left", "[finger_joint=0.02]"),
+        ("Locked.finger_left", "locked is no table"),
+    ],
+)
+def test_a_name_that_can_only_be_meant_for_this_node_is_named(
+    name: str, meant: str
+) -> None:
+    """A prefix left out, capitals, and a table in place of a list, also in a file for all nodes."""
+    known = [parameter.name for parameter in controller.ALL]
+    (message,) = unknown([name], known)
+    assert name in message and meant in message
 
 
 def _typed(text: str) -> RosParameter[Any]:
