@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.base.errors import BagError, BagWarning, did_you_mean
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.bags import JointSeries
+from robot_dynamics_ros.recordings.bags.joint_series import unwrapped
 
 _MIN_SAMPLES = 10  # of a stretch, after filtering
 _MAX_DEFAULT_CUTOFF = 10.0  # Hz
@@ -34,7 +35,6 @@ _LOCKED = 100_000_000
 # ns; a larger step backwards is a clock that was reset, not messages out of order
 _RESTART = 1_000_000_000
 _PAUSE = 60_000_000_000  # ns that replace such a step
-_WRAPPED = 2.1 * np.pi  # rad, above the range of positions modulo 2 pi
 _REST_TRAVEL = 1e-3  # rad or m that a joint at rest may move
 
 
@@ -330,10 +330,7 @@ def _filtered(
 
     result = np.empty((4, len(times[kept]), len(velocity)))
     for j, recorded in enumerate(velocity):
-        # Positions of continuous joints may be recorded modulo 2 pi; no joint moves by pi in a period. Those in degrees
-        # or counts, over a larger range, do.
-        position = series.position[rows, j]
-        q = smooth(np.unwrap(position) if np.ptp(position) < _WRAPPED else position)
+        q = smooth(unwrapped(series.position[rows, j]))
         qd = slope(q) if recorded is None else smooth(recorded[rows])
         tau = smooth(series.effort[rows, j])
         if effort_delay:
@@ -351,8 +348,8 @@ def _require_motion_and_effort(series: JointSeries) -> None:
         for name, column in zip(series.joint_names, values.T, strict=True):
             if np.isnan(column).all():
                 raise BagError(
-                    f"the recording: no {field} of {name} was recorded. Cure: record a topic whose driver fills "
-                    f"{field}, or name it with --topic"
+                    f"the recording: no {field} of {name} was recorded. Cure: choose the other joints with --joints, "
+                    "or another topic with --topic"
                 )
     if not series.effort.any():
         raise BagError(

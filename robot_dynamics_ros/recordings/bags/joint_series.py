@@ -1,5 +1,10 @@
 """Joint motion from bags: JointState messages as arrays.
 
+The joints of a robot may come in several messages, such as those of the arm and of the gripper, at times and rates of
+their own. They are merged: the rows are the messages of the joints with most values. The other joints get the values of
+a message of the same time, else linear interpolation between two messages; NaN where one is missing
+(``JointSeries.at``).
+
 ``path`` is a bag's folder or file, or its open reader, which stays open. ``rename`` maps joint names, or their
 prefixes, in the bag to new ones, as ``{"fer_": "panda_"}``; whole names have precedence over prefixes, long prefixes
 over short ones.
@@ -7,10 +12,12 @@ over short ones.
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +29,7 @@ from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.recordings.bags.reader import (
     BagReader,
+    counted,
     opened,
     require_topic,
 )
@@ -35,14 +43,21 @@ from robot_dynamics_ros.recordings.messages.joint_state import (
 )
 
 _BLOCK = 1024  # messages
+_TABLES = ("stamps", "received", *FIELDS)
+_MOST_JOINTS = 256  # of one topic, beside those with most values: a bound of the memory
+# median steps between two messages, between which values are interpolated: one message may be missing
+_MAX_STEP = 2.5
+_WRAPPED = 2.1 * np.pi  # rad, above the range of positions modulo 2 pi
+_FAR = 5.0  # median steps; a message that comes later was not only overtaken by others
+_FEW = 10  # messages that come so late although no clock was set back
 
 
 @dataclass(frozen=True, eq=False)
 class JointSeries:
-    """JointState messages of one topic as arrays: m messages of n joints, in order of arrival.
+    """JointState messages of one topic as arrays: m messages of n joints, in order of arrival (``read_joint_states``).
 
     Header ``stamps`` and times of arrival since 1970, ``received``, are in ns (m,); position (rad or m), velocity and
-    effort (Nm or N) are (m, n), in the order of ``joint_names``, NaN for an empty field.
+    effort (Nm or N) are (m, n), in the order of ``joint_names``, NaN for an empty field and where a joint has no value.
     """
 
     joint_names: tuple[str, ...]
@@ -63,18 +78,40 @@ class JointSeries:
                 f"Cure: choose from these, or rename them{did_you_mean(missing[0], self.joint_names)}"
             )
         columns = [self.joint_names.index(name) for name in joint_names]
-        fields = (
-            table[:, columns] for table in (self.position, self.velocity, self.effort)
-        )
-        return JointSeries(tuple(joint_names), self.stamps, self.received, *fields)
+        fields = {field: getattr(self, field)[:, columns] for field in FIELDS}
+        return replace(self, joint_names=tuple(joint_names), **fields)
+
+    def rows(self, chosen: NDArray[Any]) -> JointSeries:
+        """Return the messages that a mask (m,) or an array of indices chooses."""
+        return replace(self, **{name: getattr(self, name)[chosen] for name in _TABLES})
 
     def between(self, first: int, last: int) -> JointSeries:
         """Return the messages whose stamps are at least ``first`` and at most ``last`` (ns)."""
-        rows = (self.stamps >= first) & (self.stamps <= last)
-        fields = (table[rows] for table in (self.position, self.velocity, self.effort))
-        return JointSeries(
-            self.joint_names, self.stamps[rows], self.received[rows], *fields
-        )
+        return self.rows((self.stamps >= first) & (self.stamps <= last))
+
+    def at(self, own: IntArray, times: IntArray) -> tuple[list[Array], bool]:
+        """Return position, velocity and effort (k, n) at ``times`` (k,), and True if each is the time of a message.
+
+        ``own`` (m,) are the times of the messages, ns, which must not decrease. Values between two messages are
+        interpolated linearly; they are NaN if these are more than 2.5 median steps apart, and outside all messages.
+        """
+        before = (np.searchsorted(own, times, side="right") - 1).clip(0)
+        after = np.searchsorted(own, times).clip(max=len(own) - 1)
+        step = own[after] - own[before]  # 0 at a message
+        exact = not step.any()
+        gap = step > _MAX_STEP * np.median(np.diff(own, append=own[-1:]))
+        places = np.where(gap, -1.0, times - own[0])  # -1: outside, thus NaN
+        nodes = (own - own[0]).astype(np.float64)
+        position = self.position
+        if not exact:
+            position = np.apply_along_axis(unwrapped, 0, position)
+        fields = []
+        for table in (position, self.velocity, self.effort):
+            columns = [
+                np.interp(places, nodes, column, np.nan, np.nan) for column in table.T
+            ]
+            fields.append(np.stack(columns, axis=1))
+        return fields, exact
 
 
 class Answers(NamedTuple):
@@ -108,6 +145,14 @@ def answers(state: JointSeries, command: JointSeries) -> Answers:
     return Answers(rows, commands, latency, int((arrivals > following).sum()), lost)
 
 
+def unwrapped(position: Array) -> Array:
+    """Return the positions (m,) of a joint, continuous where they were recorded modulo 2 pi.
+
+    No joint moves by pi between two messages. Those in degrees or counts, over a larger range, do, and are unchanged.
+    """
+    return np.unwrap(position) if np.ptp(position) < _WRAPPED else position
+
+
 def read_joint_states(
     path: str | Path | BagReader,
     topics: Sequence[str],
@@ -116,11 +161,13 @@ def read_joint_states(
 ) -> dict[str, JointSeries]:
     """Return the sensor_msgs/JointState messages of each topic, in order of arrival.
 
-    The series have the joints ``joint_names`` (after renaming) in this order; default: those of the topic's first
-    message that names joints. Messages that lack some of the joints or cannot be decoded are left out; a BagWarning
-    reports their number. So are messages without any of the joints, which are reported only if ``joint_names`` is None.
+    The series have the joints ``joint_names`` (after renaming) in this order; default: all joints of the topic, those
+    with most values first. Joints that come in several messages are merged, at the times of those with most
+    values; a BagWarning reports interpolation. If the recorder's clock was set back, the messages are in the order of
+    their stamps, with a BagWarning. Messages that add no joint or cannot be decoded are left out; a BagWarning reports
+    their number. Messages without any of ``joint_names`` are ignored.
 
-    Raises BagError if the bag cannot be read, or a topic is missing, has another type, or has no message of the joints.
+    Raises BagError if the bag cannot be read, or a topic is missing, has another type, or lacks one of the joints.
     """
     with opened(path) as reader:
         for topic in topics:
@@ -143,126 +190,198 @@ def read_joint_states(
 def read_joint_names(
     path: str | Path | BagReader, topic: str, rename: Mapping[str, str] | None = None
 ) -> tuple[str, ...]:
-    """Return the joints, after renaming, of the first message on ``topic`` (sensor_msgs/JointState) that names joints.
+    """Return the joints on ``topic`` (sensor_msgs/JointState), after renaming, those with most values first.
 
     Raises BagError if the bag cannot be read, or the topic is missing, has another type, or has no message with joints.
     """
-    with opened(path) as reader:
-        require_topic(reader, topic, JOINT_STATE)
-        table = _SeriesTable(renaming(rename or {}), None)
-        for message in reader.messages([topic]):
-            table.add(message.received, message.data)
-            if table.joint_names is not None:
-                return table.joint_names
-    return table.series(f"{reader.path}: {topic}").joint_names
+    return read_joint_states(path, [topic], rename)[topic].joint_names
 
 
-class _SeriesTable:
-    """Messages of one topic, read block by block; ``joint_names`` is None until a message names joints."""
+class _Group:
+    """Messages with the same joints ``joint_names``, in any order, read block by block."""
 
-    def __init__(self, renamed: Renaming, joint_names: Sequence[str] | None) -> None:
-        self.joint_names = None if joint_names is None else tuple(joint_names)
-        self._layouts = JointStateLayouts(renamed)
+    def __init__(self, joint_names: tuple[str, ...]) -> None:
+        self.joint_names = joint_names
+        self.names = frozenset(joint_names)
+        self.numbers: list[int] = []
         self._block: list[tuple[int, bytes, JointStateLayout]] = []
         self._parts: dict[str, list[NDArray[Any]]] = defaultdict(list)
-        self._recorded_names: set[str] = set()
-        self._left_out: Counter[str] = Counter()
-        self._given = joint_names is not None
 
-    def add(self, received: int, data: bytes) -> None:
-        """Add a message that arrived at ``received`` (ns)."""
-        try:
-            layout = self._layouts.find(data)
-        except ValueError:
-            self._left_out["are not complete JointState messages"] += 1
-            return
-        if layout.irregular:
-            self._left_out[
-                f"do not have a value in {layout.irregular} for each name"
-            ] += 1
-            return
-        if self.joint_names is None and layout.joint_names:
-            self.joint_names = tuple(dict.fromkeys(layout.joint_names))
+    def add(
+        self, number: int, received: int, data: bytes, layout: JointStateLayout
+    ) -> None:
+        """Add the message with this ``number`` on its topic, which arrived at ``received`` (ns)."""
+        self.numbers.append(number)
         self._block.append((received, data, layout))
         if len(self._block) == _BLOCK:
             self._read_block()
 
     def _read_block(self) -> None:
-        joint_names = self.joint_names or ()
         rows_of: dict[JointStateLayout, list[int]] = defaultdict(list)
         for row, (_, _, layout) in enumerate(self._block):
             rows_of[layout].append(row)
-        used = np.zeros(len(self._block), dtype=bool)
-        stamps = np.zeros(len(self._block), dtype=np.int64)
+        count = len(self._block)
+        stamps = np.zeros(count, dtype=np.int64)
         fields = {
-            field: np.full((len(self._block), len(joint_names)), np.nan)
-            for field in FIELDS
+            field: np.full((count, len(self.joint_names)), np.nan) for field in FIELDS
         }
         for layout, rows in rows_of.items():
-            names = layout.joint_names
-            self._recorded_names.update(names)
-            missing = [name for name in joint_names if name not in names]
-            if len(set(names)) < len(names):
-                self._left_out["name a joint twice"] += len(rows)
-            elif 0 < len(missing) < len(joint_names):
-                self._left_out[f"lack {', '.join(missing)}"] += len(rows)
-            elif missing:
-                if not self._given:
-                    others = ", ".join(names) or "without names"
-                    self._left_out[
-                        f"have other joints ({others}) than {', '.join(joint_names)}"
-                    ] += len(rows)
-            elif joint_names:
-                columns = [names.index(name) for name in joint_names]
-                table = layout.table([self._block[row][1] for row in rows])
-                used[rows] = True
-                stamps[rows] = (
-                    table["sec"].astype(np.int64) * 1_000_000_000 + table["nanosec"]
-                )
-                for field in layout.fields:
-                    fields[field][rows] = table[field][:, columns]
+            columns = [layout.joint_names.index(name) for name in self.joint_names]
+            table = layout.table([self._block[row][1] for row in rows])
+            stamps[rows] = (
+                table["sec"].astype(np.int64) * 1_000_000_000 + table["nanosec"]
+            )
+            for field in layout.fields:
+                fields[field][rows] = table[field][:, columns]
         received = np.array(
             [received for received, _, _ in self._block], dtype=np.int64
         )
         self._block.clear()
-        if used.any():
-            for name, values in {
-                "stamps": stamps,
-                "received": received,
-                **fields,
-            }.items():
-                self._parts[name].append(values[used])
+        for name, values in ({"stamps": stamps, "received": received} | fields).items():
+            self._parts[name].append(values)
+
+    @cached_property
+    def series(self) -> JointSeries:
+        """All messages. Each list is freed once it is concatenated: a long recording is not in memory twice."""
+        if self._block:
+            self._read_block()
+        tables = (np.concatenate(self._parts.pop(name)) for name in _TABLES)
+        return JointSeries(self.joint_names, *tables)
+
+
+class _SeriesTable:
+    """Messages of one topic by their joints; ``joint_names`` are those of the series, None for all."""
+
+    def __init__(self, renamed: Renaming, joint_names: Sequence[str] | None) -> None:
+        self._joint_names = joint_names
+        self._layouts = JointStateLayouts(renamed)
+        self._groups: dict[frozenset[str], _Group] = {}
+        self._left_out: Counter[str] = Counter()
+        self._count = 0
+
+    def add(self, received: int, data: bytes) -> None:
+        """Add a message that arrived at ``received`` (ns)."""
+        self._count += 1
+        try:
+            layout = self._layouts.find(data)
+        except ValueError:
+            self._left_out["are not complete JointState messages"] += 1
+            return
+        names = frozenset(layout.joint_names)
+        if layout.irregular:
+            self._left_out[
+                f"do not have a value in {layout.irregular} for each name"
+            ] += 1
+        elif len(names) < len(layout.joint_names):
+            self._left_out["name a joint twice"] += 1
+        elif names:
+            if names not in self._groups:
+                self._groups[names] = _Group(layout.joint_names)
+            self._groups[names].add(self._count, received, data, layout)
 
     def series(self, where: str) -> JointSeries:
         """Return the series; ``where`` names bag and topic in errors and warnings."""
-        if self._block:
-            self._read_block()
-        count = sum(len(part) for part in self._parts["stamps"])
-        left_out = "; ".join(
-            f"{number} messages {reason}" for reason, number in self._left_out.items()
+        groups = list(self._groups.values())
+        recorded = list(
+            dict.fromkeys(itertools.chain(*(group.joint_names for group in groups)))
         )
-        if not count:
-            raise BagError(f"{where}: {self._nothing(left_out)}")
+        names = recorded if self._joint_names is None else self._joint_names
+        parts, missing = _parts(names, groups)
+        if missing and self._joint_names is not None:
+            parts = []
+        for group in groups:
+            lacking = [name for name in names if name not in group.names]
+            used = any(group.names.issuperset(part) for part in parts)
+            if len(lacking) < len(names) and not used:
+                self._left_out[f"lack {', '.join(lacking)}"] += len(group.numbers)
+        left_out = counted(self._left_out)
+        if not parts:
+            raise BagError(f"{where}: {_nothing(left_out, names, recorded)}")
+        first, *others = (
+            _in_order_of_stamps(_pooled(part, groups), where) for part in parts
+        )
         if left_out:
-            text = f"{where}: {left_out}: left out; {count} are used. Cure: check their publisher"
+            text = f"{where}: {left_out}: left out; {len(first.stamps)} are used. Cure: check their publisher"
             warnings.warn(BagWarning(text), stacklevel=1)
-        assert self.joint_names is not None
-        # Each list is freed once it is concatenated, so that a long recording is not in memory twice.
-        return JointSeries(
-            self.joint_names,
-            *(
-                np.concatenate(self._parts.pop(name))
-                for name in ("stamps", "received", *FIELDS)
-            ),
-        )
+        for other in others:
+            first = _merged(first, other, where)
+        return first.in_order(self._joint_names or first.joint_names)
 
-    def _nothing(self, left_out: str) -> str:
-        if left_out:
-            return f"no message can be used: {left_out}. Cure: check their publisher"
-        if self._recorded_names:
-            recorded = ", ".join(sorted(self._recorded_names))
-            return (
-                f"no message has joints {', '.join(self.joint_names or ())}; there are {recorded}. "
-                "Cure: rename joints, or choose another topic"
-            )
-        return "no messages with joint names. Cure: record this topic while the robot's driver runs"
+
+def _parts(
+    names: Sequence[str], groups: Sequence[_Group]
+) -> tuple[list[list[str]], list[str]]:
+    """Return the joints ``names`` in parts that come together, that with most values first, and missing joints."""
+    parts: list[list[str]] = []
+    missing = list(names)
+    for group in sorted(
+        groups,
+        key=lambda group: len(group.names.intersection(names)) * len(group.numbers),
+        reverse=True,
+    ):
+        part = [name for name in missing if name in group.names]
+        if part and (not parts or sum(map(len, parts[1:]), len(part)) <= _MOST_JOINTS):
+            parts.append(part)
+            missing = [name for name in missing if name not in part]
+    return parts, missing
+
+
+def _pooled(joint_names: Sequence[str], groups: Sequence[_Group]) -> JointSeries:
+    """Return all messages that have ``joint_names``, in order of arrival."""
+    pooled = [group for group in groups if group.names.issuperset(joint_names)]
+    series = [group.series.in_order(joint_names) for group in pooled]
+    if len(series) == 1:
+        return series[0]
+    tables = (
+        np.concatenate([getattr(one, name) for one in series]) for name in _TABLES
+    )
+    order = np.argsort(np.concatenate([group.numbers for group in pooled]))
+    return JointSeries(tuple(joint_names), *tables).rows(order)
+
+
+def _nothing(left_out: str, names: Sequence[str], recorded: Sequence[str]) -> str:
+    """Return the reason why no series of the joints ``names`` can be made."""
+    if left_out:
+        return f"no message can be used: {left_out}. Cure: check their publisher"
+    if recorded:
+        return (
+            f"no message has joints {', '.join(names)}; there are {', '.join(sorted(recorded))}. "
+            "Cure: rename joints, or choose another topic"
+        )
+    return "no messages with joint names. Cure: record this topic while the robot's driver runs"
+
+
+def _in_order_of_stamps(series: JointSeries, where: str) -> JointSeries:
+    """Return the messages in the order of their stamps if the recorder's clock was set back, else ``series``.
+
+    The order of arrival then alternates between two parts of the motion. If the clock of the stamps was set back, or a
+    simulation was restarted, it is that of the motion, and few stamps are before the last one.
+    """
+    stamps = series.stamps
+    order = np.argsort(stamps, kind="stable")
+    moved = np.count_nonzero(order != np.arange(len(order)))
+    period = np.median(np.diff(stamps[order], append=stamps[order[-1:]]))
+    if np.count_nonzero(np.diff(stamps) < -_FAR * period) < _FEW + 0.1 * moved:
+        return series
+    text = f"{where}: {moved} messages, as if the recorder's clock was set back, are sorted by their stamps"
+    warnings.warn(BagWarning(text), stacklevel=1)
+    return series.rows(order)
+
+
+def _merged(first: JointSeries, other: JointSeries, where: str) -> JointSeries:
+    """Return ``first`` with the joints of ``other`` at its times, by stamps that do not decrease, else by arrival."""
+    both = (first, other)
+    stamped = all(one.stamps.any() and (np.diff(one.stamps) >= 0).all() for one in both)
+    times, own = (one.stamps if stamped else one.received for one in both)
+    fields, exact = other.at(own, times)
+    names = ", ".join(other.joint_names)
+    if not exact:
+        text = f"{where}: {names} come in messages of their own, and are interpolated at the times of the others"
+        warnings.warn(BagWarning(text), stacklevel=1)
+    tables = (first.position, first.velocity, first.effort)
+    return JointSeries(
+        first.joint_names + other.joint_names,
+        first.stamps,
+        first.received,
+        *map(np.hstack, zip(tables, fields, strict=True)),
+    )

@@ -6,7 +6,7 @@ import re
 import struct
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path, PurePath
@@ -141,6 +141,13 @@ def read_description(path: str | Path | BagReader) -> str | None:
         return next((text for _, text in texts if text), None)
 
 
+def counted(left_out: Mapping[str, int]) -> str:
+    """Return a text with the number of messages by the reason why they are left out."""
+    return "; ".join(
+        f"{number} messages {reason}" for reason, number in left_out.items()
+    )
+
+
 @contextmanager
 def opened(bag: str | Path | BagReader) -> Iterator[BagReader]:
     """Yield ``bag`` if it is a reader, which stays open, else a reader of this folder or file, which is closed after.
@@ -172,8 +179,10 @@ class _File:
         self.connections = self._reader.connections
         self.close = self._reader.close
 
-    def messages(self, topics: Collection[str]) -> Iterator[Message]:
-        """Yield the messages of these topics, in order of arrival."""
+    def messages(
+        self, topics: Collection[str], left_out: Counter[str]
+    ) -> Iterator[Message]:
+        """Yield the messages of these topics, in order of arrival; count those without a valid time in ``left_out``."""
         chosen = [
             connection for connection in self.connections if connection.topic in topics
         ]
@@ -183,14 +192,16 @@ class _File:
                 self._reader.messages(chosen) if chosen else ()
             ):
                 if (
-                    type(data) is bytes
-                    and type(received) is int
-                    and -_INT64 <= received < _INT64
+                    type(data) is not bytes
+                    or type(received) is not int
+                    or not -_INT64 <= received < _INT64
                 ):
-                    left -= len(data)
-                    if left < 0:
-                        raise ValueError("more messages than the file can hold")
-                    yield Message(connection.topic, connection.msgtype, received, data)
+                    left_out["have no time of arrival below 2^63 ns"] += 1
+                    continue
+                left -= len(data)
+                if left < 0:
+                    raise ValueError("more messages than the file can hold")
+                yield Message(connection.topic, connection.msgtype, received, data)
         except Exception as error:  # damaged files raise errors of many types
             raise BagError(
                 f"{self._path}: reading stopped: {error}. Cure: copy it again"
@@ -281,29 +292,29 @@ class BagReader:
         """Yield the messages of these topics (default: all), in order of arrival; missing topics have none.
 
         Messages of equal time are in the order in which they were written. The bag is not read into memory. Damaged
-        compressed messages are left out; a BagWarning at the end reports their number. Raises BagError if reading
-        stops.
+        compressed messages, and those whose time of arrival is no 64-bit integer, are left out; a BagWarning at the end
+        reports their number. Raises BagError if reading stops.
         """
         chosen = set(self.topics if topics is None else topics)
+        left_out: Counter[str] = Counter()
+        damage = ""
         parts = [
-            (storage.start_time, partial(storage.messages, chosen))
+            (storage.start_time, partial(storage.messages, chosen, left_out))
             for storage in self._storages
         ]
-        damaged = 0
-        first = ""
         for message in in_order_of_arrival(parts):
             if message.data.startswith(ZSTD):
                 try:
                     message = message._replace(data=unpacked(message.data))
                 except (zstd.ZstdError, ValueError) as error:
-                    damaged += 1
-                    first = first or f"{message.topic}: {error}"
+                    damage = damage or f", the first on {message.topic}: {error}"
+                    left_out["cannot be unpacked"] += 1
                     continue
             yield message
-        if damaged:
-            text = f"{self.path}: {damaged} messages cannot be unpacked and are left out, the first on {first}"
+        if left_out:
+            text = f"{self.path}: {counted(left_out)}{damage}: left out"
             warnings.warn(
-                BagWarning(f"{text}. Cure: copy it again, or use the rest"),
+                BagWarning(f"{text}. Cure: record or copy it again, or use the rest"),
                 stacklevel=1,
             )
 

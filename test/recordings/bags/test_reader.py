@@ -94,6 +94,25 @@ def test_messages_are_in_order_of_arrival(
 
 
 @pytest.mark.parametrize("plugin", [MCAP, SQLITE])
+def test_messages_with_impossible_times_are_counted(
+    plugin: StoragePlugin, tmp_path: Path
+) -> None:
+    """MCAP has unsigned times, sqlite3 those of any type."""
+    written = some_messages(6)
+    folder = record(tmp_path / "bag", written, plugin)
+    if plugin is MCAP:
+        late = [m._replace(received=m.received + 2**63) for m in written[:2]]
+        folder = record(tmp_path / "late", [*written[2:], *late], plugin)
+    else:
+        (file,) = folder.glob("*.db3")
+        with closing(sqlite3.connect(file)) as database:
+            database.execute("UPDATE messages SET timestamp = 'x' WHERE id < 3")
+            database.commit()
+    with BagReader(folder) as reader, pytest.warns(BagWarning, match=f"{folder}: 2 "):
+        assert list(reader.messages()) == written[2:]
+
+
+@pytest.mark.parametrize("plugin", [MCAP, SQLITE])
 def test_split_bags(plugin: StoragePlugin, tmp_path: Path) -> None:
     """Eleven files that overlap in time; number 10 follows 9, not 1."""
     written = [some_messages(20, start=START + 18_000_000 * k) for k in range(11)]
