@@ -148,7 +148,7 @@ def add_joints(parser: argparse.ArgumentParser) -> None:
         "--joints",
         nargs="+",
         metavar="NAME",
-        help="joints of the model (default: all movable joints)",
+        help="joints of the model (default: all movable joints; with a bag those of its controller)",
     )
     parser.add_argument(
         "--locked",
@@ -157,7 +157,7 @@ def add_joints(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME=VALUE",
-        help="positions of locked joints, rad or m (default: 0 for joints that --joints omits)",
+        help="positions of locked joints, rad or m (default: 0, or the positions in the bag)",
     )
 
 
@@ -450,37 +450,42 @@ def joint_state_topic(
 
 
 def load_setup(
-    arguments: argparse.Namespace, bag: BagReader, robot: RobotSource | None = None
+    arguments: argparse.Namespace,
+    bag: BagReader,
+    series: JointSeries,
+    robot: RobotSource | None = None,
 ) -> RecordedSetup:
-    """Return the setup of a bag with the joints of its joint states, and its model.
+    """Return the setup of a bag for its joint states ``series`` by --joints and --locked, and its model.
 
-    The robot is ``robot``; None for that of --robot, else that of the bag. The source of a recorded robot, and joints
-    that are locked because they are not recorded, are reported on stderr. Raises RobotDynamicsError as
-    ``measured_setup``.
+    The robot is ``robot``; None for that of --robot, else that of the bag. The source of a recorded robot, and locked
+    joints are reported on stderr. Raises RobotDynamicsError as ``measured_setup``.
     """
     if robot is None and arguments.robot is not None:
         robot = named_robot(arguments)
     setup = measured_setup(
         bag,
         joint_state_topic(bag, arguments.topic),
+        series,
         dict(arguments.rename),
         robot,
         arguments.dynamics,
         arguments.gravity,
+        arguments.joints,
+        dict(arguments.locked),
     )
     if arguments.robot is None:
         print(f"note: robot: {setup.robot}", file=sys.stderr)
-    note_locked(setup.model, "not in the recording, ")
+    note_locked(setup.model)
     return setup
 
 
-def note_locked(model: RobotModel, reason: str = "") -> None:
-    """Print a note to stderr with the locked joints of ``model``, if there are any; ``reason`` precedes "locked"."""
+def note_locked(model: RobotModel) -> None:
+    """Print a note to stderr with the locked joints of ``model``, if there are any."""
     if model.locked:
         joints = ", ".join(
             f"{name} at {position:g}" for name, position in model.locked.items()
         )
-        print(f"note: {reason}locked: {joints}", file=sys.stderr)
+        print(f"note: locked: {joints}", file=sys.stderr)
 
 
 def command_text(

@@ -15,6 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters import (
     DYNAMICS_FILE,
@@ -28,7 +30,7 @@ from robot_dynamics_ros.base.resources import dynamics_file
 from robot_dynamics_ros.control.configuration.settings import ALL, NodeSettings
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.robot_source import ROBOTS, RobotSource
-from robot_dynamics_ros.recordings.bags import read_description, read_joint_names
+from robot_dynamics_ros.recordings.bags import JointSeries, read_description
 from robot_dynamics_ros.recordings.bags.reader import BagReader
 from robot_dynamics_ros.recordings.messages.joint_state import renaming
 from robot_dynamics_ros.runs.configuration import (
@@ -50,7 +52,7 @@ class RecordedSetup:
     robot
         Files of the robot.
     parameters
-        Parameters of the recorded controller; the defaults if none is recorded, or ``robot`` is given.
+        Parameters of the recorded controller; the defaults if none is recorded.
     joints, locked
         Joints of the model, None for all movable ones, and positions (rad or m) of locked joints by name.
     gravity
@@ -77,26 +79,59 @@ class RecordedSetup:
 def measured_setup(
     bag: BagReader,
     topic: str,
+    series: JointSeries,
     rename: Mapping[str, str],
     robot: RobotSource | None,
     dynamics: str | None,
     gravity: Sequence[float] | None,
+    joints: Sequence[str] | None,
+    locked: Mapping[str, float],
 ) -> RecordedSetup:
-    """Return the setup with those joints of the robot that the joint states on ``topic`` contain, after ``rename``.
+    """Return the setup for the joint states ``series`` on ``topic``, whose joints have been renamed by ``rename``.
 
-    Other joints are locked at 0. The controller of the recorded robot is in the namespace of ``topic``. Raises
-    RobotDynamicsError if there is no robot, it is invalid, or none of its joints is recorded, and if bag or files
-    cannot be read.
+    Gravity, joints and locked positions are those of the recorded controller in the namespace of ``topic``, for the
+    joints of ``robot``; ``gravity``, ``joints`` and ``locked`` (rad or m, by joint) have priority. Without a recorded
+    choice, the joints are all that are recorded. The others are locked where they are recorded first, else at 0.
+    Raises RobotDynamicsError if there is no robot, it is invalid, or none of its joints is recorded, and if bag or
+    files cannot be read.
     """
-    parameters: Values = DEFAULTS.get
+    recorded = read_configuration(bag, topic)
+    parameters: Values = DEFAULTS.get if recorded is None else recorded[1].values
     if robot is None:
-        recorded = read_configuration(bag, topic)
-        if recorded is not None:
-            parameters = recorded[1].values
         robot = _recorded_robot(bag, recorded, dynamics)
-    recorded_gravity = _GRAVITY.read(parameters) or None
-    joints = recorded_joints(bag, topic, rename, robot)
-    return RecordedSetup(robot, parameters, joints, gravity or recorded_gravity)
+    known = robot.joint_names()
+    renamed = renaming(rename)
+    chosen = model_keywords(parameters)
+    fixed = {
+        renamed(name): position
+        for name, position in chosen["locked"].items()
+        if renamed(name) in known
+    } | dict(locked)
+    if joints is None:
+        names = series.joint_names
+        joints = [
+            name
+            for name in map(renamed, chosen["joints"] or known)
+            if name in known and name in names and name not in fixed
+        ]
+        if not joints:
+            raise RobotDynamicsError(
+                f"{robot.name}: the robot's joints are {', '.join(known)}, the recording's {', '.join(names)}. "
+                f"Cure: give --rename {_fitting_rename(names, known)}, or another --robot"
+            )
+    first = {
+        name: finite[0]
+        for name, column in zip(series.joint_names, series.position.T, strict=True)
+        if name in known and len(finite := column[np.isfinite(column)])
+    }
+    others = {
+        name: position
+        for name, position in (first | fixed).items()
+        if name not in joints or name in locked
+    }
+    return RecordedSetup(
+        robot, parameters, joints, gravity or chosen["gravity"], others
+    )
 
 
 def controller_setup(
@@ -169,24 +204,6 @@ def configuration_of(robot: RobotSource, parameters: Values) -> Configuration:
         else robot.text.decode(errors="replace")
     )
     return Configuration.of(parameters, text, robot.dynamics_content())
-
-
-def recorded_joints(
-    bag: BagReader, topic: str, rename: Mapping[str, str], robot: RobotSource
-) -> list[str]:
-    """Return the joints of ``robot`` that the joint states on ``topic`` contain, after ``rename``.
-
-    Raises RobotDynamicsError if the robot is invalid or none of its joints is recorded, and if the bag cannot be read.
-    """
-    names = read_joint_names(bag, topic, rename)
-    joints = robot.joint_names()
-    recorded = [name for name in joints if name in names]
-    if not recorded:
-        raise RobotDynamicsError(
-            f"{robot.name}: the robot's joints are {', '.join(joints)}, the recording's {', '.join(names)}. "
-            f"Cure: give --rename {_fitting_rename(names, joints)}, or another --robot"
-        )
-    return recorded
 
 
 def _fitting_rename(names: Sequence[str], joints: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import struct
 from pathlib import Path
 from xml.etree import ElementTree
@@ -9,10 +10,15 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.base.resources import find_resource
+from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.base.resources import find_resource, robot_urdf
 from robot_dynamics_ros.cli.main import main
-from robot_dynamics_ros.recordings.bags import BagReader, BagWriter, compare_bags
+from robot_dynamics_ros.recordings.bags import (
+    BagReader,
+    BagWriter,
+    compare_bags,
+    read_joint_states,
+)
 from robot_dynamics_ros.recordings.messages.cdr import LITTLE_ENDIAN
 from support.bag_recordings import FLOAT, JOINT_STATE, TEXT, text
 from support.commands import parse, run
@@ -197,6 +203,70 @@ def test_robot_of_a_file_is_taken(
     path, first, *_ = capsys.readouterr().out.splitlines()
     assert "out.html: " in path and first == "  Tracks well"
     assert "Without a robot model" in page_of(*line) and "old_a" in page_of(*line)
+
+
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Return a robot, and a bag of its controller, which has locked the second joint at 1.2 rad."""
+    folder = tmp_path_factory.mktemp("locked")
+    robot = shutil.copy(robot_urdf("planar_2r"), folder / "arm.urdf")
+    joints = ("--joints", "joint1", "--locked", "joint2=1.2")
+    run("simulate", robot, *joints, "--duration", 2, "-o", folder / "bag")
+    return robot, folder / "bag"
+
+
+@pytest.mark.parametrize("command", ["torque", "report", "identify", "view"])
+@pytest.mark.parametrize(("given", "position"), [((), "1.2"), (("joint2=0.5",), "0.5")])
+def test_joints_are_locked_as_in_the_recorded_controller(
+    command: str,
+    given: tuple[str, ...],
+    position: str,
+    locked: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    robot, bag = locked
+    files = {"report": ["-o", tmp_path / "page"], "identify": ["-o", tmp_path / "yaml"]}
+    before = [bag]
+    if command == "view":
+        viewer = pytest.importorskip("robot_dynamics_ros.analysis.view.viewer")
+        monkeypatch.setattr(viewer.Viewer, "serve", lambda *_, **__: None)
+        before = [robot, bag]
+    options = ["--joints", "joint1", "--locked", *given] if given else []
+    run(command, *before, *files.get(command, []), *options)
+    assert f"locked: joint2 at {position}\n" in capsys.readouterr().err
+
+
+def test_torque_with_locked_joints(
+    locked: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The model is that of the controller; joints that are not recorded cannot be chosen."""
+    for robot in ([], ["--robot", locked[0]]):
+        run("torque", locked[1], *robot, "--json")
+        result = json.loads(capsys.readouterr().out)
+        assert result["hints"] == [] and result["joints"][0]["explained"] > 0.999
+    with pytest.raises(BagError, match="joint2"):
+        run("torque", locked[1], "--joints", "joint1", "joint2")
+
+
+def test_omitted_joints_are_locked_where_they_are_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "arm.urdf").write_text(ARM)
+    bag = record(tmp_path / "bag")
+    first = read_joint_states(bag, [STATES], joint_names=["b"])[STATES].position[0, 0]
+    run(
+        "torque",
+        bag,
+        "--robot",
+        tmp_path / "arm.urdf",
+        "--topic",
+        STATES,
+        "--joints",
+        "a",
+    )
+    assert f"locked: b at {first:g}\n" in capsys.readouterr().err
 
 
 def test_robot_that_cannot_be_used(tmp_path: Path) -> None:

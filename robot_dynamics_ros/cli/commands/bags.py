@@ -37,19 +37,19 @@ from robot_dynamics_ros.cli.command_line import (
     joint_state_topic,
     load_setup,
     print_json,
+    read_series,
 )
 from robot_dynamics_ros.cli.named_robots import named_robot
 from robot_dynamics_ros.cli.processes import become_node, require_ros
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.robot_source import RobotSource
-from robot_dynamics_ros.recordings.bags import BagReader, read_joint_names
+from robot_dynamics_ros.recordings.bags import BagReader
 from robot_dynamics_ros.recordings.bags.comparison import (
     Comparison,
     compare_bags,
     write_junit,
 )
 from robot_dynamics_ros.runs.configuration import read_configuration
-from robot_dynamics_ros.runs.recorded_setup import recorded_joints
 
 # Exit codes of compare.
 _MATCH = 0
@@ -249,6 +249,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     )
     add_joint_states(parser)
     add_robot(parser)
+    add_joints(parser)
     add_dynamics(
         parser,
         "--compare-dynamics",
@@ -277,17 +278,21 @@ def run_report(arguments: argparse.Namespace) -> None:
     texts: dict[str, str] = {}  # of the dynamics files
     rename = dict(arguments.rename)
     with BagReader(arguments.bag) as bag:
-        topic = joint_state_topic(bag, arguments.topic, report=True)
+        topic = joint_state_topic(bag, arguments.topic)
+        series = read_series(bag, arguments)
         try:
-            setup = load_setup(arguments, bag)
+            setup = load_setup(arguments, bag, series)
             robot = setup.robot
             model = setup.model
             texts[robot.dynamics or "recorded dynamics file"] = robot.dynamics_content()
             if given is not None:
                 second = replace(robot, dynamics=dynamics_file(given), dynamics_text="")
                 texts[str(given)] = second.dynamics_content()
-                gravity = model.gravity.tolist()
-                compared = second.model(joints=model.joint_names, gravity=gravity)
+                compared = second.model(
+                    joints=model.joint_names,
+                    locked=model.locked,
+                    gravity=model.gravity.tolist(),
+                )
                 other = (Path(given).name, compared)
         except RobotDynamicsError as error:
             if arguments.robot is not None or given is not None:
@@ -302,7 +307,7 @@ def run_report(arguments: argparse.Namespace) -> None:
             other=other,
             cutoff=arguments.cutoff,
             effort_delay=arguments.effort_delay or 0.0,
-            drive_gains=drive_gains(arguments, read_joint_names(bag, topic, rename)),
+            drive_gains=drive_gains(arguments, series.joint_names),
         )
     identified = {
         name: rows
@@ -399,7 +404,7 @@ def run_view(arguments: argparse.Namespace) -> None:
             motions = [
                 read_motion(
                     bag,
-                    joint_state_topic(bag, arguments.topic, report=True),
+                    joint_state_topic(bag, arguments.topic),
                     model,
                     dict(arguments.rename),
                 )
@@ -423,16 +428,15 @@ def _common_model(
         recorded = read_configuration(first, joint_state_topic(first, arguments.topic))
     if recorded is not None:
         source = replace(source, dynamics=None, dynamics_text=recorded[1].dynamics_file)
-    model = load_setup(arguments, first, source).model
-    rename = dict(arguments.rename)
-    for bag in others:
-        topic = joint_state_topic(bag, arguments.topic)
-        joints = recorded_joints(bag, topic, rename, source)
-        if tuple(joints) != model.joint_names:
-            names = ", ".join(model.joint_names)
+    model, *models = (
+        load_setup(arguments, bag, read_series(bag, arguments), source).model
+        for bag in bags
+    )
+    for bag, other in zip(others, models, strict=True):
+        if other.joint_names != model.joint_names:
             raise RobotDynamicsError(
-                f"{bag.path}: its joints are {', '.join(joints)}, those of {first.path} are {names}. "
-                "Cure: show these bags one at a time"
+                f"{bag.path}: its joints are {', '.join(other.joint_names)}, those of {first.path} are "
+                f"{', '.join(model.joint_names)}. Cure: show these bags one at a time"
             )
     return model
 

@@ -45,6 +45,7 @@ from robot_dynamics_ros.cli.command_line import (
     add_cutoff,
     add_effort,
     add_joint_states,
+    add_joints,
     add_json,
     add_output,
     add_robot,
@@ -86,6 +87,7 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
     )
     add_joint_states(parser)
     add_robot(parser)
+    add_joints(parser)
     add_output(
         parser,
         "-o",
@@ -155,14 +157,17 @@ def run_identify(arguments: argparse.Namespace) -> None:
         )
     first = arguments.bags[0]
     with BagReader(first) as reader:
-        setup = load_setup(arguments, reader)
-        model = setup.model
-        load_torque_kernels(model, IDENTIFY)
-        # Long recordings: only one unfiltered series is in memory at a time.
-        recorded = used = [
-            filtered_motion(read_series(bag, arguments), model, arguments)
-            for bag in (reader, *arguments.bags[1:])
-        ]
+        series = read_series(reader, arguments)
+        setup = load_setup(arguments, reader, series)
+    model = setup.model
+    load_torque_kernels(model, IDENTIFY)
+    # Long recordings: only one unfiltered series is in memory at a time.
+    recorded = used = [filtered_motion(series, model, arguments)]
+    del series
+    used += [
+        filtered_motion(read_series(bag, arguments), model, arguments)
+        for bag in arguments.bags[1:]
+    ]
     tested = [
         filtered_motion(read_series(bag, arguments), model, arguments)
         for bag in arguments.test
@@ -199,7 +204,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the prior model has issued them already
         identified = replace(setup.robot, dynamics=str(arguments.output)).model(
-            joints=model.joint_names, gravity=setup.gravity
+            joints=model.joint_names, locked=setup.locked, gravity=setup.gravity
         )
     held_out = None
     if tested:

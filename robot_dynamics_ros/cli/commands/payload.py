@@ -17,6 +17,7 @@ from robot_dynamics_ros.cli.command_line import (
     add_cutoff,
     add_effort,
     add_joint_states,
+    add_joints,
     add_json,
     add_robot,
     load_setup,
@@ -67,6 +68,7 @@ def add_payload(parser: argparse.ArgumentParser) -> None:
     )
     add_joint_states(parser)
     add_robot(parser)
+    add_joints(parser)
     add_cutoff(parser)
     add_effort(parser)
     add_json(parser)
@@ -82,12 +84,13 @@ def run_payload(arguments: argparse.Namespace) -> None:
         )
     first, second = arguments.bags
     with BagReader(first) as reader:
-        model = load_setup(arguments, reader).model
-        load_torque_kernels(model, TORQUE)
-        motions = [
-            filtered_motion(read_series(bag, arguments), model, arguments)
-            for bag in (reader, second)
-        ]
+        series = read_series(reader, arguments)
+        model = load_setup(arguments, reader, series).model
+    load_torque_kernels(model, TORQUE)
+    motions = [
+        filtered_motion(one, model, arguments)
+        for one in (series, read_series(second, arguments))
+    ]
     if known is None:
         values, half_widths = estimate_payload(
             model, motions[0], motions[1], arguments.link

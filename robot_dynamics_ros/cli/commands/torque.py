@@ -26,6 +26,7 @@ from robot_dynamics_ros.cli.command_line import (
     add_cutoff,
     add_effort,
     add_joint_states,
+    add_joints,
     add_json,
     add_output,
     add_robot,
@@ -72,6 +73,7 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
     )
     add_joint_states(parser)
     add_robot(parser)
+    add_joints(parser)
     add_cutoff(parser)
     add_effort(parser)
     parser.add_argument(
@@ -96,7 +98,7 @@ def run_torque(arguments: argparse.Namespace) -> None:
     check_output(arguments, arguments.output)
     with BagReader(arguments.bag) as bag:
         series = read_series(bag, arguments)
-        model = load_setup(arguments, bag).model
+        model = load_setup(arguments, bag, series).model
         topic = joint_state_topic(bag, arguments.topic)
     load_torque_kernels(model, TORQUE)
     motion = filtered_motion(series, model, arguments)
@@ -189,6 +191,8 @@ def torque_command(arguments: argparse.Namespace, bag: Path) -> str:
         "robot",
         "dynamics",
         "gravity",
+        "joints",
+        "locked",
         "rename",
         "topic",
         "xacro_arg",
