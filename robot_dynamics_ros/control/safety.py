@@ -117,11 +117,12 @@ class Safety:
         Transitions that the controller has not yet reported.
     fault_count
         Number of transitions from ``active`` to another mode.
+    sources
+        Names of the emergency stops not yet cleared; True while engaged.
     """
 
     def __init__(self, settings: SafetySettings) -> None:
-        # of emergency stops not yet cleared: True while engaged
-        self._sources: dict[str, bool] = {}
+        self.sources: dict[str, bool] = {}
         self.begin(settings)
 
     def begin(self, settings: SafetySettings) -> None:
@@ -154,13 +155,13 @@ class Safety:
 
         ``clear`` is refused until each source that was engaged has been released.
         """
-        if engaged or source in self._sources:
-            self._sources[source] = engaged
+        if engaged or source in self.sources:
+            self.sources[source] = engaged
             self._set_stop()
 
     def request_emergency_stop(self, source: str) -> None:
         """Stop the arm until ``clear``; ``source`` is its name in texts. Unlike a button, it need not be released."""
-        self._sources.setdefault(source, False)
+        self.sources.setdefault(source, False)
         self._set_stop()
 
     def begin_stop(self) -> None:
@@ -170,8 +171,8 @@ class Safety:
 
     def _set_stop(self) -> None:
         self.stop: Fault | None = _DEACTIVATED if self._ends else None
-        if self._sources:
-            sources = ", ".join(self._sources)
+        if self.sources:
+            sources = ", ".join(self.sources)
             text = f"emergency stop by {sources}. Cure: release it (false on a topic), then call ~/clear_fault"
             self.stop = Fault(Cause.EMERGENCY_STOP, text)
 
@@ -181,7 +182,7 @@ class Safety:
         ``faults`` are those of the checks that fail now. Raises RobotDynamicsError, naming them, if there are any, and
         for an emergency stop that is engaged or has not taken effect, and after ``begin_stop``.
         """
-        engaged = [source for source, still in self._sources.items() if still]
+        engaged = [source for source, still in self.sources.items() if still]
         reasons = [fault.message for fault in faults]
         if engaged:
             reasons = [
@@ -189,7 +190,7 @@ class Safety:
             ]
         elif self._ends:
             reasons = [_DEACTIVATED.message]
-        elif self.mode is Mode.ACTIVE and self._sources:
+        elif self.mode is Mode.ACTIVE and self.sources:
             reasons = [
                 "the emergency stop takes effect in the next cycle. Cure: call ~/clear_fault again after the next "
                 "joint_states"
@@ -198,7 +199,7 @@ class Safety:
             return
         if reasons:
             raise RobotDynamicsError(f"not cleared: {'; '.join(reasons)}")
-        self._sources.clear()
+        self.sources.clear()
         self._set_stop()
         assert self.fault is not None
         self._go(Mode.ACTIVE, self.fault, time)

@@ -8,6 +8,8 @@ the call by this clock and by a steady one that never stops or jumps.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,6 +89,7 @@ class ControllerSession:
         self._simulated_time = use_sim_time
         self._answers_states = settings.update_rate == 0.0
         self._speed = 1.0
+        self._payload: dict[str, Any] | None = None
         self._first_states = FirstStates()
         self._notes: list[Note] = []
         self._answer = Output()
@@ -106,6 +109,29 @@ class ControllerSession:
     def settings(self) -> ControllerSettings:
         """Current settings; ``tune`` changes them."""
         return self.arm.tuning.settings
+
+    @property
+    def lasting(self) -> dict[str, Any]:
+        """Payload, speed factor, brakes and emergency stops, which outlast an activation, as values of JSON."""
+        return {
+            "payload": self._payload,
+            "speed_scaling_factor": self._speed,
+            "brakes_engaged": self.arm.brakes_engaged,
+            "emergency_stops": dict(self.safety.sources),
+        }
+
+    def restore(self, lasting: Mapping[str, Any]) -> list[Output]:
+        """Apply ``lasting`` of another session, while inactive, and return log messages; KeyError for a missing key."""
+        for source, engaged in lasting["emergency_stops"].items():
+            self.safety.request_emergency_stop(source)
+            self.safety.emergency_stop(source, engaged)
+        outputs = [
+            self.on_speed(lasting["speed_scaling_factor"]),
+            self.on_brakes(lasting["brakes_engaged"]),
+        ]
+        if lasting["payload"]:
+            outputs.append(self.on_payload(**lasting["payload"]))
+        return outputs
 
     # Activation and deactivation
 
@@ -460,6 +486,12 @@ class ControllerSession:
             self.arm.set_payload(link, mass, com, inertia, q)
         except RobotDynamicsError as error:
             return Output(notes=(Note(ERROR, f"~/payload refused: {error}"),))
+        self._payload = {
+            "link": link,
+            "mass": mass,
+            "com": np.asarray(com).tolist(),
+            "inertia": np.asarray(inertia).tolist(),
+        }
         return Output(notes=(Note(OK, f"payload: {mass:g} kg on {link}"),))
 
     def clear_fault(self, now: Now) -> Output:

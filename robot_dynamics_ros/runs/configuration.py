@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from robot_dynamics_ros.base import parameters
 from robot_dynamics_ros.base.parameters.kinds import Values
@@ -45,12 +46,15 @@ class Configuration:
         Content of the dynamics file; empty: none.
     parameters
         All other parameters of computed_torque_node by name.
+    lasting
+        ``ControllerSession.lasting`` when the configuration was published; empty in older bags.
     """
 
     version: str
     robot_description: str
     dynamics_file: str
     parameters: Mapping[str, object]
+    lasting: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -74,7 +78,8 @@ class Configuration:
     def parse(cls, text: str) -> Configuration | None:
         """Parse a JSON object with the keys version, robot_description, dynamics_file (texts) and parameters (object).
 
-        Returns None if ``text`` is not JSON, lacks one of the keys, or one has another type.
+        Returns None if ``text`` is not JSON, lacks one of the keys, or one has another type. The key lasting (object)
+        may be missing.
         """
         try:
             content = json.loads(text)
@@ -88,10 +93,11 @@ class Configuration:
                 for name, value in content["parameters"].items()
                 if name not in _FILES
             }
+            lasting = dict(content.get("lasting", {}))
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return None
         texts = all(isinstance(text, str) for text in (version, urdf, dynamics))
-        return cls(version, urdf, dynamics, others) if texts else None
+        return cls(version, urdf, dynamics, others, lasting) if texts else None
 
     def text(self) -> str:
         """Return the configuration as JSON, with Infinity for infinite numbers; ``parse`` reads it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -14,6 +13,7 @@ import numpy as np
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError, did_you_mean
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
+from robot_dynamics_ros.control.interface import Output
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.control.session import ControllerSession
@@ -43,7 +43,7 @@ from robot_dynamics_ros.recordings.messages.joint_state import (
     renaming,
     stamp_of,
 )
-from robot_dynamics_ros.runs.configuration import Configuration
+from robot_dynamics_ros.runs.configuration import Configuration, read_configuration
 from robot_dynamics_ros.runs.inputs import INPUTS, TARGETS, InputReader
 from robot_dynamics_ros.runs.recorder import (
     COMMANDS,
@@ -55,8 +55,6 @@ from robot_dynamics_ros.runs.recorder import (
 )
 
 _LATE = (Cause.STATE_STALE, Cause.CLOCK_JUMPED_AHEAD)  # faults by times of arrival
-
-_logger = logging.getLogger(__name__)
 
 
 def commands_of(reader: BagReader, given: str | None = None) -> str:
@@ -87,7 +85,8 @@ def replay(
     node bit for bit if ``update_rate`` is 0, the recording begins before the controller starts, and trajectories arrive
     before their stamps. If the recording contains the live node's commands, only the states from the first to the last
     that they answer are replayed, because recorders start and stop topics at different times; the controller then
-    starts by holding the position that the first command holds.
+    starts by holding the position that the first command holds. Payload, speed factor, brakes and emergency stops of
+    the first ~/configuration are applied before.
 
     Parameters
     ----------
@@ -162,6 +161,8 @@ def replay(
         if answered:
             command_reader = JointStateReader(model.joint_names, commands, renamed)
             held = _held_position(command_reader, first)
+        for restored in _restore(session, reader, commands):
+            recorder.write(0, restored)
         session.activate(activation_check, held)
         states = 0
         index = 0
@@ -179,20 +180,32 @@ def replay(
                 if index <= played.start:
                     continue
                 if states == 0 and configuration is not None:
-                    writer.write(
-                        configuration_topic, at, text_message(configuration.text())
-                    )
+                    text = replace(configuration, lasting=session.lasting).text()
+                    writer.write(configuration_topic, at, text_message(text))
                 states += 1
             recorder.write(
                 at, inputs.receive(names[message.topic], message.data, time_of(at))
             )
         if not recorder.count:
             assert session.controller is not None
-            reason = session.controller.estimator.trouble.partition(". Cure: ")[0]
             raise BagError(
-                f"{reader.path}: no command was computed: {reason}. Cure: give --rename, --topic or another --robot"
+                f"{reader.path}: no command was computed: {session.controller.estimator.trouble}; or give --rename, "
+                "--topic or another --robot"
             )
         return recorder.outcome(states)
+
+
+def _restore(session: ControllerSession, bag: BagReader, commands: str) -> list[Output]:
+    """Apply the inputs before the recording to the session of ``commands`` and return log messages."""
+    topic, configuration = read_configuration(bag, commands) or ("", None)
+    if configuration is None or not configuration.lasting:
+        return []
+    try:
+        return session.restore(configuration.lasting)
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise BagError(
+            f"{bag.path}: {topic}: lasting: {error!r}. Cure: record it again"
+        ) from None
 
 
 def _inputs(
@@ -308,10 +321,4 @@ def _held_position(reader: JointStateReader, data: bytes) -> Array | None:
         return None
     if command is None:
         return None
-    if command.qd is not None and not command.qd.any():
-        return command.q
-    _logger.warning(
-        "the recording begins during a motion, so that the commands before the next trajectory differ. "
-        "Cure: start the recorder before the motion"
-    )
-    return None
+    return command.q if command.qd is not None and not command.qd.any() else None

@@ -14,6 +14,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.resources import robot_names, robot_urdf
 from robot_dynamics_ros.recordings.bags import (
     BagReader,
+    BagWriter,
     read_description,
     read_joint_states,
 )
@@ -155,6 +156,29 @@ def test_a_replay_gives_the_same_commands(
     assert messages(again, COMMANDS) == messages(first, COMMANDS)
     assert run("compare", first, again, "--common") == 0
     capsys.readouterr()
+
+
+def test_a_trajectory_that_the_recorder_missed_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bag = tmp_path / "bag"
+    run("simulate", "planar_2r", "--duration", 0.5, "-o", bag)
+    with BagReader(bag) as whole:
+        kinds = {
+            topic: kind
+            for topic, kind in whole.topics.items()
+            if not topic.endswith("joint_trajectory")
+        }
+        with BagWriter(tmp_path / "missed", kinds) as writer:
+            for message in whole.messages(kinds):
+                writer.write(message.topic, message.received, message.data)
+    for recording, missed in ((bag, False), (tmp_path / "missed", True)):
+        replayed = tmp_path / f"{recording.name}_replayed"
+        capsys.readouterr()
+        run("replay", recording, "-o", replayed)
+        assert ("the recorder missed it" in capsys.readouterr().err) is missed
+        assert run("compare", recording, replayed, "--common") == missed
+        assert ("the recorder missed it" in capsys.readouterr().out) is missed
 
 
 def test_a_trajectory_from_a_file(tmp_path: Path) -> None:

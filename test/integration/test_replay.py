@@ -7,7 +7,8 @@ import math
 from pathlib import Path
 
 import numpy as np
-from std_msgs.msg import Bool
+from geometry_msgs.msg import Inertia, InertiaStamped
+from std_msgs.msg import Bool, Float64, Header, String
 
 from robot_dynamics_ros.cli.main import main
 from robot_dynamics_ros.recordings.bags import BagReader, assert_bags_match
@@ -36,17 +37,37 @@ CYCLES = 750
 
 
 def test_replay_equals_the_live_node(tmp_path: Path) -> None:
-    """With noise, a filter and an integral each command depends on all inputs before."""
+    """With noise, a filter and an integral each command depends on all inputs before, also those before the bag."""
     bag = tmp_path / "live" / "bag"
     rng = np.random.default_rng(3)
     with Graph(tmp_path) as graph:
         node = graph.start(CONTROLLER, CONTROLLED)
         robot = Robot(graph, node)
         log = Log(node.log)
+        graph.configure(CONTROLLER)
+        configuration = graph.collect(String, LATCHED, QOS_LATCHED)
+        inertia = Inertia(m=0.05, ixx=1e-4, iyy=1e-4, izz=1e-4)
+        for topic, message in (
+            ("payload", InertiaStamped(header=Header(frame_id="tip"), inertia=inertia)),
+            ("speed_scaling_factor", Float64(data=0.95)),
+        ):
+            publisher = graph.publisher(type(message), f"/{CONTROLLER}/{topic}")
+            graph.wait(
+                lambda publisher=publisher: publisher.get_subscription_count() > 0,
+                "the controller to listen",
+            )
+            publisher.publish(message)
+        graph.wait(
+            lambda: (
+                configuration
+                and '"mass": 0.05' in configuration[-1].data
+                and '"speed_scaling_factor": 0.95' in configuration[-1].data
+            ),
+            "the configuration to have both",
+        )
         recorder = graph.start(
             "recorder_node", {"output": str(bag), "topics": list(TOPICS)}
         )
-        graph.configure(CONTROLLER)
         graph.wait(
             lambda: all(_recorded(graph, topic) for topic in TOPICS),
             "the recorder to listen",

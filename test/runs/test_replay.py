@@ -26,8 +26,10 @@ from robot_dynamics_ros.control.configuration.settings import (
 from robot_dynamics_ros.control.controller import CHANGE_TIME
 from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.recordings.bags import BagReader, BagWriter
+from robot_dynamics_ros.recordings.bags.missed_trajectory import missed_trajectory
+from robot_dynamics_ros.recordings.bags.storage import text_message
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.runs.configuration import Configuration
+from robot_dynamics_ros.runs.configuration import Configuration, read_configuration
 from robot_dynamics_ros.runs.inputs import TARGETS
 from robot_dynamics_ros.runs.replay import COMMANDS, DIAGNOSTICS, Replay, replay
 from support.bag_recordings import (
@@ -59,6 +61,7 @@ SPEED = f"{NODE}/speed_scaling_factor"
 STOP = f"{NODE}/emergency_stop"
 PANEL = "/cell/emergency_stop"
 BRAKES = f"{NODE}/brakes_engaged"
+CONFIGURATION = f"{NODE}/configuration"
 KINDS = {
     STATES: JOINT_STATE,
     COMMANDS: JOINT_STATE,
@@ -68,7 +71,7 @@ KINDS = {
     SPEED: FLOAT,
     **dict.fromkeys((STOP, PANEL, BRAKES), "std_msgs/msg/Bool"),
     **dict.fromkeys((RENAMED, A, B), JOINT_STATE),
-    **dict.fromkeys((CAMERA, WRONG), TEXT),
+    **dict.fromkeys((CAMERA, WRONG, CONFIGURATION), TEXT),
     **{f"{NODE}/{name}": kind for name, kind in TARGETS.items()},
 }
 EMPTY = b"\0\1\0\0"  # only the header of CDR
@@ -576,16 +579,84 @@ def test_a_replay_holds_the_position_of_the_first_recorded_command(run: Run) -> 
     assert late.result.states == 160 and late.unnumbered == whole.unnumbered[130:290]
 
 
-def test_a_recording_that_begins_during_a_motion_is_reported(
-    run: Run, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("recorded", [[], [MOVE]])
+def test_a_motion_without_a_recorded_trajectory_is_reported(
+    recorded: list[Recorded], run: Run
 ) -> None:
-    live = [commanded(k, *motion(k)) for k in (0, 99)]
-    assert run([*states(100), *live]).result.commands == 100
-    assert [
-        record.levelname
-        for record in caplog.records
-        if record.name == replay.__module__
-    ] == ["WARNING"]
+    live = [commanded(k, *motion(k)) for k in range(90)]
+    outcome = run([*states(100), *live, *recorded])
+    with (
+        BagReader(outcome.bag.parents[1] / "bag") as bag,
+        BagReader(outcome.bag) as replayed,
+    ):
+        assert bool(missed_trajectory(bag, replayed, COMMANDS)) is not bool(recorded)
+        assert not missed_trajectory(replayed, bag, COMMANDS)
+
+
+LOADED = make(
+    "geometry_msgs/msg/Inertia",
+    2.0,
+    make("geometry_msgs/msg/Vector3", 0.1, 0.0, 0.0),
+    *INERTIA,
+)
+LASTING = {
+    "payload": None,
+    "speed_scaling_factor": 1.0,
+    "brakes_engaged": False,
+    "emergency_stops": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("topic", "data", "lasting"),
+    [
+        (
+            PAYLOAD,
+            serialized(KINDS[PAYLOAD], header(0, "link2"), LOADED),
+            {
+                "payload": {
+                    "link": "link2",
+                    "mass": 2.0,
+                    "com": [0.1, 0.0, 0.0],
+                    "inertia": list(INERTIA),
+                }
+            },
+        ),
+        (SPEED, serialized(FLOAT, 0.3), {"speed_scaling_factor": 0.3}),
+        (BRAKES, EMPTY + b"\1", {"brakes_engaged": True}),
+        (STOP, EMPTY + b"\1", {"emergency_stops": {"~/emergency_stop": True}}),
+    ],
+)
+def test_inputs_before_the_recording_are_part_of_its_configuration(
+    topic: str, data: bytes, lasting: dict[str, Any], run: Run
+) -> None:
+    """The commands are those after the message itself; the configuration of the replay has the input again."""
+    recorded = Configuration("1", "", "", {}, LASTING | lasting)
+    written = {"configuration": Configuration("1", "", "", {})}
+    as_message, as_configuration = (
+        run([*states(250), MOVE, before], written)
+        for before in (
+            (topic, BEGIN, data),
+            (CONFIGURATION, BEGIN, text_message(recorded.text())),
+        )
+    )
+    assert as_configuration.commands == as_message.commands
+    assert as_configuration.commands != run([*states(250), MOVE]).commands
+    for outcome in (as_message, as_configuration):
+        found = read_configuration(outcome.bag, COMMANDS)
+        assert found is not None and found[1].lasting == recorded.lasting
+
+
+@pytest.mark.parametrize(
+    "lasting",
+    [{"payload": 1}, LASTING | {"payload": [1]}, LASTING | {"emergency_stops": 3}],
+)
+def test_invalid_inputs_of_a_configuration_are_named(
+    lasting: dict[str, Any], run: Run
+) -> None:
+    text = text_message(Configuration("1", "", "", {}, lasting).text())
+    with pytest.raises(BagError, match=f"{CONFIGURATION}: lasting"):
+        run([*states(2), (CONFIGURATION, BEGIN, text)])
 
 
 def test_further_emergency_stops_are_inputs(run: Run) -> None:

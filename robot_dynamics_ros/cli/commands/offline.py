@@ -25,6 +25,7 @@ from robot_dynamics_ros.control.configuration.settings import (
     NodeSettings,
     read_settings,
 )
+from robot_dynamics_ros.recordings.bags.missed_trajectory import missed_trajectory
 from robot_dynamics_ros.recordings.bags.reader import BagReader
 from robot_dynamics_ros.runs.inputs import INPUTS
 from robot_dynamics_ros.runs.recorded_setup import configuration_of, controller_setup
@@ -87,7 +88,8 @@ def run_replay(arguments: argparse.Namespace) -> None:
     check_output(arguments, arguments.output, bag=True)
     topics = dict(arguments.topic)
     with BagReader(arguments.bag) as bag:
-        node = commands_of(bag, topics.get("command_states")).rsplit("/", 1)[0]
+        commands = commands_of(bag, topics.get("command_states"))
+        node = commands.rsplit("/", 1)[0]
         setup = controller_setup(
             bag,
             node,
@@ -112,6 +114,9 @@ def run_replay(arguments: argparse.Namespace) -> None:
                 activation_check=NodeSettings.read(setup.parameters).activation_check,
                 configuration=configuration_of(setup.robot, setup.parameters),
             )
+            with BagReader(output) as replayed:
+                for note in missed_trajectory(bag, replayed, commands):
+                    print(f"note: {note}", file=sys.stderr)
     print(summary(result, time.monotonic() - begin, arguments.output))
 
 

@@ -23,6 +23,7 @@ from robot_dynamics_ros.recordings.bags.differences import (
     FieldDifference,
     TopicDifference,
 )
+from robot_dynamics_ros.recordings.bags.missed_trajectory import missed_trajectory
 from robot_dynamics_ros.recordings.bags.reader import CONFIGURATION_TOPIC, BagReader
 from robot_dynamics_ros.recordings.bags.storage import (
     DIAGNOSTIC_ARRAY,
@@ -121,6 +122,9 @@ def compare_bags(
             )
             fields.add(progress(messages, name, len(pairs.a)))
             differences.append(fields.result(name, pairs, common))
+        for topic in differences:
+            if topic.topic.endswith("/command_states") and not topic.matches:
+                notes += missed_trajectory(reader_a, reader_b, topic.topic)
         unknown = sorted({kind for kind in kinds.values() if not known(kind)})
         notes += [
             f"{kind} is unknown: its messages are compared byte by byte"

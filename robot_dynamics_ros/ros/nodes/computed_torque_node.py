@@ -134,7 +134,7 @@ class ComputedTorqueNode(ManagedRobotNode):
             self.destroy_subscription(self._first_states)
             self._first_states = None
             self._awaited = ()
-        self._outputs.configuration(configuration.text())
+        self._outputs.configuration(configuration)
         self._session = session
         self._safety = session.safety
 
@@ -437,7 +437,7 @@ class ComputedTorqueNode(ManagedRobotNode):
                 self._session.tune(read_settings(values))
                 self._settings = settings
                 self._interfaces.tune(tolerances)
-                self._outputs.configuration(configuration.text())
+                self._outputs.configuration(configuration)
         except RobotDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)

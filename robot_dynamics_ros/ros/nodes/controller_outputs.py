@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +48,7 @@ from robot_dynamics_ros.recordings.messages.joint_trajectory import write_trajec
 from robot_dynamics_ros.ros.conversions import diagnostics_message
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.ros.realtime import collect_garbage
+from robot_dynamics_ros.runs.configuration import Configuration
 from robot_dynamics_ros.runs.inputs import INPUTS
 
 _INPUTS = {
@@ -61,6 +63,7 @@ _OUTPUTS = {
 }
 _NONE: Array = np.empty(0)
 _MAX_DEADLINE = 3600.0  # s
+_CONFIGURATION_PERIOD = 1.0  # s
 _DISCOVERY_TIME = 3.0  # s from the discovery of a publisher to its first message
 
 
@@ -119,7 +122,8 @@ class ControllerOutputs:
     def publish(self, output: Output) -> None:
         """Publish the command, its desired state, the external torque, and trajectories with effort.
 
-        The parts of ``output`` that are None, and notes and transitions, are not published.
+        The parts of ``output`` that are None, and notes and transitions, are not published. ~/configuration is
+        published again, at most once a second, when payload, speed factor, brakes or stops have changed.
         """
         command = output.command
         if command is not None:
@@ -146,6 +150,11 @@ class ControllerOutputs:
                 self._trajectories_with_effort.publish(message)
         if output.followed is not None:
             self.follow(output.followed)
+        if (
+            self._session.lasting != self._recorded.lasting
+            and time.monotonic() > self._recorded_at + _CONFIGURATION_PERIOD
+        ):
+            self.configuration(self._recorded)
 
     def follow(self, followed: Followed) -> None:
         """Start to compute the feedforward effort of a trajectory if ~/joint_trajectory_with_effort has subscribers.
@@ -181,9 +190,11 @@ class ControllerOutputs:
         except RobotDynamicsError as error:
             self._node.log.note(Note(ERROR, f"~/joint_trajectory_with_effort: {error}"))
 
-    def configuration(self, text: str) -> None:
-        """Publish the robot and the parameters, the JSON ``text``, on the latched ~/configuration, for recordings."""
-        data = serialize_message(String(data=text))
+    def configuration(self, configuration: Configuration) -> None:
+        """Publish ``configuration``, with the inputs that outlast an activation, on the latched ~/configuration."""
+        self._recorded = replace(configuration, lasting=self._session.lasting)
+        self._recorded_at = time.monotonic()
+        data = serialize_message(String(data=self._recorded.text()))
         self._configuration.publish(data)
         self._box.add("~/configuration", data)
 
