@@ -148,7 +148,7 @@ def add_joints(parser: argparse.ArgumentParser) -> None:
         "--joints",
         nargs="+",
         metavar="NAME",
-        help="joints of the model (default: all movable joints; with a bag those of its controller)",
+        help="joints of the model (default: all movable joints, or those of the bag's controller)",
     )
     parser.add_argument(
         "--locked",
@@ -157,7 +157,7 @@ def add_joints(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME=VALUE",
-        help="positions of locked joints, rad or m (default: 0, or the positions in the bag)",
+        help="positions of locked joints, rad or m (default: 0, or those in the bag)",
     )
 
 

@@ -198,11 +198,11 @@ def read_joint_names(
 
 
 class _Group:
-    """Messages with the same joints ``joint_names``, in any order, read block by block."""
+    """Messages with the joints of ``layout``, in any order, read block by block."""
 
-    def __init__(self, joint_names: tuple[str, ...]) -> None:
-        self.joint_names = joint_names
-        self.names = frozenset(joint_names)
+    def __init__(self, layout: JointStateLayout) -> None:
+        self.joint_names = layout.joint_names
+        self.names = layout.names
         self.numbers: list[int] = []
         self._block: list[tuple[int, bytes, JointStateLayout]] = []
         self._parts: dict[str, list[NDArray[Any]]] = defaultdict(list)
@@ -267,7 +267,7 @@ class _SeriesTable:
         except ValueError:
             self._left_out["are not complete JointState messages"] += 1
             return
-        names = frozenset(layout.joint_names)
+        names = layout.names
         if layout.irregular:
             self._left_out[
                 f"do not have a value in {layout.irregular} for each name"
@@ -276,7 +276,7 @@ class _SeriesTable:
             self._left_out["name a joint twice"] += 1
         elif names:
             if names not in self._groups:
-                self._groups[names] = _Group(layout.joint_names)
+                self._groups[names] = _Group(layout)
             self._groups[names].add(self._count, received, data, layout)
 
     def series(self, where: str) -> JointSeries:
@@ -363,7 +363,7 @@ def _in_order_of_stamps(series: JointSeries, where: str) -> JointSeries:
     period = np.median(np.diff(stamps[order], append=stamps[order[-1:]]))
     if np.count_nonzero(np.diff(stamps) < -_FAR * period) < _FEW + 0.1 * moved:
         return series
-    text = f"{where}: {moved} messages, as if the recorder's clock was set back, are sorted by their stamps"
+    text = f"{where}: the recorder's clock was set back: {moved} messages are sorted by stamps"
     warnings.warn(BagWarning(text), stacklevel=1)
     return series.rows(order)
 
@@ -376,7 +376,7 @@ def _merged(first: JointSeries, other: JointSeries, where: str) -> JointSeries:
     fields, exact = other.at(own, times)
     names = ", ".join(other.joint_names)
     if not exact:
-        text = f"{where}: {names} come in messages of their own, and are interpolated at the times of the others"
+        text = f"{where}: {names} come in other messages, and are interpolated at the times of the rest"
         warnings.warn(BagWarning(text), stacklevel=1)
     tables = (first.position, first.velocity, first.effort)
     return JointSeries(

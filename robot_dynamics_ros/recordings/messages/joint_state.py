@@ -73,7 +73,7 @@ class JointStateLayout:
     Attributes
     ----------
     joint_names
-        Names of the joints, renamed.
+        Names of the joints, renamed; ``names`` is their set.
     counts
         Number of values in each of FIELDS.
     fields
@@ -106,6 +106,7 @@ class JointStateLayout:
         if HEADER + reader.at > len(data):
             raise ValueError("the message is truncated")
         self.joint_names = tuple(renamed(name) for name in names)
+        self.names = frozenset(self.joint_names)
         self.counts = tuple(counts)
         self.fields = tuple(places)
         regular = (0, len(names))

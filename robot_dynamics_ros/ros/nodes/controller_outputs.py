@@ -63,7 +63,6 @@ _OUTPUTS = {
 }
 _NONE: Array = np.empty(0)
 _MAX_DEADLINE = 3600.0  # s
-_CONFIGURATION_PERIOD = 1.0  # s
 _DISCOVERY_TIME = 3.0  # s from the discovery of a publisher to its first message
 
 
@@ -152,7 +151,7 @@ class ControllerOutputs:
             self.follow(output.followed)
         if (
             self._session.lasting != self._recorded.lasting
-            and time.monotonic() > self._recorded_at + _CONFIGURATION_PERIOD
+            and time.monotonic() > self._recorded_at + 1.0
         ):
             self.configuration(self._recorded)
 
