@@ -1,10 +1,18 @@
 """Installs robot_dynamics_ros, by pip as well as by colcon (ament_python)."""
 
+import sys
 from glob import glob
 from pathlib import Path
 from xml.etree import ElementTree
 
 from setuptools import find_packages, setup
+
+# Older versions of pip search the dependencies first, and end with a list of their versions.
+if sys.version_info < (3, 10):  # noqa: UP036 - read by older versions, too
+    raise SystemExit(
+        f"robot_dynamics_ros needs Python 3.10 to 3.13, and this is {sys.version.split()[0]}. "
+        "Cure: install it with one of these, for instance python3.12 -m pip install ."
+    )
 
 PACKAGE = "robot_dynamics_ros"
 SHARE = f"share/{PACKAGE}"

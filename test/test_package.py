@@ -4,6 +4,7 @@ import ast
 import importlib
 import json
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -138,6 +139,13 @@ def test_package_xml_and_setup_agree(manifest: Package, setup: dict[str, Any]) -
     assert setup["license"] == manifest.licenses[0]
     assert setup["maintainer"] == [person.name, person.email]
     assert setup["urls"] == {url.type: url.url for url in manifest.urls}
+
+
+def test_setup_names_the_versions_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 9, 18))
+    with pytest.raises(SystemExit, match=r"3\.10 to 3\.13"):
+        runpy.run_path(str(ROOT / "setup.py"))
+    ast.parse((ROOT / "setup.py").read_text(), feature_version=(3, 6))
 
 
 def test_dir_lists_the_public_names() -> None:

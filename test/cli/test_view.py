@@ -68,6 +68,17 @@ def test_pose_in_the_middle_of_the_range(
     assert f"{page.viewer.url}  (Ctrl-C ends it)" in capsys.readouterr().out
 
 
+def test_a_port_in_use_is_named(
+    urdf: str, served: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(KeyboardInterrupt):
+            run("view", urdf, "--port", str(port))
+    assert f"port {port}" in capsys.readouterr().err
+    assert served[0].viewer.server.get_port() > port
+
+
 @pytest.mark.parametrize(
     ("words", "display"), [([], ":0"), (["--no-browser"], ":0"), ([], "")]
 )

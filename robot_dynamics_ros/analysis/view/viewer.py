@@ -248,10 +248,15 @@ def open_page(url: str) -> None:
 
 
 def _free_port(host: str, port: int) -> int:
-    """Return the first free port from ``port`` on. viser itself would wait forever for an address in use."""
+    """Return the first free port from ``port`` on; with a note on stderr if another one than ``port``.
+
+    viser itself would wait forever for an address in use.
+    """
     for candidate in range(port, min(port + _PORTS, 65536)):
         try:
             with socket.create_server((host, candidate)):
+                if candidate != port:
+                    print(f"note: port {port} is in use", file=sys.stderr)
                 return candidate
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
