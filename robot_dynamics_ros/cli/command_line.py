@@ -415,30 +415,36 @@ def read_series(bag: Path | BagReader, arguments: argparse.Namespace) -> JointSe
     Raises BagError if the bag cannot be read, has no or several such topics, or no message that names joints.
     """
     with opened(bag) as reader:
-        topic = joint_state_topic(reader, arguments.topic, report=True)
+        topic = joint_state_topic(reader, arguments.topic)
+        # Commands of this package's controller are no measurements.
+        others = [
+            name
+            for name in _joint_state_topics(reader)
+            if name != topic and not name.endswith("/command_states")
+        ]
+        if arguments.topic is None and others:
+            print(
+                f"note: {reader.path}: joint states from {topic}; --topic can choose {', '.join(others)}",
+                file=sys.stderr,
+            )
         return read_joint_states(reader, [topic], dict(arguments.rename))[topic]
 
 
-def joint_state_topic(
-    bag: BagReader, topic: str | None, *, report: bool = False
-) -> str:
+def _joint_state_topics(bag: BagReader) -> list[str]:
+    return sorted(name for name, kind in bag.topics.items() if kind == JOINT_STATE)
+
+
+def joint_state_topic(bag: BagReader, topic: str | None) -> str:
     """Return ``topic`` if not None, else the bag's only topic of type JointState, or the only one named joint_states.
 
-    With ``report`` a choice between several topics is printed to stderr, with the others.
     Raises BagError if neither is the only one.
     """
     if topic is not None:
         return topic
-    topics = sorted(name for name, kind in bag.topics.items() if kind == JOINT_STATE)
+    topics = _joint_state_topics(bag)
     usual = [name for name in topics if name.rsplit("/", 1)[-1] == "joint_states"]
     for choice in (topics, usual):
         if len(choice) == 1:
-            if report and len(topics) > 1:
-                others = ", ".join(name for name in topics if name != choice[0])
-                print(
-                    f"note: {bag.path}: joint states from {choice[0]}; --topic can choose {others}",
-                    file=sys.stderr,
-                )
             return choice[0]
     if not topics:
         raise BagError(

@@ -1,5 +1,6 @@
 """Commands compare and report: arguments, printed differences, exit codes, and the page."""
 
+import argparse
 import json
 import re
 import shutil
@@ -12,6 +13,7 @@ import pytest
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.resources import find_resource, robot_urdf
+from robot_dynamics_ros.cli.command_line import read_series
 from robot_dynamics_ros.cli.main import main
 from robot_dynamics_ros.recordings.bags import (
     BagReader,
@@ -20,6 +22,7 @@ from robot_dynamics_ros.recordings.bags import (
     read_joint_states,
 )
 from robot_dynamics_ros.recordings.messages.cdr import LITTLE_ENDIAN
+from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from support.bag_recordings import FLOAT, JOINT_STATE, TEXT, text
 from support.commands import parse, run
 from support.report_recordings import ARM, COMMANDS, STATES, record
@@ -348,3 +351,20 @@ def test_joint_states_are_read_from_the_topic_that_is_named(
     assert COMMANDS in note
     page = page_of(str(bag), "-o", output, "--overwrite", "--topic", COMMANDS)
     assert f"the stamps on {COMMANDS}, " in page and JOINT_STATE in page
+
+
+@pytest.mark.parametrize("other", ["/controller/command_states", "/filtered"])
+def test_only_a_choice_between_measurements_is_noted(
+    other: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    states = JointStateWriter(["joint1", "joint2"])
+    with BagWriter(
+        tmp_path / "bag", dict.fromkeys(["/joint_states", other], JOINT_STATE)
+    ) as writer:
+        for k in range(3):
+            data = states.write(k, np.zeros(2), np.zeros(2), np.zeros(2))
+            writer.write("/joint_states", k, data)
+            writer.write(other, k, data)
+    arguments = argparse.Namespace(topic=None, rename=[])
+    assert len(read_series(tmp_path / "bag", arguments).stamps) == 3
+    assert (other in capsys.readouterr().err) == (other == "/filtered")
