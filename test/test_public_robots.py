@@ -55,8 +55,9 @@ UNKNOWN = {
 #: Robots with joints that move nothing with mass, so that their acceleration is undefined.
 MASSLESS = {"romeo_description/urdf/romeo": ["LHand", "RHand"]}
 
-#: Links with mass properties that do not fit their size: torsos of 0.1 kg with the inertia of kilograms, and cylinders
-#: whose radius is ten times that of the wrist.
+#: Links with mass properties that do not fit their size: torsos of 0.1 kg with the inertia of kilograms, cylinders
+#: whose radius is ten times that of the wrist, and equal moments (1, 0.01 and 0.001 kg m^2 in 0.4, 0.02 and 0.009 kg).
+#: One message names all links with the same placeholder.
 IMPLAUSIBLE = dict.fromkeys(
     ["icub_description/robots/icub", "icub_description/robots/icub_reduced"],
     ["torso_1", "torso_2"],
@@ -64,6 +65,16 @@ IMPLAUSIBLE = dict.fromkeys(
 IMPLAUSIBLE |= {
     f"ur_description/urdf/ur5_{name}": ["wrist_2_link", "wrist_3_link"]
     for name in ("gripper", "joint_limited_robot", "robot")
+}
+IMPLAUSIBLE |= {
+    "baxter_description/urdf/baxter": [
+        f"{arm}_gripper_{finger}_finger" for arm in "lr" for finger in "lr"
+    ],
+    "pr2_description/urdf/pr2": ["r_wrist_roll_link", "l_wrist_roll_link"],
+    "simple_humanoid_description/urdf/simple_humanoid": ["WAIST_LINK1"],
+    "simple_humanoid_description/urdf/simple_humanoid_classical": ["WAIST_LINK1"],
+    "tiago_description/robots/tiago": ["hand_thumb_link"],
+    "tiago_description/robots/tiago_dual": ["hand_left_thumb_link"],
 }
 
 
@@ -334,9 +345,12 @@ def test_is_refused_with_the_reason(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOADING)
 def test_implausible_links(name: str) -> None:
-    """Links of robots that work with their URDF are not called implausible."""
+    """Links and units of robots that work with their URDF are not called implausible."""
     text = ROBOTS[name].read_bytes()
-    description = parse_urdf(text, name)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        description = parse_urdf(text, name)
+    assert not [w for w in caught if "explained by" in str(w.message)]
     messages = implausible_links(description.robot, description.links)
     assert [message.split('"')[1] for message in messages] == IMPLAUSIBLE.get(name, [])
 

@@ -200,7 +200,9 @@ def _no_joint(
 ) -> str:
     names = list(known)
     cure = use_one_of(name, names)
-    return f'{where}: {description.source} has no movable joint "{name}". Cure: {cure}'
+    kind = description.unsupported.get(str(name))
+    reason = f": it is {kind}, which is not supported" if kind else ""
+    return f'{where}: {description.source} has no movable joint "{name}"{reason}. Cure: {cure}'
 
 
 def _checked_locked(

@@ -1,7 +1,8 @@
-"""Probable mistakes in the mass properties of a URDF: decimal point, order, sign, units, reference point, mass.
+"""Probable mistakes in the units of a URDF, and in its mass properties: decimal point, order, sign, reference point.
 
 A mistake is named if undoing it gives mass properties that a body of the link's size can have, and undoing another one
-does not. Nothing is changed. ``root`` is the <robot> element of a ``Description``. Units are kg, m and kg m^2.
+does not; millimetres and grams throughout a file, if it is far larger or denser than robots are. Nothing is changed.
+``root`` is the <robot> element of a ``Description``. Units are kg, m and kg m^2.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ _UNITS = {  # factors of mass and inertia
     "an inertia in kg mm^2": (1.0, 1e6),
     "an inertia in g mm^2": (1.0, 1e9),
     "a mass in g": (1e3, 1.0),
+    "a mass in g with an inertia in g m^2": (1e3, 1e3),
     "a mass in g with an inertia in g mm^2": (1e3, 1e9),
 }
 _POWERS = [10.0**n for n in range(1, 10)]
@@ -48,14 +50,17 @@ _INACCURACY = 0.1
 _CLEARLY = 4.0  # ratio of spreads
 _THIN = 1e-3  # ratio of moments; of thinner rods it does not matter
 _NEGLIGIBLE = 1e-15  # kg m^2
+_LARGE = 10.0  # m, of a typical distance between joints
+_HEAVIEST = 100.0  # kg, of all moving links
 
 
 @dataclass(frozen=True)
 class _Link:
     """Mass properties as they are written, ``elements`` in the order of the slots, and the ``size`` of the link.
 
-    The size is the largest distance between two of: the link's joints, its parent's origin, the centre of mass. Where
-    ``moving``, a movable joint moves the link in its parent; ``limbs`` movable joints are on it.
+    The size is the largest distance between two of: the link's joints, its parent's origin, the centre of mass, and a
+    bound of the distances to those of the links that are fixed to it. Where ``moving``, a movable joint moves the link
+    in its parent; ``limbs`` movable joints are on it.
     """
 
     name: str
@@ -80,6 +85,12 @@ class _Link:
             for x in (_STEEL, _FOAM)
         )
         return steel, _MARGIN * max(self.size, foam)
+
+    @property
+    def isotropic(self) -> bool:
+        """True for equal moments without products, as of a placeholder."""
+        ixx, ixy, ixz, iyy, iyz, izz = self.elements
+        return bool(ixx == iyy == izz and ixy == ixz == iyz == 0.0)
 
     def possible(self) -> bool:
         """Return True if a body can have the inertia."""
@@ -203,19 +214,45 @@ def _other_order(link: _Link) -> Iterator[str]:
 def implausible_links(root: Element, inertials: Mapping[str, Inertial]) -> list[str]:
     """Return messages about moving links whose mass properties are possible, but do not fit their size or neighbours.
 
-    ``inertials`` are those of the links to consider, in link axes. Placeholders, inertias without a preferred axis, are
-    ignored.
+    ``inertials`` are those of the links to consider, in link axes.
     """
     links = [
         link
         for link in _links(root)
         if link.moving and link.mass > 0.0 and link.name in inertials
     ]
+    placeholders = list(_placeholders(links))
+    listed = [link for group in placeholders for link in group]
     return [
-        f'link "{link.name}" <inertial>: {text}'
-        for link in links
-        for text in _misfit(link, links)
-    ] + list(_about_joints(links, inertials))
+        *map(_placeholder_text, placeholders),
+        *(
+            f'link "{link.name}" <inertial>: {text}'
+            for link in links
+            if link not in listed
+            for text in _misfit(link, links)
+        ),
+        *_about_joints(links, inertials),
+    ]
+
+
+def _placeholders(links: Sequence[_Link]) -> Iterator[list[_Link]]:
+    """Yield links of different masses that have the same equal moments, which does not fit their size."""
+    groups: dict[float, list[_Link]] = {}
+    for link in links:
+        if _real(link) and link.isotropic and not link.plausible():
+            groups.setdefault(link.elements[0], []).append(link)
+    for group in groups.values():
+        if len({link.mass for link in group}) > 1:
+            yield group
+
+
+def _placeholder_text(group: Sequence[_Link]) -> str:
+    names = ", ".join(f'"{link.name}"' for link in group)
+    widest = max(group, key=lambda link: link.gyration)
+    return (
+        f"link {names} <inertial>: the same ixx = iyy = izz = {widest.elements[0]:g} ({_extent(widest)}); "
+        "explained by a placeholder"
+    )
 
 
 def _misfit(link: _Link, links: Sequence[_Link]) -> Iterator[str]:
@@ -253,14 +290,8 @@ def _wrong_units(link: _Link) -> list[str]:
 
 
 def _real(link: _Link) -> bool:
-    """Return True if the inertia is possible, not zero, and has preferred axes."""
-    ixx, ixy, ixz, iyy, iyz, izz = link.elements
-    placeholder = ixx == iyy == izz and ixy == ixz == iyz == 0.0
-    return (
-        not placeholder
-        and bool(np.abs(link.elements).max() > _NEGLIGIBLE)
-        and link.possible()
-    )
+    """Return True if the inertia is possible and not zero."""
+    return bool(np.abs(link.elements).max() > _NEGLIGIBLE) and link.possible()
 
 
 def _about_joints(
@@ -270,7 +301,9 @@ def _about_joints(
     levers = [
         link
         for link in links
-        if _real(link) and np.linalg.norm(link.com) > _LEVER * link.gyration
+        if _real(link)
+        and not link.isotropic
+        and np.linalg.norm(link.com) > _LEVER * link.gyration
     ]
     parts = [inertials[link.name] for link in levers]
     central = [
@@ -282,29 +315,67 @@ def _about_joints(
         yield f"{names}: explained by inertias about the origin of the link instead of the centre of mass"
 
 
+def unit_errors(root: Element) -> Iterator[tuple[str, str]]:
+    """Yield error and cure for lengths in mm, and for masses in g, throughout the robot."""
+    joints = (float(np.linalg.norm(_position(joint))) for joint in root.iter("joint"))
+    distances = [distance for distance in joints if distance > 0.0]
+    typical = float(np.median(distances or [0.0]))
+    metre = 1.0
+    if typical > _LARGE:
+        metre = 1e3
+        yield (
+            f"the joints are typically {typical:.3g} m apart; explained by lengths in mm",
+            "write xyz in m, and inertias in kg m^2",
+        )
+    if sum(float(mass.get("value", "0")) for mass in root.iter("mass")) < _HEAVIEST:
+        return
+    links = [link for link in _links(root) if link.moving]
+    mass = sum(link.mass for link in links)
+    balls = _STEEL * math.pi / 6 * sum((link.size / metre) ** 3 for link in links)
+    if mass > _HEAVIEST and mass > balls > 0.0:
+        yield (
+            f"the moving links have {mass:.4g} kg, more than balls of steel of their size; explained by masses in g",
+            "write masses in kg, and inertias in kg m^2",
+        )
+
+
 def _links(root: Element) -> list[_Link]:
-    joints = list(root.iter("joint"))
-    above = {_end(joint, "child"): joint for joint in joints}
+    inertials = {
+        element.get("name", ""): element.find("inertial")
+        for element in root.iter("link")
+    }
+    carried: dict[str, list[Element]] = {name: [] for name in inertials}
+    above = {}
+    for joint in root.iter("joint"):
+        carried[_end(joint, "parent")].append(joint)
+        above[_end(joint, "child")] = joint
+
+    def extent(name: str) -> float:
+        points = [np.zeros(3), *map(_position, carried[name])]
+        if (inertial := inertials[name]) is not None:
+            points.append(_position(inertial))
+        return max(float(np.linalg.norm(a - b)) for a in points for b in points)
+
     links = []
-    for element in root.iter("link"):
-        name = element.get("name", "")
-        inertial = element.find("inertial")
+    for name, inertial in inertials.items():
         if inertial is None:
             continue
         mass = inertial.find("mass")
         inertia = inertial.find("inertia")
-        carried = [joint for joint in joints if _end(joint, "parent") == name]
-        com = _position(inertial)
         own = above.get(name)
-        points = [np.zeros(3), com, *map(_position, carried)]
-        size = max(float(np.linalg.norm(a - b)) for a in points for b in points)
+        fixed = [joint for joint in carried[name] if joint.get("type") == "fixed"]
+        reaches = [
+            float(np.linalg.norm(_position(joint))) + extent(_end(joint, "child"))
+            for joint in fixed
+        ]
+        size = max(extent(name), *reaches, 0.0)
         if own is not None:
             size = max(size, float(np.linalg.norm(_position(own))))
         links.append(
             _Link(
                 name,
                 0.0 if mass is None else float(mass.get("value", "0")),
-                com,
+                _position(inertial),
                 np.array(
                     [
                         0.0 if inertia is None else float(inertia.get(slot, "0"))
@@ -313,15 +384,15 @@ def _links(root: Element) -> list[_Link]:
                 ),
                 size,
                 own is not None and own.get("type") != "fixed",
-                sum(joint.get("type") != "fixed" for joint in carried),
+                len(carried[name]) - len(fixed),
             )
         )
     return links
 
 
-def _end(joint: Element, tag: str) -> str | None:
+def _end(joint: Element, tag: str) -> str:
     end = joint.find(tag)
-    return None if end is None else end.get("link")
+    return "" if end is None else end.get("link", "")
 
 
 def _position(element: Element) -> Array:

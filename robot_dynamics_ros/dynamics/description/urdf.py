@@ -25,13 +25,19 @@ from robot_dynamics_ros.dynamics.description.inertia import (
     symmetric,
     unit_vector,
 )
+from robot_dynamics_ros.dynamics.description.inertia_errors import unit_errors
 from robot_dynamics_ros.dynamics.description.urdf_document import (
     UrdfDocument,
+    numbers,
     placement,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 MOVABLE = ("revolute", "continuous", "prismatic")
+_UNSUPPORTED = ("floating", "planar")
+_FARTHEST = 20.0  # rad or m, of position limits
+_UNLIMITED = 1e3  # rad or m; larger limits stand for none
+_TURN = 7.0  # rad
 _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _EXTENDED = ("acceleration", "deceleration", "jerk")
 
@@ -92,6 +98,8 @@ class Description:
         Mass properties of all links by name, zero without <inertial>.
     joints
         All joints in depth-first order, children in document order.
+    unsupported
+        Types of the floating and planar joints by name, which are read as fixed.
     robot
         <robot> element with the links and joints that were read.
     sha256
@@ -103,6 +111,7 @@ class Description:
     root: str
     links: dict[str, Inertial]
     joints: tuple[Joint, ...]
+    unsupported: dict[str, str]
     robot: Element
     sha256: str
 
@@ -116,7 +125,8 @@ def parse_urdf(text: str | bytes, source: str) -> Description:
     document = UrdfDocument(text, source)
     document.warn()
     robot = document.robot
-    _warn_of_missing_values(robot, source)
+    _warn_of_values(robot, source)
+    unsupported = _fix_unsupported(robot, source)
     for joint in robot.iter("joint"):
         if joint.get("type") not in (*MOVABLE, "fixed"):
             raise RobotModelError(
@@ -140,10 +150,42 @@ def parse_urdf(text: str | bytes, source: str) -> Description:
     ]
     _check_mimics({joint.name: joint for joint in joints}, source)
     root, ordered = _walk(links, joints, source)
+    for error, cure in unit_errors(robot):
+        warnings.warn(
+            f"{source}: {error}. Cure: {cure}", RobotModelWarning, stacklevel=4
+        )
     _warn_of_missing_limits(ordered, source)
     return Description(
-        source, parsed.name, root, links, tuple(ordered), robot, checksum(text)
+        source,
+        parsed.name,
+        root,
+        links,
+        tuple(ordered),
+        unsupported,
+        robot,
+        checksum(text),
     )
+
+
+def _fix_unsupported(robot: Element, source: str) -> dict[str, str]:
+    """Make floating and planar joints fixed, with a warning; return their types by name."""
+    types: dict[str, str] = {}
+    for joint in robot.iter("joint"):
+        kind = joint.get("type", "")
+        if kind in _UNSUPPORTED:
+            types[joint.get("name", "")] = kind
+            joint.set("type", "fixed")
+            for axis in joint.findall("axis"):
+                joint.remove(axis)
+    if types:
+        named = ", ".join(f"{name} ({kind})" for name, kind in types.items())
+        warnings.warn(
+            f"{source}: {named}: not supported, and fixed at <origin>. "
+            "Cure: make the joint fixed, or remove what does not belong to the arm",
+            RobotModelWarning,
+            stacklevel=5,
+        )
+    return types
 
 
 def _refuse_duplicates(elements: Iterable[Element], kind: str, source: str) -> None:
@@ -367,8 +409,8 @@ def _walk(
     return roots[0], ordered
 
 
-def _warn_of_missing_values(root: Element, source: str) -> None:
-    """Warn of missing values that are read as 0, and of joints whose limits are equal."""
+def _warn_of_values(root: Element, source: str) -> None:
+    """Warn of missing values that are read as 0, of joints whose limits are equal, and of degrees and millimetres."""
     limits = {
         joint.get("name"): [limit.get("lower"), limit.get("upper")]
         for joint in root.iter("joint")
@@ -380,6 +422,17 @@ def _warn_of_missing_values(root: Element, source: str) -> None:
         name
         for name, (low, high) in limits.items()
         if low and high and float(low) == float(high)
+    ]
+    wide = [
+        name
+        for name, pair in limits.items()
+        if _FARTHEST < max(abs(float(value or "0")) for value in pair) < _UNLIMITED
+    ]
+    turned = [
+        element.get("name")
+        for element in root
+        for origin in element.iter("origin")
+        if max(map(abs, numbers(origin, "rpy", "0"))) > _TURN
     ]
     zero = [
         joint.get("name")
@@ -403,6 +456,16 @@ def _warn_of_missing_values(root: Element, source: str) -> None:
             equal,
             "lower and upper limit are equal: the joint cannot move",
             "correct <limit>, or make the joint fixed",
+        ),
+        (
+            wide,
+            f"position limits beyond {_FARTHEST:g} rad or m; explained by degrees or mm",
+            "write lower and upper in rad or m, or make a joint without limits continuous",
+        ),
+        (
+            turned,
+            "rpy of more than a turn; explained by degrees",
+            "write the rpy of <origin> in rad",
         ),
         (
             zero,

@@ -1,6 +1,7 @@
 """Mistakes made in the links of the shipped robots are found by name, and the robots themselves have none."""
 
 from collections.abc import Callable
+from itertools import product
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -18,6 +19,7 @@ from robot_dynamics_ros.dynamics.description.inertia import (
 from robot_dynamics_ros.dynamics.description.inertia_errors import (
     explain_inertia,
     implausible_links,
+    unit_errors,
 )
 from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
 
@@ -132,6 +134,50 @@ def test_inertias_about_joints(robot: str) -> None:
         write(inertial, mass, inertials[name].inertia[np.triu_indices(3)])
     (message,) = implausible_links(root, inertials)
     assert "about the origin" in message
+
+
+#: Arm of three links of 0.2 m, with these equal moments.
+ARM = '<robot name="arm"><link name="link0"/>{}</robot>'
+LINK = """<link name="link{0}"><inertial><origin xyz="0 0 0.1"/><mass value="{1}"/><inertia ixx="{2}" iyy="{2}"
+  izz="{2}"/></inertial></link><joint name="joint{0}" type="continuous"><parent link="link{3}"/><child link="link{0}"/>
+  <origin xyz="0 0 0.2"/></joint>"""
+
+
+@pytest.mark.parametrize(
+    ("moments", "explained"),
+    [
+        ((1.0, 1.0, 1.0), ["placeholder"]),
+        ((4000.0, 2500.0, 900.0), ["kg mm^2"] * 3),
+        ((1e-3, 1e-3, 1e-3), []),
+        ((0.0, 0.0, 0.0), []),
+    ],
+)
+def test_equal_moments_fit_the_size(
+    moments: tuple[float, ...], explained: list[str]
+) -> None:
+    links = [
+        LINK.format(k, mass, moment, k - 1)
+        for k, mass, moment in zip((1, 2, 3), (1.0, 0.5, 0.1), moments, strict=True)
+    ]
+    description = parse_urdf(ARM.format("".join(links)), "arm")
+    messages = implausible_links(description.robot, description.links)
+    assert len(messages) == len(explained)
+    assert all(map(str.endswith, messages, explained))
+
+
+@pytest.mark.parametrize("robot", robot_names())
+@pytest.mark.parametrize(("metre", "kilogram"), product((1.0, 1e3), repeat=2))
+def test_millimetres_and_grams_throughout(
+    robot: str, metre: float, kilogram: float
+) -> None:
+    root, _ = read(robot)
+    for origin in root.iter("origin"):
+        xyz = map(float, origin.get("xyz", "0 0 0").split())
+        origin.set("xyz", " ".join(repr(metre * x) for x in xyz))
+    for mass in root.iter("mass"):
+        mass.set("value", repr(kilogram * float(mass.get("value", ""))))
+    units = [error.rpartition(" ")[2] for error, _ in unit_errors(root)]
+    assert units == ["mm"] * (metre > 1.0) + ["g"] * (kilogram > 1.0)
 
 
 @pytest.mark.parametrize("robot", robot_names())

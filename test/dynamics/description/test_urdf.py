@@ -122,8 +122,6 @@ BAD: dict[str, tuple[Any, str]] = {
         "elbow.*dynamics.*damping.*'nan'",
     ),
     "unknown_type": (robot(joint_type="hinge"), "elbow.*hinge"),
-    "floating": (robot(joint_type="floating"), "elbow.*floating"),
-    "planar": (robot(joint_type="planar"), "elbow.*planar"),
     "no_type": (
         robot(
             extra='<joint name="wrist"><parent link="base"/><child link="x"/></joint>'
@@ -358,6 +356,15 @@ def test_documents_that_urdfdom_accepts() -> None:
             robot(limit='<limit lower="0" upper="0.0" effort="1" velocity="1"/>'),
             ["equal"],
         ),
+        (
+            robot(limit='<limit lower="-180" upper="180" effort="1" velocity="1"/>'),
+            ["degrees"],
+        ),
+        (robot(origin='<origin rpy="90 0 0"/>'), ["degrees"]),
+        (
+            robot(inertial=inertia().replace("<mass", '<origin rpy="0 0 -90"/><mass')),
+            ["degrees"],
+        ),
         (robot(inertial=inertia().replace("iyy", "iyv")), ["iyv", "iyy"]),
         (robot(inertial=inertia().replace('ixz="0"', "")), ["ixz"]),
     ],
@@ -369,6 +376,33 @@ def test_probable_mistakes_cause_warnings(text: str, words: list[str]) -> None:
         assert re.search("elbow|forearm", str(warning.message)) and word in str(
             warning.message
         )
+
+
+@pytest.mark.parametrize("kind", ["floating", "planar"])
+def test_floating_and_planar_joints_are_fixed(kind: str) -> None:
+    """Of a base and of a camera, with a warning; --joints refuses them by name."""
+
+    def arm(kind: str) -> str:
+        ends = {"stand": ("world", "base"), "mount": ("forearm", "camera")}
+        joints = [
+            joint(
+                name, *links, kind, '<axis xyz="0 0 0"/>', "", '<origin xyz="1 2 3"/>'
+            )
+            for name, links in ends.items()
+        ]
+        return robot(
+            extra="".join([massive("camera"), '<link name="world"/>', *joints])
+        )
+
+    with pytest.warns(RobotModelWarning, match=f"stand .{kind}., mount .{kind}."):
+        model = RobotModel.from_urdf(arm(kind))
+    fixed = RobotModel.from_urdf(arm("fixed"))
+    assert np.array_equal(model._data.parameters, fixed._data.parameters)
+    with (
+        pytest.warns(RobotModelWarning),
+        pytest.raises(RobotModelError, match=f'"mount": it is {kind}'),
+    ):
+        RobotModel.from_urdf(arm(kind), joints=["elbow", "mount"])
 
 
 def test_missing_axis_is_x() -> None:
