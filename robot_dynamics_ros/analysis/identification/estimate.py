@@ -347,9 +347,10 @@ def _prior(
     """Return consistent values (p,) near the model's own; friction from the estimate, if it has any."""
     prior = parameterization.own.copy()
     first = parameterization.scalars.start
-    prior[:first] = physical_prior(prior[:first].reshape(-1, PARAMETERS)).ravel()
+    bodies = physical_prior(prior[:first].reshape(-1, PARAMETERS))
+    prior[:first] = bodies.ravel()
     prior[parameterization.new_rotors] = _ADDED_ROTOR * parameterization.joint_inertias(
-        samples.q[:: max(1, len(samples) // 50)]
+        samples.q[:: max(1, len(samples) // 50)], bodies[:, 0] * _MIN_RADIUS**2
     )
     estimates = dict(
         zip(estimate.base.independent.tolist(), estimate.values.tolist(), strict=True)

@@ -351,15 +351,16 @@ class Parameterization:
         """Return the rates (m, joints) of the moving joints, coupled ones included, for joint velocities (m, n)."""
         return qd @ self._factors.T
 
-    def joint_inertias(self, q: Array) -> Array:
+    def joint_inertias(self, q: Array, least: Array) -> Array:
         """Return the inertia (r,), kg m^2 or kg, at the joints of the r ``new_rotors``: the mean over ``q`` (m, n).
 
         It is the diagonal of the mass matrix; for a coupled joint the sum of those of its coordinates times abs(G).
+        ``least`` (joints,) are lower bounds, for joints that move no inertia.
         """
         diagonal = np.diagonal(self.model.mass_matrix(q), axis1=-2, axis2=-1).mean(
             axis=0
         )
-        at_joints = np.abs(self._factors) @ diagonal
+        at_joints = np.maximum(np.abs(self._factors) @ diagonal, least)
         count = self.new_rotors.stop - self.new_rotors.start
         return np.asarray(self._tail[: self.bodies, :count].T @ at_joints)
 

@@ -241,6 +241,24 @@ def test_bodies_are_physical_despite_large_noise(
     assert result.loss >= 0.0
 
 
+@pytest.mark.parametrize("mass", [1.0, 0.0])
+def test_prior_with_a_joint_that_moves_no_inertia(mass: float) -> None:
+    """A last link whose mass is on its axis, without inertia, or that has no mass."""
+
+    def arm(mass: float, inertia: float) -> RobotModel:
+        bodies = [
+            (2.0, [-0.2, 0, 0], 0.02 * np.eye(3)),
+            (mass, [0, 0, 0], inertia * np.eye(3)),
+        ]
+        return RobotModel.from_dh([[0, 0, 0.4, 0], [0, 0, 0, 0]], links=bodies)
+
+    truth = arm(1.0, 0.01)
+    motion = motion_of(truth, 5, 200, np.full(2, 1e-3))
+    result = identify(arm(mass, 0.0), [motion], "viscous_coulomb")
+    true = result.estimate.base.combination[:, :20] @ truth.inertial_parameters
+    np.testing.assert_allclose(result.base_values, true, rtol=0, atol=0.01)
+
+
 def test_identify_recovers_true_parameters_without_noise(
     load_robot: Callable[..., RobotModel],
 ) -> None:
