@@ -76,7 +76,7 @@ def dh_urdf(
     Raises
     ------
     RobotModelError
-        For arguments of a wrong size or type, and for mass properties that no body can have.
+        For arguments of a wrong size or type, and for a negative mass.
     """
     if convention not in ("standard", "craig"):
         raise RobotModelError(
@@ -168,7 +168,7 @@ def _inertial(link: str, body: Body | None) -> list[Element]:
         raise RobotModelError(
             f"links: {body!r} of {link}. Cure: give mass, com and inertia"
         )
-    checked = payload_inertial(*body, where=f"links: {link}")
+    checked = payload_inertial(*body, where=f"links: {link}", possible=False)
     names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     moments = dict(
         zip(names, checked.inertia[np.triu_indices(3)].tolist(), strict=True)

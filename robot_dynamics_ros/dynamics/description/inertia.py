@@ -136,7 +136,11 @@ def check_inertia(inertia: Array) -> str | None:
 
 
 def payload_inertial(
-    mass: float, com: ArrayLike, inertia: ArrayLike, where: str = "payload"
+    mass: float,
+    com: ArrayLike,
+    inertia: ArrayLike,
+    where: str = "payload",
+    possible: bool = True,
 ) -> Inertial:
     """Check mass properties and return them as an Inertial.
 
@@ -151,11 +155,14 @@ def payload_inertial(
         digits; kg m^2.
     where
         Beginning of messages.
+    possible
+        False to accept an inertia that no body can have.
 
     Raises
     ------
     RobotModelError
-        For a wrong shape, numbers that are not finite, a negative mass and an inertia that no body can have.
+        For a wrong shape, numbers that are not finite, a negative mass and, if ``possible``, an inertia that no body
+        can have.
     """
     m, c, i = (_finite(value) for value in (mass, com, inertia))
     if m.shape != () or m < 0.0:
@@ -173,7 +180,7 @@ def payload_inertial(
         if np.allclose(i, i.T, rtol=0.0, atol=_ROUNDING * np.abs(i).max()):
             i = (0.5 * i + 0.5 * i.T)[np.triu_indices(3)]
     if i.shape == (6,):
-        error = check_inertia(symmetric(*i))
+        error = check_inertia(symmetric(*i)) if possible else None
     if error is not None:
         raise RobotModelError(
             f"{where} inertia: {error}. Cure: set ixx ixy ixz iyy iyz izz about the com (kg m^2)"

@@ -114,16 +114,22 @@ class RobotModel(RobotQueries):
         joints: str | None = None,
         links: Sequence[Body | None] | None = None,
         gravity: Sequence[float] | None = None,
+        *,
+        strict: bool = False,
     ) -> RobotModel:
         """Return the model of a table of Denavit-Hartenberg parameters; ``dh_urdf`` describes arguments and errors.
 
-        ``gravity`` (3,), m/s^2, is in frame 0, which is the root frame; None: 0 0 -9.81.
+        ``gravity`` (3,), m/s^2, is in frame 0, which is the root frame; None: 0 0 -9.81. ``strict`` and its errors are
+        those of ``from_urdf``.
         """
         with warnings.catch_warnings():
             # a table has no limits, and need not have masses
-            warnings.simplefilter("ignore", RobotModelWarning)
+            for usual in ("limit ", "have no mass of their own", "move no mass"):
+                warnings.filterwarnings(
+                    "ignore", f"URDF: .* {usual}", RobotModelWarning
+                )
             return cls.from_urdf(
-                dh_urdf(rows, convention, joints, links), gravity=gravity
+                dh_urdf(rows, convention, joints, links), gravity=gravity, strict=strict
             )
 
     @classmethod

@@ -21,7 +21,12 @@ from oracles import (
     tsai_scara,
 )
 from oracles.published_arms import DhArm
-from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
+from robot_dynamics_ros import (
+    RobotDynamicsError,
+    RobotModel,
+    RobotModelError,
+    RobotModelWarning,
+)
 from robot_dynamics_ros.base.resources import textbook_arm_names
 from robot_dynamics_ros.dynamics.description.dh_file import read_dh_file, textbook_arm
 from robot_dynamics_ros.dynamics.description.dh_table import dh_urdf
@@ -191,7 +196,7 @@ def test_mujoco_loads_the_file() -> None:
         ({"links": []}, "links"),
         ({"links": [3.0]}, "link1"),
         ({"links": [(-1.0, [0, 0, 0], np.eye(3))]}, "link1"),
-        ({"links": [(1.0, [0, 0, 0], [1, 0, 0, 1, 0, 3])]}, "link1"),
+        ({"links": [(1.0, [0, 0, 0], [1, 0, 0, 1])]}, "link1"),
         ({"parents": [1]}, "parents"),
         ({"limits": [[0, 1]]}, "joint1"),
         ({"down": [0, 0, 0]}, "down"),
@@ -200,6 +205,15 @@ def test_mujoco_loads_the_file() -> None:
 def test_invalid_tables(changes: dict[str, Any], culprit: str) -> None:
     with pytest.raises(RobotModelError, match=f"{culprit}.*Cure: "):
         dh_urdf(**{"rows": [[0, 0, 0, 0]], **changes})
+
+
+def test_impossible_inertia_is_that_of_a_urdf() -> None:
+    table = [[0, 0, 0, 0]], "standard", "R", [(1.0, [0, 0, 0], [1, 0, 0, 1, 0, 3])]
+    with pytest.warns(RobotModelWarning, match='"link1".*no body') as caught:
+        model = RobotModel.from_dh(*table)
+    assert len(caught) == 1 and model.mass_matrix([0.0]) == 3.0
+    with pytest.raises(RobotModelError, match='"link1".*no body'):
+        RobotModel.from_dh(*table, strict=True)
 
 
 @pytest.mark.parametrize(
