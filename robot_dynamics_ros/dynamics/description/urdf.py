@@ -36,7 +36,8 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 MOVABLE = ("revolute", "continuous", "prismatic")
 _UNSUPPORTED = ("floating", "planar")
 _FARTHEST = 20.0  # rad or m, of position limits
-_UNLIMITED = 1e3  # rad or m; larger limits stand for none
+_UNLIMITED = 1e3  # rad or m; it and larger limits stand for none,
+_HUNDRED = 100.0  # and so does this one
 _TURN = 7.0  # rad
 _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _EXTENDED = ("acceleration", "deceleration", "jerk")
@@ -423,10 +424,14 @@ def _warn_of_values(root: Element, source: str) -> None:
         for name, (low, high) in limits.items()
         if low and high and float(low) == float(high)
     ]
+    farthest = {
+        name: max(abs(float(value or "0")) for value in pair)
+        for name, pair in limits.items()
+    }
     wide = [
         name
-        for name, pair in limits.items()
-        if _FARTHEST < max(abs(float(value or "0")) for value in pair) < _UNLIMITED
+        for name, value in farthest.items()
+        if _FARTHEST < value < _UNLIMITED and value != _HUNDRED
     ]
     turned = [
         element.get("name")

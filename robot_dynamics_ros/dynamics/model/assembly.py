@@ -275,7 +275,8 @@ def _without_noise(array: Array) -> Array:
 
 def _frame_along(axis: Array) -> Array:
     """Return a rotation (3, 3) whose third column is the unit vector ``axis``; it is exact for coordinate axes."""
-    if axis[2] == 1.0:
+    axis = _without_noise(axis)
+    if axis.tolist() == [0.0, 0.0, 1.0]:
         return np.eye(3)
     least = np.zeros(3)
     least[int(np.argmin(np.abs(axis)))] = 1.0

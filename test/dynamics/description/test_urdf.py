@@ -405,6 +405,17 @@ def test_floating_and_planar_joints_are_fixed(kind: str) -> None:
         RobotModel.from_urdf(arm(kind), joints=["elbow", "mount"])
 
 
+@pytest.mark.parametrize("tilt", [1e-3, 1e-8, 1e-12, 0.0])
+def test_axis_near_z_is_exact(tilt: float) -> None:
+    """Gravity torque of 1 kg at 1 m along y, about an axis tilted from the vertical to x."""
+    text = robot(
+        axis=f'<axis xyz="{tilt!r} 0 1"/>',
+        inertial=inertia().replace("<mass", '<origin xyz="0 1 0"/><mass'),
+    )
+    torque = RobotModel.from_urdf(text).gravity_torque([0.0])
+    assert torque == pytest.approx(9.81 * np.sin(np.arctan(tilt)), rel=1e-12)
+
+
 def test_missing_axis_is_x() -> None:
     """The URDF default is 1 0 0: gravity along -z exerts a moment on a mass at +y, but not on one at +x."""
     body = '<inertial><origin xyz="0.5 0.25 0"/><mass value="2"/></inertial>'
