@@ -68,8 +68,6 @@ FORMS: dict[str, Callable[[Array], Any]] = {
     "subclass of the other byte order": lambda x: x.astype(">f8").view(Subclass),
     "records": lambda x: x.view(np.recarray),
     "masked": np.ma.array,
-    # as everywhere in NumPy, the numbers below count
-    "partly masked": lambda x: np.ma.array(x, mask=x > 0),
     "matrix": lambda x: np.matrix(x) if x.ndim <= 2 else x,
     "array.array": lambda x: array("d", x) if x.ndim == 1 else x,
     "memoryview": lambda x: memoryview(np.ascontiguousarray(x)) if x.size else x,
@@ -126,6 +124,8 @@ NONSENSE: dict[str, Callable[[], Any]] = {
     "thirty brackets": lambda: np.zeros([1] * 30).tolist(),
     "a type": lambda: float,
     "a function": lambda: len,
+    "a masked number": lambda: np.ma.array(np.zeros(3), mask=[True, False, False]),
+    "a row with a masked number": lambda: [np.ma.array(np.zeros(3), mask=[1, 0, 0])],
     "too short": lambda: np.zeros(2),
     "too long": lambda: np.zeros(4),
     "one column": lambda: np.zeros((3, 1)),

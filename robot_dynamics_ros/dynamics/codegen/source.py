@@ -18,7 +18,11 @@ from robot_dynamics_ros.dynamics.codegen.expressions import (
     Node,
 )
 from robot_dynamics_ros.dynamics.codegen.statements import NUMPY, Statements
-from robot_dynamics_ros.dynamics.codegen.tracing import Program
+from robot_dynamics_ros.dynamics.codegen.tracing import (
+    FIXED_MODE_MOTION,
+    Algorithm,
+    Program,
+)
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel
 from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR, WRONG_SHAPE
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -30,7 +34,7 @@ def function_source(program: Program) -> str:
     The kernel has the name of the program's algorithm, and its vectors and result as arguments, float64 arrays. Vectors
     have shape (n,), the result (n,), (n, n) or (2 + n, n). It returns OK, or WRONG_SHAPE for an array of the wrong
     shape, or SINGULAR + j if the mass matrix is not positive definite at coordinate j. It writes the result only if it
-    returns OK.
+    returns OK. The result is NaN if a vector is not finite, except for FIXED_MODE_MOTION.
     """
     algorithm = program.algorithm
     name = algorithm.result
@@ -46,6 +50,10 @@ def function_source(program: Program) -> str:
     body = [
         f"if {_wrong_shape(program)}:",
         f"    return {WRONG_SHAPE}",
+        *(
+            f"if not all_finite({vector}):\n    {name}[:] = math.nan\n    return {OK}"
+            for vector in _checked(algorithm)
+        ),
         *statements.lines,
     ]
     if algorithm.axes > 1:
@@ -55,7 +63,11 @@ def function_source(program: Program) -> str:
     texts = [statements.text(result) for result in results]
     body += [f"{name}[{i}] = {text}" for i, text in enumerate(texts) if text != "0.0"]
     body.append(f"return {OK}")
-    header = "import math\n\nfrom robot_dynamics_ros.dynamics.kernels.compilation import kernel\n\n\n@kernel\n"
+    header = (
+        "import math\n\n"
+        "from robot_dynamics_ros.dynamics.kernels.compilation import kernel\n"
+        "from robot_dynamics_ros.dynamics.kernels.entries import all_finite\n\n\n@kernel\n"
+    )
     return (
         f"{header}def {algorithm.name}({', '.join(('parameters', *algorithm.vectors, name))}):\n"
         + indent("\n".join(body), "    ")
@@ -99,6 +111,9 @@ def {name}(parameters, {vectors}, {result}):
 {statements}
             b[{held} + k] = held
         for k in range(min({block}, count - first)):
+            if b[{finite} + k] != 0.0:
+                results[first + k, :] = np.nan
+                continue
             if b[{held} + k] < {guards}:
                 return int({first_failure} + (first + k) * {n} - b[{held} + k])
             for i in range({size}):
@@ -137,7 +152,7 @@ def batch_source(
     The kernel is named after the algorithm, with "_batch" appended. Vectors have shape (count, n), the result (count,
     ...), all float64. It returns OK, or WRONG_SHAPE for an array of the wrong shape, or SINGULAR + i n + j if the mass
     matrix of state i is not positive definite at coordinate j. State i is the first such state; later results are not
-    written.
+    written. The result of a state is NaN if a vector is not finite, except for FIXED_MODE_MOTION.
 
     States are processed in blocks, in one buffer with constant offsets. So the compiler knows that its rows do not
     overlap, and vectorizes each statement. The last block is filled with copies of the last state. The result of a
@@ -202,9 +217,14 @@ def batch_source(
     distinct = list(dict.fromkeys(texts))
     rows.add("result", len(distinct))
     rows.add("held", 1)
+    rows.add("finite", 1)
     write_results = [
         f"{rows.text('result', i)} = {text}" for i, text in enumerate(distinct)
     ]
+    # zero, or NaN if a value is not finite
+    given = [rows.text(vector, j) for vector in _checked(algorithm) for j in range(n)]
+    differences = " + ".join(f"({x} - {x})" for x in given) or "0.0"
+    write_results.append(f"{rows.text('finite', 0)} = {differences}")
     return _TEMPLATE.format(
         name=f"{algorithm.name}_batch",
         vectors=", ".join(algorithm.vectors),
@@ -244,11 +264,17 @@ def batch_source(
         angle_count=len(angles) * block,
         statements=_indented(3, [*main.lines, *write_results]),
         held=rows.offset("held"),
+        finite=rows.offset("finite"),
         guards=float(len(trace.guards)),
         first_failure=SINGULAR + n - 1,
         ok=OK,
         wrong_shape=WRONG_SHAPE,
     )
+
+
+def _checked(algorithm: Algorithm) -> tuple[str, ...]:
+    """Return the vectors that must be finite, or the result is NaN."""
+    return () if algorithm == FIXED_MODE_MOTION else algorithm.vectors
 
 
 def _indented(levels: int, lines: list[str]) -> str:

@@ -195,7 +195,13 @@ def _finite(value: ArrayLike) -> Array:
 
 
 def real_numbers(value: ArrayLike) -> Array | None:
-    """Return real numbers of any type as a new C-contiguous float64 array, or None if ``value`` is not real numbers."""
+    """Return real numbers of any type as a new C-contiguous float64 array, or None if ``value`` is not real numbers.
+
+    Masked values of NumPy are no numbers.
+    """
+    rows = value if isinstance(value, list | tuple) else (value,)
+    if any(map(np.ma.is_masked, rows)):
+        return None
     try:
         given = np.asarray(value)
         # NumPy converts text and dates to numbers, and None to nan.

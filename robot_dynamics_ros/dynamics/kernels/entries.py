@@ -6,6 +6,8 @@ allocates. ``wrenches`` (count, bodies, 6) are external forces (N) and moments (
 the axes of the body's frame; NO_WRENCHES is for none. A link is given by its ``body`` (-1: fixed base) and by ``frame``
 (12,), the placement of the link in its body's frame: rotation row by row, position.
 
+Inverse and forward dynamics, gravity torque and mass matrix of a state with a value that is not finite are NaN.
+
 Single-state functions check the shapes of their arguments and return OK, WRONG_SHAPE or SINGULAR + j: the mass matrix
 is not positive definite at coordinate j, and the result is then undefined. Their argument ``parameters`` is the model
 array with scratch memory at its end, from ``with_scratch``; calls that share it must not run concurrently.
@@ -61,6 +63,7 @@ NO_WRENCHES: Array = np.empty((1, 0, 6))
 """Argument ``wrenches`` of batched functions for states without external wrenches."""
 
 _FLOAT64 = np.dtype(np.float64)
+_ARRAY = np.ndarray  # no masked array
 # Plain Python can switch threads during a call, and calls share scratch memory.
 _LOCK = RLock()
 
@@ -109,6 +112,15 @@ def _no_wrenches(parameters: Array) -> Array:
 
 
 @kernel
+def all_finite(vector: Array) -> bool:
+    """Return True if no element of ``vector`` (n,) is infinite or NaN."""
+    differences = 0.0  # a sum without branches is faster
+    for x in vector:
+        differences += x - x
+    return differences == 0.0
+
+
+@kernel
 def inverse_dynamics(
     topology: IntArray, parameters: Array, q: Array, qd: Array, qdd: Array, tau: Array
 ) -> int:
@@ -116,6 +128,9 @@ def inverse_dynamics(
     n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
+    if not (all_finite(q) and all_finite(qd) and all_finite(qdd)):
+        tau[:] = np.nan
+        return OK
     robot = unpack(topology, parameters)
     newton_euler.newton_euler(
         robot, q, qd, qdd, _no_wrenches(parameters), _work_in(parameters, robot), tau
@@ -129,6 +144,9 @@ def gravity_torque(topology: IntArray, parameters: Array, q: Array, tau: Array) 
     n = coordinate_count(topology)
     if q.shape[0] != n or tau.shape[0] != n:
         return WRONG_SHAPE
+    if not all_finite(q):
+        tau[:] = np.nan
+        return OK
     robot = unpack(topology, parameters)
     newton_euler.gravity_torque(
         robot, q, _no_wrenches(parameters), _work_in(parameters, robot), tau
@@ -142,6 +160,9 @@ def mass_matrix(topology: IntArray, parameters: Array, q: Array, matrix: Array) 
     n = coordinate_count(topology)
     if q.shape[0] != n or matrix.shape[0] != n or matrix.shape[1] != n:
         return WRONG_SHAPE
+    if not all_finite(q):
+        matrix[:] = np.nan
+        return OK
     robot = unpack(topology, parameters)
     composite_body(robot, q, _work_in(parameters, robot), matrix)
     return OK
@@ -158,6 +179,9 @@ def forward_dynamics(
     n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or tau.shape[0] != n or qdd.shape[0] != n:
         return WRONG_SHAPE
+    if not (all_finite(q) and all_finite(qd) and all_finite(tau)):
+        qdd[:] = np.nan
+        return OK
     robot = unpack(topology, parameters)
     work = _work_in(parameters, robot)
     matrix = _matrix_in(parameters, robot, 0, n, n)
@@ -252,9 +276,12 @@ def inverse_dynamics_batch(
     work = make_work(robot)
     last = wrenches.shape[0] - 1
     for k in range(q.shape[0]):
-        newton_euler.newton_euler(
-            robot, q[k], qd[k], qdd[k], wrenches[min(k, last)], work, tau[k]
-        )
+        if all_finite(q[k]) and all_finite(qd[k]) and all_finite(qdd[k]):
+            newton_euler.newton_euler(
+                robot, q[k], qd[k], qdd[k], wrenches[min(k, last)], work, tau[k]
+            )
+        else:
+            tau[k] = np.nan
     return OK
 
 
@@ -266,7 +293,10 @@ def mass_matrix_batch(
     robot = unpack(topology, parameters)
     work = make_work(robot)
     for k in range(q.shape[0]):
-        composite_body(robot, q[k], work, matrix[k])
+        if all_finite(q[k]):
+            composite_body(robot, q[k], work, matrix[k])
+        else:
+            matrix[k] = np.nan
     return OK
 
 
@@ -290,6 +320,9 @@ def forward_dynamics_batch(
     matrix = np.empty((n, n))
     last = wrenches.shape[0] - 1
     for k in range(q.shape[0]):
+        if not (all_finite(q[k]) and all_finite(qd[k]) and all_finite(tau[k])):
+            qdd[k] = np.nan
+            continue
         failed = solve_motion(
             robot, q[k], qd[k], tau[k], wrenches[min(k, last)], work, matrix, qdd[k]
         )
@@ -548,7 +581,7 @@ def call_with_one(bound: Kernel, shape: tuple[int, ...]) -> Call:
 
     def call(q: Any) -> Array | None:
         try:
-            if q.dtype is not _FLOAT64:
+            if type(q) is not _ARRAY or q.dtype is not _FLOAT64:
                 return None
             result = np.empty(shape)
             return result if bound(q, result) == OK else None
@@ -564,7 +597,10 @@ def call_with_three(bound: Kernel, shape: tuple[int, ...]) -> Call:
     def call(first: Any, second: Any, third: Any) -> Array | None:
         try:
             if (
-                first.dtype is not _FLOAT64
+                type(first) is not _ARRAY
+                or type(second) is not _ARRAY
+                or type(third) is not _ARRAY
+                or first.dtype is not _FLOAT64
                 or second.dtype is not _FLOAT64
                 or third.dtype is not _FLOAT64
             ):
@@ -666,7 +702,10 @@ class GeneralKernels:
         def call(fade: Array, q: Any, qd: Any, load: Any) -> Array | None:
             try:
                 if (
-                    q.dtype is not _FLOAT64
+                    type(q) is not _ARRAY
+                    or type(qd) is not _ARRAY
+                    or type(load) is not _ARRAY
+                    or q.dtype is not _FLOAT64
                     or qd.dtype is not _FLOAT64
                     or load.dtype is not _FLOAT64
                 ):

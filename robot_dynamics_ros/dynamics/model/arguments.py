@@ -236,7 +236,7 @@ def evaluate(
     Returns
     -------
     result
-        Array (..., *shape). In a batch with a singular state, states whose ``q`` is not finite have NaN.
+        Array (..., *shape).
     singular
         None, or of the first singular state the index of the coordinate at which the mass matrix is not positive
         definite, and the position (n,).
@@ -251,18 +251,6 @@ def evaluate(
     )
     result = np.empty((*batch, *shape))
     status = _spread(function, batch, arguments, result)
-    if status >= SINGULAR and batch:
-        rows = {
-            name: np.broadcast_to(x, batch + x.shape[-_own_axes(name) :])
-            for name, x in arguments.items()
-        }
-        finite = np.isfinite(rows["q"]).all(axis=-1)
-        arguments = {name: x[finite] for name, x in rows.items()}
-        batch = (int(finite.sum()),)
-        solved = np.empty((*batch, *shape))
-        status = _spread(function, batch, arguments, solved)
-        result.fill(np.nan)
-        result[finite] = solved
     if status < SINGULAR:
         return result, None
     q = arguments["q"]

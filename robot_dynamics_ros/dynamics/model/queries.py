@@ -25,7 +25,8 @@ from robot_dynamics_ros.dynamics.model.properties import RobotProperties, Wrench
 class RobotQueries(RobotProperties):
     """Base class of RobotModel: the functions of position, velocity, acceleration and torque.
 
-    Arguments have the shapes and units of RobotModel, which also has their errors.
+    Arguments have the shapes and units of RobotModel, which also has their errors. Inverse and forward dynamics, bias
+    and gravity torque and mass matrix of a state with a value that is not finite are NaN, with all kinds of kernels.
     """
 
     def inverse_dynamics(
@@ -67,8 +68,7 @@ class RobotQueries(RobotProperties):
         Parameters
         ----------
         q, qd
-            Position and velocity (..., n). The position of a single state must be finite. In a batch, a state whose
-            position is not finite has NaN.
+            Position and velocity (..., n).
         tau
             Joint torque (..., n).
         external_wrenches
@@ -358,13 +358,8 @@ class RobotQueries(RobotProperties):
         result, singular = evaluate(function, shape, arguments)
         if singular is not None:
             joint, q = singular
-            cure = (
-                "add mass and inertia to the links beyond it"
-                if np.isfinite(q).all()
-                else "pass finite positions"
-            )
             raise RobotModelError(
                 f'robot "{self.name}": the mass matrix is not positive definite at joint '
-                f'"{self.joint_names[joint]}", q = {q.tolist()}. Cure: {cure}'
+                f'"{self.joint_names[joint]}", q = {q.tolist()}. Cure: add mass and inertia to the links beyond it'
             )
         return result

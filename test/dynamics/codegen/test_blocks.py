@@ -82,7 +82,7 @@ def test_a_state_that_is_not_finite_affects_no_other_state(load_robot: Any) -> N
         assert function(robot.parameters, *vectors, tau) == OK
     for k in range(8):
         if k % 2:
-            assert not np.isfinite(tau[k]).all()
+            assert np.isnan(tau[k]).all()
         else:
             assert_close(
                 tau[k],

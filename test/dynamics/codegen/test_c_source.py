@@ -232,6 +232,21 @@ def test_python_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         model.friction_torque(q, qd, load=load),
         rtol=1e-12,
     )
+    infinite = q.copy()
+    infinite[1, 0] = np.inf
+    masked = np.ma.array(q[0], mask=np.arange(model.n) == 0)
+    for name, more in (
+        ("inverse_dynamics", (qd, qdd)),
+        ("forward_dynamics", (qd, qdd)),
+        ("mass_matrix", ()),
+        ("gravity_torque", ()),
+    ):
+        function = getattr(model.use(module), name)
+        not_finite = np.isnan(function(infinite, *more))
+        assert not_finite[1].all() and not not_finite[[0, 2]].any()
+        assert np.isnan(function(infinite[1], *(x[1] for x in more))).all()
+        with pytest.raises(RobotDynamicsError, match="not an array"):
+            function(masked, *(x[0] for x in more))
     for used, expected, arguments in (
         (model.use(module), model, ()),
         (

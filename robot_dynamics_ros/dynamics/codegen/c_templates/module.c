@@ -2,10 +2,13 @@
 
    Each function takes the arguments of the C function, without the result: for a vector an array (size,) or (count,
    size), for a number a number; None, or nothing, for the model's gravity and payload and for a smoothing velocity of 0.
-   The result is one array, of "count" results if an argument has two axes. */
+   The result is one array, of "count" results if an argument has two axes. That of a state with a value that is not
+   finite is NaN, unless the function raises ArithmeticError. Masked arrays are refused. */
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+
+#include <math.h>
 
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <numpy/arrayobject.h>
@@ -48,9 +51,12 @@ static int read_argument(const Function *function, int i, PyObject *object, Argu
         argument->data = &argument->number;
         return argument->number == -1.0 && PyErr_Occurred() ? -1 : 0;
     }
-    if (PyArray_Check(object) && PyArray_TYPE((PyArrayObject *)object) == NPY_DOUBLE
+    if (PyArray_CheckExact(object) && PyArray_TYPE((PyArrayObject *)object) == NPY_DOUBLE
         && PyArray_ISCARRAY_RO((PyArrayObject *)object)) {
         array = (PyArrayObject *)object;
+    } else if (PyObject_HasAttrString(object, "mask")) {
+        PyErr_Format(PyExc_TypeError, "%s: argument %d is a masked array", function->name, i + 1);
+        return -1;
     } else {
         array = (PyArrayObject *)PyArray_FROM_OTF(object, NPY_DOUBLE, NPY_ARRAY_CARRAY_RO);
         if (array == NULL)
@@ -71,6 +77,18 @@ static int read_argument(const Function *function, int i, PyObject *object, Argu
     return -1;
 }
 
+/* Return 1 if all arguments of a state are finite, else 0. */
+static int all_finite(const Function *function, const double *const *data)
+{
+    for (int i = 0; i < function->count; i++) {
+        const npy_intp size = function->sizes[i] ? function->sizes[i] : 1;
+        for (npy_intp j = 0; j < size; j++)
+            if (!isfinite(data[i][j]))
+                return 0;
+    }
+    return 1;
+}
+
 /* Compute the results for all states. Return 0, or the status of the first state that failed. */
 static int run(const Function *function, const Argument *arguments, npy_intp states, double *result, npy_intp size)
 {
@@ -81,6 +99,9 @@ static int run(const Function *function, const Argument *arguments, npy_intp sta
         const int status = function->run(data, result + k * size);
         if (status)
             return status;
+        if (!all_finite(function, data))
+            for (npy_intp j = 0; j < size; j++)
+                result[k * size + j] = NAN;
     }
     return 0;
 }
