@@ -42,8 +42,8 @@ def customised_kernel(
 
     ``algorithm`` is a constant of tracing, such as INVERSE_DYNAMICS. Vectors have shape (n,). None: forward dynamics of
     a robot with a coordinate that moves no body. The results equal those of the general kernel bit for bit, except for
-    the sign of a zero and for values that overflow. Robots that differ only in the inertial parameters
-    of their bodies share a kernel. Without numba the same source runs as plain Python.
+    the sign of a zero and for values that overflow. Robots that differ only in the inertial parameters of their bodies
+    share a kernel. Without numba the same source runs as plain Python.
     """
     program = trace_algorithm(algorithm, topology, parameters)
     return (

@@ -36,8 +36,8 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 MOVABLE = ("revolute", "continuous", "prismatic")
 _UNSUPPORTED = ("floating", "planar")
 _FARTHEST = 20.0  # rad or m, of position limits
-_UNLIMITED = 1e3  # rad or m; it and larger limits stand for none,
-_HUNDRED = 100.0  # and so does this one
+_UNLIMITED = 1e3  # rad or m; limits of this size stand for none
+_COMMON = 100.0  # rad or m; a common limit of joints without limits
 _TURN = 7.0  # rad
 _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _EXTENDED = ("acceleration", "deceleration", "jerk")
@@ -431,7 +431,7 @@ def _warn_of_values(root: Element, source: str) -> None:
     wide = [
         name
         for name, value in farthest.items()
-        if _FARTHEST < value < _UNLIMITED and value != _HUNDRED
+        if _FARTHEST < value < _UNLIMITED and value != _COMMON
     ]
     turned = [
         element.get("name")
