@@ -87,7 +87,15 @@ def compiled_times(robot: Robot, folder: Path, calls: int) -> Times:
     )
     paths = [f"-I{path}" for path in (*included, peer / "include/urdfdom")]
     run_command(
-        "gcc", "-std=c99", *FLAGS, "-c", folder / f"{own}.c", "-o", folder / "own.o"
+        "gcc",
+        "-std=c99",
+        "-ffp-contract=off",
+        "-fno-tree-vectorize",
+        *FLAGS,
+        "-c",
+        folder / f"{own}.c",
+        "-o",
+        folder / "own.o",
     )
     defined = [
         f"-D{x}"

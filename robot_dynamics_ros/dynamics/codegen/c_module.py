@@ -69,5 +69,5 @@ def _required(signature: Signature) -> int:
 def _documentation(signature: Signature) -> str:
     """Return a C string: signature and contract, as ``help`` prints them."""
     names = [f"{x}=None" if x in _DEFAULTS else x for x in signature.arguments]
-    contract = signature.comment.replace('"', "'").partition(" Returns 0, or")[0]
+    contract = signature.comment.replace('"', "'").partition(" Returns a status")[0]
     return f'\n     "{signature.name}($module, {", ".join(names)}, /)\\n--\\n\\n{contract}"'

@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import NamedTuple
 
+from robot_dynamics_ros.base.files import checksum
 from robot_dynamics_ros.dynamics.codegen.c_module import (
     module_functions,
     module_methods,
@@ -27,6 +28,13 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _TEMPLATES = Path(__file__).with_name("c_templates")
 _NAMED = ("dynamics.", "module.", "test.")  # files whose names begin with the robot's
+
+# arguments with a default in C++, and its text
+_CPP_DEFAULTS = {
+    "gravity": " = gravity",
+    "payload": " = payload",
+    "smoothing_velocity": " = 0.0",
+}
 
 
 class Facts(NamedTuple):
@@ -87,18 +95,22 @@ class Vectors(NamedTuple):
     singular: Array
 
 
-def write_project(directory: Path, robot: Tree, facts: Facts, vectors: Vectors) -> None:
-    """Write all files to ``directory``, which is created; files of an earlier export are replaced.
+def write_project(
+    directory: Path, robot: Tree, facts: Facts, vectors: Vectors, overwrite: bool
+) -> None:
+    """Write all files to ``directory``, which is created.
 
-    Raises OSError if a file cannot be written.
+    Raises OSError if a file cannot be written, or if it exists and ``overwrite`` is False.
     """
     listed = signatures(robot)
+    major, minor, patch = map(int, facts.version.split("."))
     values = {
         "robot": robot.name,
         "ROBOT": robot.name.upper(),
         "n": str(robot.n),
         "title": _plain(facts.title),
         "version": facts.version,
+        "version_number": str(10000 * major + 100 * minor + patch),
         "urdf_sha256": facts.checksums[0],
         "dynamics_sha256": facts.checksums[1],
         "payload_link": _plain(facts.payload_link),
@@ -116,13 +128,15 @@ def write_project(directory: Path, robot: Tree, facts: Facts, vectors: Vectors) 
         f"{comment(_contract(x, facts))}\n{prototype(robot, x)};" for x in listed
     )
     computed = next(x for x in listed if x.name == "computed_torque")
+    code = {
+        "friction": _friction(robot),
+        "functions": functions(robot),
+        "computed_torque": prototype(robot, computed),
+    }
+    values["fingerprint"] = f"0x{checksum(f'{values}{code}')[:8]}"
     contents = {
         "dynamics.h": {"prototypes": "\n\n".join(described)},
-        "dynamics.c": {
-            "friction": _friction(robot),
-            "functions": functions(robot),
-            "computed_torque": prototype(robot, computed),
-        },
+        "dynamics.c": code,
         "dynamics.hpp": {"wrappers": "\n\n".join(_wrapper(robot, x) for x in listed)},
         "test.c": {
             "cases": str(len(vectors.singular)),
@@ -149,9 +163,9 @@ def write_project(directory: Path, robot: Tree, facts: Facts, vectors: Vectors) 
             if name.startswith(_NAMED)
             else name.removesuffix(".in")
         )
-        (directory / target).write_text(
-            _filled(name, {**values, **own}), encoding="utf-8"
-        )
+        mode = "w" if overwrite else "x"
+        with (directory / target).open(mode, encoding="utf-8") as file:
+            file.write(_filled(name, {**own, **values}))
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
@@ -200,22 +214,23 @@ def _friction(robot: Tree) -> str:
 
 
 def _wrapper(robot: Tree, signature: Signature) -> str:
-    """Return the C++ function for a C function."""
+    """Return the C++ function for a C function; a status is its result, and the last argument the other result."""
     size = sizes(robot.n)
-    arguments = [
-        f"const std::array<double, {size[x]}> &{x}" if size[x] else f"double {x}"
-        for x in signature.arguments
-    ]
-    passed = ", ".join(
-        [f"{x}.data()" if size[x] else x for x in signature.arguments]
-        + [f"{signature.result}.data()"]
-    )
+    arguments = []
+    passed = []
+    for x in signature.arguments:
+        # not the name of the constant that is the default
+        name = f"{x}_" if x in _CPP_DEFAULTS else x
+        default = "" if signature.status else _CPP_DEFAULTS.get(x, "")
+        kind = f"const std::array<double, {size[x]}> &" if size[x] else "double "
+        arguments.append(f"{kind}{name}{default}")
+        passed.append(f"{name}.data()" if size[x] else name)
     result = f"std::array<double, {signature.size}>"
-    call = f"{robot.name}_{signature.name}({passed});"
+    call = f"{robot.name}_{signature.name}({', '.join(passed)}, result.data());"
     if signature.status:
-        arguments.append(f"{result} &{signature.result}")
+        arguments.append(f"{result} &result")
         return f"inline int {signature.name}({', '.join(arguments)}) noexcept\n{{\n    return {call}\n}}"
-    lines = [f"{result} {signature.result};", call, f"return {signature.result};"]
+    lines = [f"{result} result;", call, "return result;"]
     body = indent("\n".join(lines), "    ")
     return f"inline {result} {signature.name}({', '.join(arguments)}) noexcept\n{{\n{body}\n}}"
 

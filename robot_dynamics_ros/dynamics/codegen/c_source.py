@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics_ros.dynamics.codegen.c_statements import Body, body, unused
+from robot_dynamics_ros.dynamics.codegen.c_statements import (
+    Body,
+    body,
+    finite,
+    singular,
+    unused,
+)
 from robot_dynamics_ros.dynamics.codegen.expressions import Node, Scalar, Trace
 from robot_dynamics_ros.dynamics.codegen.tracing import (
     BIAS_TORQUE,
@@ -93,7 +99,7 @@ class Signature(NamedTuple):
     comment
         Contract of the function.
     status
-        True if the function returns an int, 0 for success.
+        True if the function returns a status.
     """
 
     name: str
@@ -168,8 +174,8 @@ def signatures(robot: Tree) -> list[Signature]:
             ("q", "qd", "tau", "gravity", "payload"),
             "qdd",
             (n,),
-            "Acceleration under the torque tau, without friction. Returns 0, or 1 + j if the mass matrix is not "
-            "positive definite at coordinate j; qdd is then unchanged.",
+            "Acceleration under the torque tau, without friction. Returns a status; qdd is unchanged unless it is "
+            f"{robot.name.upper()}_OK.",
             True,
         ),
         Signature(
@@ -290,10 +296,16 @@ def functions(robot: Tree) -> str:
         for algorithm in (POSE, JACOBIAN, JACOBIAN_DOT_QD):
             name = f"{algorithm.name}_{link}"
             bodies[name] = writer.traced(algorithm, name, placement)
+    size = sizes(robot.n)
     texts = []
     for signature in signatures(robot):
         if signature.name in bodies:
             lines, parts = bodies[signature.name]
+            if signature.status:
+                terms = [
+                    f"{x}[{i}]" for x in signature.arguments for i in range(size[x])
+                ]
+                lines = [finite(robot.name, terms), *lines]
             text = indent("\n".join(lines), "    ")
             texts += [*parts, f"{prototype(robot, signature)}\n{{\n{text}\n}}\n"]
     return "\n".join(texts)
@@ -366,10 +378,8 @@ class _Writer:
             *(() if link else ("payload",) if algorithm == MASS_MATRIX else _CONTEXT),
         }
         if isinstance(own, int):
-            return Body([*unused(names | {result}), f"return {1 + own};"])
-        return body(
-            own, result, names, f"{robot.name}_{name}", f"{robot.name.upper()}_RESTRICT"
-        )
+            return Body([*unused(names | {result}), singular(robot.name, own)])
+        return body(own, result, names, robot.name, name)
 
     def _values(self, trace: Trace, rotors: bool) -> Scalars:
         """Return the model parameters, as numbers and as expressions of gravity and payload."""
@@ -418,8 +428,10 @@ def _friction(robot: Tree) -> list[str]:
         )
         loaded = robot.friction[i, [LOAD_DRIVING, LOAD_BACKDRIVING]].any()
         load = f"load[{entries[0][0]}]" if loaded else "0.0"
-        arguments = f"&joints[{k}], {position}, {rate}, {load}, smoothing_velocity"
-        lines.append(f"const double f{i} = joint_friction({arguments});")
+        arguments = (
+            f"&{robot.name}_joints[{k}], {position}, {rate}, {load}, smoothing_velocity"
+        )
+        lines.append(f"const double f{i} = {robot.name}_joint_friction({arguments});")
         names -= {"q", "qd", "smoothing_velocity", *(["load"] if loaded else [])}
         for c, factor in entries:
             terms[c].append(_scaled(factor, f"f{i}"))

@@ -7,7 +7,7 @@ operations is written as parts, functions of at most so many operations that pas
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from textwrap import indent
+from textwrap import fill, indent
 from typing import NamedTuple
 
 from robot_dynamics_ros.dynamics.codegen.expressions import (
@@ -35,8 +35,23 @@ def unused(names: Iterable[str]) -> list[str]:
     return [f"(void){name};" for name in sorted(names)]
 
 
+def singular(robot: str, coordinate: int) -> str:
+    """Return the statement for a mass matrix that is not positive definite at ``coordinate``."""
+    return f"return {robot.upper()}_SINGULAR + {coordinate};"
+
+
+def finite(robot: str, terms: Iterable[str]) -> str:
+    """Return the statement for terms that are not all finite.
+
+    It tests their sum, which is much faster than a test of each; sums of finite terms overflow beyond 1e307 only.
+    """
+    total = fill(" + ".join(terms), width=110, break_on_hyphens=False)
+    macro = robot.upper()
+    return f"if (!(fabs({total}) <= DBL_MAX)) {{\n    return {macro}_NOT_FINITE;\n}}"
+
+
 def body(
-    program: Program, result: str, arguments: set[str], name: str, restrict: str
+    program: Program, result: str, arguments: set[str], robot: str, name: str
 ) -> Body:
     """Return the body of a function that computes a program.
 
@@ -46,8 +61,8 @@ def body(
         The program; its status is returned if it has one.
     result, arguments
         Array that is written, and arrays that can be read.
-    name, restrict
-        Name of the function, from which those of its parts are formed, and the macro for ``restrict``.
+    robot, name
+        Prefix of all C names, and name of the function, from which those of its parts are formed.
     """
     trace = program.trace
     results = program.results.ravel().tolist()
@@ -78,9 +93,10 @@ def body(
     slots = {place: k for k, place in enumerate(sorted(leaving))}
     index = {node: place for place, node in enumerate(trace.nodes)}
     status = program.algorithm == FORWARD_DYNAMICS
+    macro = robot.upper()
 
     def guard(k: int, condition: str) -> str:
-        return f"if (!({condition})) {{\n    return {1 + program.guarded[k]};\n}}"
+        return f"if (!({condition})) {{\n    {singular(robot, program.guarded[k])}\n}}"
 
     def piece(k: int) -> tuple[set[str], list[str]]:
         """Return the arrays that a part reads, and its statements."""
@@ -102,15 +118,16 @@ def body(
         targets = range(len(results)) if k == last else [slots[x.place] for x in stored]
         statements = Statements(trace, values, read, guard if k == last else None, C)
         array = result if k == last else "w"
+        outputs = [statements.text(x) for x in values]
+        checks = [finite(robot, outputs)] if status and k == last else []
         writes = [
-            f"{array}[{i}] = {statements.text(x)};"
-            for i, x in zip(targets, values, strict=True)
+            f"{array}[{i}] = {text};" for i, text in zip(targets, outputs, strict=True)
         ]
-        return read_arrays, [*statements.lines, *writes]
+        return read_arrays, [*statements.lines, *checks, *writes]
 
     texts = [piece(k) for k in range(last + 1)]
     used = set[str]().union(*(arrays for arrays, _ in texts))
-    end = ["return 0;"] if status else []
+    end = [f"return {macro}_OK;"] if status else []
     if last == 0:
         return Body([*unused(arguments - used), *texts[0][1], *end])
     lines = [*unused(arguments - used), f"double w[{len(slots)}];"]
@@ -119,16 +136,17 @@ def body(
         inputs = sorted(arrays - {"w"})
         passed = [*inputs, "w", *([result] if k == last else [])]
         kinds = [
-            *(f"const double *{restrict} {x}" for x in inputs),
-            f"double *{restrict} w",
-            f"double *{restrict} {result}",
+            *(f"const double *{macro}_RESTRICT {x}" for x in inputs),
+            f"double *{macro}_RESTRICT w",
+            f"double *{macro}_RESTRICT {result}",
         ]
         kind = "int" if status and k == last else "void"
         text = indent("\n".join([*statements, *(end if k == last else [])]), "    ")
         parts.append(
-            f"NOT_INLINED static {kind} {name}_{k}({', '.join(kinds[: len(passed)])})\n{{\n{text}\n}}\n"
+            f"{macro}_NOT_INLINED static {kind} {robot}_{name}_{k}({', '.join(kinds[: len(passed)])})\n"
+            f"{{\n{text}\n}}\n"
         )
         lines.append(
-            f"{'return ' if kind == 'int' else ''}{name}_{k}({', '.join(passed)});"
+            f"{'return ' if kind == 'int' else ''}{robot}_{name}_{k}({', '.join(passed)});"
         )
     return Body(lines, parts)

@@ -32,13 +32,20 @@ if TYPE_CHECKING:
     from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
 
 _CHECKED = ("URDF", "dynamics file")
+# File systems allow 255 characters, with the endings of C and Python.
+_PREFIX = re.compile(r"[A-Za-z]\w{0,99}", re.ASCII)
 _TOLERANCE = 1e-9  # of the norm of a result
 _NOTHING = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
 def export_c(
-    model: RobotModel, data: ModelData, directory: Path, links: Sequence[str] | None
-) -> None:
+    model: RobotModel,
+    data: ModelData,
+    directory: Path,
+    links: Sequence[str] | None,
+    name: str | None,
+    overwrite: bool,
+) -> str:
     """Write the files of ``RobotModel.export_c``, whose model has the ``data``."""
     if model.loops:
         raise RobotDynamicsError(
@@ -49,7 +56,7 @@ def export_c(
     holder = model.payload_link or (names or model.end_links)[0]
     identifiers = dict(zip(_identifiers(names, ""), names, strict=True))
     robot = Tree(
-        name=_identifiers([model.name], "robot_")[0],
+        name=_prefix(model.name, name),
         topology=data.topology,
         parameters=_bare(data),
         friction=data.friction,
@@ -81,9 +88,9 @@ def export_c(
         checksums=data.checksums,
     )
     general = replace(model, kernels=GeneralKernels(data.topology, data.parameters))
-    write_project(
-        directory, robot, facts, _vectors(general, holder, payload, identifiers)
-    )
+    vectors = _vectors(general, holder, payload, identifiers)
+    write_project(directory, robot, facts, vectors, overwrite)
+    return robot.name
 
 
 def exported_kernels(
@@ -153,6 +160,17 @@ def _bare(data: ModelData) -> Array:
 def _placement(data: ModelData, link: str) -> LinkPlacement:
     frame = data.frames[link]
     return LinkPlacement(frame.body, frame.placement)
+
+
+def _prefix(title: str, name: str | None) -> str:
+    """Return the prefix ``name`` of the C names, or one made of the robot's name."""
+    prefix = _identifiers([title], "robot_")[0] if name is None else name
+    if not _PREFIX.fullmatch(prefix):
+        raise RobotDynamicsError(
+            f'export: "{prefix}" cannot begin names of C functions and files. Cure: give a --name of at most 100 '
+            'letters, digits and "_", the first a letter'
+        )
+    return prefix
 
 
 def _identifiers(names: Sequence[str], prefix: str) -> list[str]:

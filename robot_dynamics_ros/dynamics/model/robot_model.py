@@ -318,21 +318,28 @@ class RobotModel(RobotQueries):
         )
 
     def export_c(
-        self, directory: str | Path, links: Sequence[str] | None = None
-    ) -> None:
+        self,
+        directory: str | Path,
+        links: Sequence[str] | None = None,
+        *,
+        name: str | None = None,
+        overwrite: bool = False,
+    ) -> str:
         """Write this robot's dynamics as C99 with a C++ header, a self-test and a CMake file: docs/export.md.
 
-        The folder ``directory`` is created; files of an earlier export are replaced. ``links`` have functions for pose
-        and Jacobian, None: ``end_links``. The payload argument of the C functions is on the link of the model's
-        payload; without one, on the first of these. Raises RobotDynamicsError for an unknown link and for a robot with
-        closed loops, and OSError if a file cannot be written.
+        The folder ``directory`` is created. ``links`` have functions for pose and Jacobian, None: ``end_links``. The
+        payload argument of the C functions is on the link of the model's payload; without one, on the first of these.
+        Return the prefix of all C names, ``name``; None: the robot's name, with "_" for other characters than ASCII
+        letters, digits and "_". Raises RobotDynamicsError for an unknown link, a robot with closed loops, and a prefix
+        that is no C identifier or too long, and OSError if a file cannot be written, or exists and ``overwrite`` is
+        False.
         """
         for link in links or ():
             self._link(link)
         # Imported here, since it imports the code generator.
         from robot_dynamics_ros.dynamics.model.export import export_c
 
-        export_c(self, self._data, Path(directory), links)
+        return export_c(self, self._data, Path(directory), links, name, overwrite)
 
     def use(self, module: ModuleType) -> RobotModel:
         """Return this model with the kernels of the Python module that was compiled from its ``export_c``.

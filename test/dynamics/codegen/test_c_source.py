@@ -2,6 +2,8 @@
 
 import importlib
 import pickle
+import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -28,7 +30,9 @@ PUBLIC = sorted(
     for x in files("example-robot-data") or []
     if x.suffix == ".urdf"
 )
-STRICT = "-Wall -Wextra -Wpedantic -Wconversion -Wdouble-promotion -Werror".split()
+STRICT = (
+    "-Wall -Wextra -Wpedantic -Wconversion -Wdouble-promotion -Wshadow -Werror".split()
+)
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 
 
@@ -176,7 +180,7 @@ def test_statuses_of_forward_dynamics(tmp_path: Path) -> None:
     )
     load(arms.Arm(links, joints), {}).export_c(tmp_path)
     text = (tmp_path / "arm_dynamics.c").read_text()
-    assert "return 2;" in text and "return 0;" in text
+    assert "return ARM_SINGULAR + 1;" in text and "return ARM_OK;" in text
     assert self_test(tmp_path).returncode == 0
 
 
@@ -287,6 +291,8 @@ def test_python_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         module.inverse_dynamics(q, qd[:, :1], qdd)
     with pytest.raises(TypeError):
         module.inverse_dynamics(q, qd)
+    with pytest.raises(ArithmeticError, match="finite"):
+        module.forward_dynamics(q, qd, np.where(qdd == qdd[1, 1], np.nan, qdd))
 
 
 def test_names_of_functions_differ(tmp_path: Path) -> None:
@@ -306,3 +312,149 @@ def test_unknown_links_and_loops_are_refused(tmp_path: Path) -> None:
         panda().export_c(tmp_path, ["panda_hand2"])
     with pytest.raises(RobotDynamicsError, match="closed loops.*Cure"):
         four_bar().export_c(tmp_path)
+
+
+IN_C = """
+#include "left/left_dynamics.c"
+#include "right/right_dynamics.c"
+#include "left/left_dynamics.h"
+
+int main(void)
+{
+    static const int sizes[] = {LEFT_N, LEFT_N, LEFT_N, 3, 10};
+    double x[5][10] = {{0.0}}, qdd[RIGHT_N] = {7.0};
+    for (int i = 0; i < 5; i++) {
+        for (int j = 0; j < sizes[i]; j++) {
+            x[i][j] = j % 2 ? (double)NAN : -HUGE_VAL;
+            if (left_forward_dynamics(x[0], x[1], x[2], x[3], x[4], qdd) != LEFT_NOT_FINITE)
+                return 1;
+            x[i][j] = 0.0;
+        }
+    }
+    x[1][0] = 1e200; /* the centrifugal acceleration overflows */
+    if (left_forward_dynamics(x[0], x[1], x[2], left_gravity, left_payload, qdd) != LEFT_NOT_FINITE)
+        return 2;
+    return !(qdd[0] == 7.0 && LEFT_VERSION_NUMBER >= 100);
+}
+"""
+IN_CPP = """
+#include "left/left_dynamics.hpp"
+#include "right/right_dynamics.hpp"
+#include "left/left_dynamics.c"
+#include "right/right_dynamics.c"
+
+static_assert(left_dynamics::gravity[2] == -9.81 && right_dynamics::no_payload[0] == 0.0);
+
+int main()
+{
+    const std::array<double, left_dynamics::n> q{0.1, 0.2};
+    std::array<double, left_dynamics::n> qdd;
+    const auto hold = right_dynamics::gravity_torque(q);
+    const int status = right_dynamics::forward_dynamics(q, {}, hold, qdd);
+    return !(status == RIGHT_OK && std::abs(qdd[0]) < 1e-9 && hold[0] != left_dynamics::gravity_torque(q)[0]);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("compiler", "standard", "text"),
+    [("gcc", "c99", IN_C), ("g++", "c++17", IN_CPP)],
+    ids=["C", "C++"],
+)
+def test_two_robots_in_one_translation_unit(
+    compiler: str, standard: str, text: str, tmp_path: Path
+) -> None:
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    geared().export_c(tmp_path / "left", name="left")
+    geared().scaled(2.0).export_c(tmp_path / "right", name="right")
+    source = tmp_path / ("main.cpp" if compiler == "g++" else "main.c")
+    source.write_text(text)
+    command = [compiler, f"-std={standard}", *STRICT, source]
+    compiled = subprocess.run(
+        [*command, "-o", "main", "-lm"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert compiled.returncode == 0, compiled.stderr
+    assert subprocess.run([tmp_path / "main"], check=False).returncode == 0
+
+
+def test_two_robots_of_one_prefix_are_refused(tmp_path: Path) -> None:
+    for folder, model in (("a", geared()), ("b", tree())):
+        assert model.export_c(tmp_path / folder) == "arm"
+    text = '#include "a/arm_dynamics.h"\n#include "{}/arm_dynamics.h"\nint main(void) {{ return 0; }}\n'
+    for second, refused in (("a", False), ("b", True)):
+        (tmp_path / "main.c").write_text(text.format(second))
+        done = subprocess.run(
+            [COMPILER, "-fsyntax-only", "main.c"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode != 0 and "--name" in done.stderr) == refused
+
+
+PARENT = """
+cmake_minimum_required(VERSION 3.10)
+project(parent LANGUAGES C)
+add_subdirectory(c)
+if(TARGET arm_example OR TARGET arm_test)
+  message(FATAL_ERROR "example and test belong to the folder alone")
+endif()
+"""
+USER = """
+cmake_minimum_required(VERSION 3.10)
+project(user LANGUAGES NONE)
+find_package(arm_dynamics 0.1 REQUIRED)
+find_package(arm_dynamics 7.0 QUIET)
+if(arm_dynamics_FOUND)
+  message(FATAL_ERROR "another version was accepted")
+endif()
+"""
+
+
+@pytest.mark.skipif(not shutil.which("cmake"), reason="cmake is not installed")
+def test_cmake_projects(tmp_path: Path) -> None:
+    """A parent project, which contracts operations by default, and a user of the installed library.
+
+    gcc 12 also fuses operations of this robot when it vectorizes them.
+    """
+    RobotModel.shipped("scara").export_c(tmp_path / "c", name="arm")
+    (tmp_path / "CMakeLists.txt").write_text(PARENT)
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "CMakeLists.txt").write_text(USER)
+    fused = "-mfma" if platform.machine() == "x86_64" else ""
+    flags = f"-DCMAKE_C_FLAGS=-O2 -ffp-contract=fast -save-temps=obj {fused}"
+    for line in (
+        ["-S", ".", "-B", "build", flags],
+        ["--build", "build"],
+        ["--install", "build", "--prefix", "installed"],
+        ["-S", "user", "-B", "user", f"-DCMAKE_PREFIX_PATH={tmp_path / 'installed'}"],
+    ):
+        done = subprocess.run(
+            ["cmake", *line], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    (assembly,) = (tmp_path / "build").rglob("arm_dynamics*.s")
+    assert not re.search(r"\bv?fn?m(add|sub|la|ls)", assembly.read_text())
+
+
+@pytest.mark.parametrize("name", [250 * "r", "left-arm", "1st", ""])
+def test_prefixes_that_cannot_be_names_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(RobotDynamicsError, match="Cure.*--name"):
+        tree().export_c(tmp_path / "c", name=name)
+    assert not (tmp_path / "c").exists()
+
+
+def test_existing_files_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("mine")
+    with pytest.raises(FileExistsError):
+        tree().export_c(tmp_path, [])
+    assert (tmp_path / "README.md").read_text() == "mine"
+    tree().export_c(tmp_path, [], overwrite=True)
+    for file in tmp_path.iterdir():
+        assert "SPDX-License-Identifier: Apache-2.0" in file.read_text()

@@ -1,14 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Dynamics of the robot "@title@", written by robot_dynamics_ros @version@; the header describes the functions. */
 
 #include "@robot@_dynamics.h"
 
+#include <float.h>
 #include <math.h>
+
+/* No fused multiplications and additions, as with the option -ffp-contract=off. */
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
 
 /* Parts of a long function stay separate functions: compilers need too long for them as one. */
 #ifdef __GNUC__
-#define NOT_INLINED __attribute__((noinline))
+#define @ROBOT@_NOT_INLINED __attribute__((noinline))
 #else
-#define NOT_INLINED
+#define @ROBOT@_NOT_INLINED
 #endif
 
 const char *const @robot@_joint_names[@ROBOT@_N] = {@joint_names@};

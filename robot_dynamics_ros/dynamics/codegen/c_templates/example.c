@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Example: gravity torque and one step of the computed-torque law. */
 
 #include "@robot@_dynamics.h"

@@ -1,5 +1,5 @@
 /* Friction of a joint, in the columns of RobotModel.friction_parameters. */
-struct joint {
+struct @robot@_joint {
     double viscous, coulomb, coulomb_negative, static_level, stribeck_velocity;
     double ripple_amplitude, ripple_per_turn, ripple_phase;
     double sigmoid_amplitude, sigmoid_slope, sigmoid_shift;
@@ -7,10 +7,10 @@ struct joint {
     double quadratic, cubic;
 };
 
-static const struct joint joints[] = @joints@;
+static const struct @robot@_joint @robot@_joints[] = @joints@;
 
 /* 1 / (1 + exp(-x)) without overflow. */
-static double logistic(double x)
+static double @robot@_logistic(double x)
 {
     if (x >= 0.0)
         return 1.0 / (1.0 + exp(-x));
@@ -19,19 +19,20 @@ static double logistic(double x)
 }
 
 /* Viscous, quadratic, cubic and sigmoid friction. */
-static double smooth_friction(const struct joint *joint, double rate)
+static double @robot@_smooth_friction(const struct @robot@_joint *joint, double rate)
 {
     const double speed = fabs(rate);
     double torque = (joint->viscous + (joint->quadratic + joint->cubic * speed) * speed) * rate;
     if (joint->sigmoid_amplitude != 0.0) {
         const double slope = joint->sigmoid_slope, shift = joint->sigmoid_shift;
-        torque += joint->sigmoid_amplitude * (logistic(slope * (rate + shift)) - logistic(slope * shift));
+        torque += joint->sigmoid_amplitude * (@robot@_logistic(slope * (rate + shift)) - @robot@_logistic(slope * shift));
     }
     return torque;
 }
 
 /* Coulomb and static friction with Stribeck effect, ripple and load, at a rate other than zero. */
-static double dry_magnitude(const struct joint *joint, double level, double position, double rate, double load)
+static double @robot@_dry_magnitude(const struct @robot@_joint *joint, double level, double position, double rate,
+    double load)
 {
     const double ratio = joint->stribeck_velocity > 0.0 ? rate / joint->stribeck_velocity : 0.0;
     const double static_share = joint->stribeck_velocity > 0.0 ? exp(-ratio * ratio) : 0.0;
@@ -46,7 +47,8 @@ static double dry_magnitude(const struct joint *joint, double level, double posi
 }
 
 /* All friction; below the speed fade it is the friction at that speed times |rate| / fade. */
-static double joint_friction(const struct joint *joint, double position, double rate, double load, double fade)
+static double @robot@_joint_friction(const struct @robot@_joint *joint, double position, double rate, double load,
+    double fade)
 {
     const double speed = fabs(rate);
     double share = 1.0, dry = 0.0;
@@ -55,8 +57,8 @@ static double joint_friction(const struct joint *joint, double position, double 
         rate = copysign(fade, rate);
     }
     if (rate > 0.0)
-        dry = dry_magnitude(joint, joint->coulomb, position, rate, load);
+        dry = @robot@_dry_magnitude(joint, joint->coulomb, position, rate, load);
     else if (rate < 0.0)
-        dry = -dry_magnitude(joint, joint->coulomb_negative, position, rate, load);
-    return share * (smooth_friction(joint, rate) + dry);
+        dry = -@robot@_dry_magnitude(joint, joint->coulomb_negative, position, rate, load);
+    return share * (@robot@_smooth_friction(joint, rate) + dry);
 }

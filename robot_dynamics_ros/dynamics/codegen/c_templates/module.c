@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Python module @robot@_dynamics of the robot "@title@", written by robot_dynamics_ros @version@.
 
    Each function takes the arguments of the C function, without the result: for a vector an array (size,) or (count,
@@ -143,8 +144,11 @@ static PyObject *call(const Function *function, PyObject *const *objects, Py_ssi
     }
     if (status) {
         Py_CLEAR(result);
-        PyErr_Format(PyExc_ArithmeticError, "%s: the mass matrix is not positive definite at coordinate %d",
-                     function->name, status - 1);
+        if (status == @ROBOT@_NOT_FINITE)
+            PyErr_Format(PyExc_ArithmeticError, "%s: an argument or the result is not finite", function->name);
+        else
+            PyErr_Format(PyExc_ArithmeticError, "%s: the mass matrix is not positive definite at coordinate %d",
+                         function->name, status - @ROBOT@_SINGULAR);
     }
 end:
     for (int i = 0; i < passed; i++)

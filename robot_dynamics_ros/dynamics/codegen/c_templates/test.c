@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Self-test: compares all functions with results of the Python package for the same model. Exit code 0: all agree. */
 
 #include "@robot@_dynamics.h"
@@ -42,9 +43,9 @@ static int compare(const char *name, int k, const double *x, const double *expec
 /* Return 1 if |M qdd + h - tau| exceeds 1e-12 (|M| |qdd| + |h| + |tau|), or if the status is not the expected one. */
 static int check_forward_dynamics(int k)
 {
-    static double matrix[N * N], bias[N], qdd[N];
+    static double matrix[N * N], bias[N], acceleration[N];
     double residual = 0.0;
-    const int status = @robot@_forward_dynamics(q[k], qd[k], tau[k], gravity[k], payload[k], qdd);
+    const int status = @robot@_forward_dynamics(q[k], qd[k], tau[k], gravity[k], payload[k], acceleration);
     if (status != 0 || singular[k] != 0.0) {
         if ((status != 0) == (singular[k] != 0.0))
             return 0;
@@ -56,19 +57,29 @@ static int check_forward_dynamics(int k)
     for (int i = 0; i < N; i++) {
         double total = bias[i] - tau[k][i];
         for (int j = 0; j < N; j++)
-            total += matrix[i * N + j] * qdd[j];
+            total += matrix[i * N + j] * acceleration[j];
         residual = fmax(residual, fabs(total));
     }
-    if (residual <= 1e-12 * (norm(matrix, N * N) * norm(qdd, N) + norm(bias, N) + norm(tau[k], N)))
+    if (residual <= 1e-12 * (norm(matrix, N * N) * norm(acceleration, N) + norm(bias, N) + norm(tau[k], N)))
         return 0;
     printf("forward_dynamics, case %d: residual %g\n", k, residual);
+    return 1;
+}
+
+/* Return 1 if forward dynamics accepts an infinite torque. */
+static int check_not_finite(void)
+{
+    double torque[N] = {HUGE_VAL}, acceleration[N];
+    if (@robot@_forward_dynamics(q[0], qd[0], torque, gravity[0], payload[0], acceleration) == @ROBOT@_NOT_FINITE)
+        return 0;
+    printf("forward_dynamics: an infinite torque is accepted\n");
     return 1;
 }
 
 int main(void)
 {
     static double result[@largest@];
-    int failures = 0;
+    int failures = check_not_finite();
     for (int k = 0; k < CASES; k++) {
 @calls@
         failures += check_forward_dynamics(k);
