@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -298,7 +298,7 @@ def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) ->
     parser.add_argument(
         "--overwrite",
         action="store_true",
-        help="replace an existing output file, or a folder that contains nothing but an MCAP bag; never an input",
+        help="replace an existing file, MCAP bag without other files, or earlier export; never an input",
     )
 
 
@@ -325,18 +325,22 @@ def _plain(value: Any) -> Any:
 
 
 def check_output(
-    arguments: argparse.Namespace, output: Path | None, *, bag: bool = False
+    arguments: argparse.Namespace,
+    output: Path | None,
+    *,
+    kind: Literal["file", "bag", "export"] = "file",
 ) -> None:
     """Check that ``output`` can be written; call this before any work is done.
 
     Raises RobotDynamicsError if it is an input of ``arguments``, inside an input bag or around one, if it exists and
-    --overwrite is not given, or if the existing one is not a plain file or, with ``bag``, a bag without other files.
-    ``bag`` is True if the output is the folder of a bag. An output of None is not checked.
+    --overwrite is not given, or if the existing one is not of the ``kind``: a plain file, a bag without other files, or
+    a folder of exported C code. An output of None is not checked.
     """
     if output is None:
         return
     place = output.resolve()
-    cure = f"Cure: name another {'folder' if bag else 'file'}"
+    cure = f"Cure: name another {'file' if kind == 'file' else 'folder'}"
+    title, replaceable = _KINDS[kind]
     for source in _inputs(arguments):
         # also for hard links
         same = output.exists() and source.exists() and output.samefile(source)
@@ -345,7 +349,7 @@ def check_output(
                 f"{output}: the output overlaps with the input {source}. {cure}"
             )
     if not os.path.lexists(output):
-        if not bag and not place.parent.is_dir():
+        if kind == "file" and not place.parent.is_dir():
             raise RobotDynamicsError(
                 f"{output}: its folder does not exist. {cure}, or create the folder"
             )
@@ -353,10 +357,9 @@ def check_output(
         raise RobotDynamicsError(
             f"{output}: it exists already. {cure}, or add --overwrite"
         )
-    elif not (_is_plain_bag(output) if bag else output.is_file()):
-        kind = "bag without other files" if bag else "file"
+    elif not replaceable(output):
         raise RobotDynamicsError(
-            f"{output}: it is not a {kind}, and is not overwritten. {cure}"
+            f"{output}: it is not a {title}, and is not overwritten. {cure}"
         )
 
 
@@ -386,6 +389,17 @@ def _is_plain_bag(folder: Path) -> bool:
         file.name == "metadata.yaml" or file.suffix == ".mcap"
         for file in folder.iterdir()
     )
+
+
+def _is_export(folder: Path) -> bool:
+    return any(folder.glob("*_dynamics.h"))
+
+
+_KINDS = {
+    "file": ("file", Path.is_file),
+    "bag": ("bag without other files", _is_plain_bag),
+    "export": ("folder of exported C code", _is_export),
+}
 
 
 @contextmanager

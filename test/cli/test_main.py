@@ -282,6 +282,7 @@ WRITING = {
     "compare": ["bag", "bag", "--junit"],
     "demo": ["--output"],
     "excite": ["--robot", "planar_2r", "-o"],
+    "export": ["planar_2r", "-o"],
     "from-dh": ["craig_rp", "-o"],
     "identify": ["bag", "--robot", "planar_2r", "-o"],
     "record": ["/x", "-o"],

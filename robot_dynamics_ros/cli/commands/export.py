@@ -14,10 +14,15 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.cli.command_line import add_joints, add_named_robot
+from robot_dynamics_ros.cli.command_line import (
+    add_joints,
+    add_named_robot,
+    add_output,
+    check_output,
+)
 from robot_dynamics_ros.cli.named_robots import named_robot
 
-_FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic")
+_FLAGS = "-std=c99 -O2 -ffp-contract=off -fno-tree-vectorize -Wall -Wextra -Wpedantic".split()
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:
@@ -29,13 +34,17 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     )
     add_named_robot(parser)
     add_joints(parser)
-    parser.add_argument(
+    add_output(
+        parser,
         "-o",
         "--output",
-        type=Path,
         required=True,
         metavar="DIR",
-        help="folder for the files, which is created",
+        help="new folder for the files",
+    )
+    parser.add_argument(
+        "--name",
+        help="prefix of all C names, and of the files (default: the robot's name in the URDF)",
     )
     parser.add_argument(
         "--links",
@@ -52,26 +61,30 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--python",
         action="store_true",
-        help="compile the Python module <robot>_dynamics and install it into this environment: pip install DIR",
+        help="compile the Python module <name>_dynamics and install it into this environment: pip install DIR",
     )
 
 
 def run_export(arguments: argparse.Namespace) -> None:
     """Write the files for the robot of ``arguments``, with --check run the self-test, with --python install the module.
 
-    Raises RobotDynamicsError if the robot cannot be read or exported, and with --check and --python if there is no
-    compiler, it fails, or the self-test does.
+    Raises RobotDynamicsError if the folder exists without --overwrite, if the robot cannot be read or exported, and
+    with --check and --python if there is no compiler, it fails, or the self-test does.
     """
+    folder = arguments.output
+    check_output(arguments, folder, kind="export")
     source = named_robot(arguments)
     model = source.model(
         joints=arguments.joints,
         locked=dict(arguments.locked),
         gravity=arguments.gravity,
     )
-    model.export_c(arguments.output, arguments.links)
-    print(f"{model.name}: {model.n} joints, written to {arguments.output}")
+    name = model.export_c(
+        folder, arguments.links, name=arguments.name, overwrite=arguments.overwrite
+    )
+    print(f"{model.name}: {model.n} joints, written to {folder}")
     if arguments.check:
-        print(f"self-test: {_self_test(arguments.output)}")
+        print(f"self-test: {_self_test(folder, name)}")
     if arguments.python:
         _run(
             [
@@ -80,23 +93,21 @@ def run_export(arguments: argparse.Namespace) -> None:
                 "pip",
                 "install",
                 "--quiet",
-                str(arguments.output.resolve()),
+                str(folder.resolve()),
             ]
         )
-        print(
-            f"installed the Python module {next(arguments.output.glob('*_dynamics.c')).stem}"
-        )
+        print(f"installed the Python module {name}_dynamics")
 
 
-def _self_test(folder: Path) -> str:
-    """Compile the files of a folder, run their self-test and return its output.
+def _self_test(folder: Path, name: str) -> str:
+    """Compile the files of the robot ``name`` in a folder, run their self-test and return its output.
 
     Raises RobotDynamicsError if there is no compiler, it fails, or the self-test does.
     """
-    sources = sorted(folder.glob("*_dynamics.c")) + sorted(folder.glob("*_test.c"))
+    sources = [str(folder / f"{name}_{end}") for end in ("dynamics.c", "test.c")]
     with tempfile.TemporaryDirectory() as temporary:
         program = str(Path(temporary, "self_test"))
-        _run([*_compiler(), *_FLAGS, "-o", program, *map(str, sources), "-lm"])
+        _run([*_compiler(), *_FLAGS, "-o", program, *sources, "-lm"])
         return _run([program])
 
 

@@ -85,7 +85,7 @@ def run_replay(arguments: argparse.Namespace) -> None:
 
     Raises RobotDynamicsError for an unusable bag, robot, parameter or output.
     """
-    check_output(arguments, arguments.output, bag=True)
+    check_output(arguments, arguments.output, kind="bag")
     topics = dict(arguments.topic)
     with BagReader(arguments.bag) as bag:
         commands = commands_of(bag, topics.get("command_states"))

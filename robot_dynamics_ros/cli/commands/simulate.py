@@ -125,7 +125,7 @@ def run_simulate(arguments: argparse.Namespace) -> None:
         bags = bags_in(output, laws)
         picture = output / PICTURE
     else:
-        check_output(arguments, output, bag=True)
+        check_output(arguments, output, kind="bag")
         bags = dict.fromkeys(laws, output)
         picture = None
     experiment = prepare(arguments)
@@ -157,10 +157,10 @@ def check_folder(
     """
     require_plotter()
     if not (arguments.overwrite and folder.is_dir()):
-        check_output(arguments, folder, bag=True)
+        check_output(arguments, folder, kind="bag")
         return
     for law in laws:
-        check_output(arguments, folder / law / "bag", bag=True)
+        check_output(arguments, folder / law / "bag", kind="bag")
     check_output(arguments, folder / PICTURE)
 
 
