@@ -108,10 +108,10 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     speed = (0.2, 0.1)
     seen = len(robot.changes)
     fault = robot.drive_to("fault", here, speed)
-    assert [status.change for status in robot.changes[seen:]] == [
-        ("zero", "hold"),
-        ("hold", "fault"),
-    ]
+    changes = [status.change for status in robot.changes[seen:]]
+    assert changes[0] == ("zero", "hold") and changes[-1] == ("hold", "fault")
+    # A busy machine may interrupt the states for more than a second again.
+    assert set(changes[1:-1]) <= {("hold", "zero"), ("zero", "hold")}
     assert (fault.level, fault.values["cause"]) == (ERROR, "state_stale")
     robot.set("state_timeout", float("inf"))
     held_at = tuple(robot.answer_to(here, speed).position)
