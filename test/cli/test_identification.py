@@ -502,7 +502,10 @@ def test_a_payload_that_the_robot_lacks_is_reported(
         output, urdf, mjcf = (
             tmp_path / f"{dynamics}.{suffix}" for suffix in ("yaml", "urdf", "xml")
         )
-        run(*line, "--dynamics", dynamics, "-o", output, "--urdf", urdf, "--mjcf", mjcf)
+        run(
+            *(*line, "--dynamics", dynamics, "--friction", "viscous_coulomb"),
+            *("-o", output, "--urdf", urdf, "--mjcf", mjcf),
+        )
         assert (
             "warning: the data contradict the payload" in capsys.readouterr().out
         ) == reported

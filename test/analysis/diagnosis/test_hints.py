@@ -187,16 +187,16 @@ def intervals(hint: str) -> np.ndarray:
 
 
 def test_intervals_hold(load_robot: LoadRobot) -> None:
-    """95 % of 48 are 45.6; 40 or less are a chance of 0.6 %."""
+    """95 % of 32 are 30.4; 26 or less are a chance of 0.5 %."""
     panda = load_robot("panda", "panda")
     inside = []
     truth = panda.with_payload("panda_link7", *PAYLOAD)
-    for seed in range(12):
+    for seed in range(8):
         (hint,) = reported(panda, recorded(truth, seed))
         value, half = intervals(hint).T
         inside += (np.abs(value - [PAYLOAD[0], *PAYLOAD[1]]) <= half).tolist()
         assert (half < [0.06, 0.006, 0.006, 0.006]).all()
-    assert 41 <= sum(inside)
+    assert 27 <= sum(inside)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -73,7 +73,16 @@ PUBLIC = {
 Recording = tuple[RobotModel, JointSeries]
 
 
-@pytest.fixture(scope="module", params=["panda", "ur5e", "puma560", *PUBLIC])
+@pytest.fixture(
+    scope="module",
+    params=[
+        "panda",
+        "puma560",
+        "kinova",
+        pytest.param("ur5e", marks=pytest.mark.slow),
+        pytest.param("xarm7", marks=pytest.mark.slow),
+    ],
+)
 def recording(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Recording:

@@ -193,7 +193,11 @@ def test_estimates_of_both_halves_agree(
 
 @pytest.mark.parametrize(
     ("cutoff", "option"),
-    [(None, "auto"), (4.0, "auto"), (None, "--friction viscous_coulomb")],
+    [
+        (None, "auto"),
+        pytest.param(4.0, "auto", marks=pytest.mark.slow),
+        (None, "--friction viscous_coulomb"),
+    ],
 )
 def test_identified_model_has_smaller_holdout_error(
     cutoff: float | None, option: str, series: JointSeries, tmp_path: Path
