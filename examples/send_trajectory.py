@@ -62,7 +62,7 @@ def main() -> None:
                     "robot_dynamics node clear_fault"
                 )
             if not states and status.message != shown:
-                print(f"{CONTROLLER}: {status.message}", flush=True)
+                print(f"{CONTROLLER} is not active: {status.message}", flush=True)
 
     # A recorder may subscribe first: one subscriber is not yet the controller.
     def listens() -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import support.launch_files  # noqa: F401  # stand-ins for launch, if it is not installed
+from robot_dynamics_ros.base.commands import NODE_PROGRAM
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.ros.launching import find_robot, package_prefix, program
 
@@ -47,11 +48,7 @@ def test_packages_and_programs_are_those_of_the_first_prefix(
     }
     module = program("player_node")
     assert module["executable"] == sys.executable
-    assert module["arguments"] == [
-        "-m",
-        "robot_dynamics_ros.cli.executables",
-        "player_node",
-    ]
+    assert module["arguments"] == [NODE_PROGRAM, "player_node"]
     monkeypatch.delenv("AMENT_PREFIX_PATH")
     assert package_prefix("robot_dynamics_ros") is None
 

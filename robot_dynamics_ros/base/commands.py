@@ -1,6 +1,10 @@
-"""Command lines in texts for users."""
+"""Command lines in texts for users, and the program of the nodes."""
 
 import shutil
+from pathlib import Path
+
+NODE_PROGRAM = str(Path(__file__).parents[1] / "cli" / "executables.py")
+"""Program whose first argument names the node that it runs, from this copy of the package in any working directory."""
 
 
 def command_line(ros2: str, own: str) -> str:

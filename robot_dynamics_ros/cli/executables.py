@@ -8,6 +8,7 @@ import signal
 import sys
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from types import FrameType
 
 
@@ -29,4 +30,6 @@ trajectory_node = partial(_run, "ros.nodes.trajectory_node")
 robot_dynamics = partial(_run, "cli.main", signal_exit_code=128 + signal.SIGINT)
 
 if __name__ == "__main__":
+    # The folder of this package: neither that of this file, nor the working directory with another copy.
+    sys.path[0] = str(Path(__file__).parents[2])
     _run(f"ros.nodes.{sys.argv.pop(1)}")

@@ -21,6 +21,7 @@ from tempfile import gettempdir
 from typing import NoReturn
 
 from robot_dynamics_ros.base.background import SUCCESS
+from robot_dynamics_ros.base.commands import NODE_PROGRAM
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 
 # s; a background job of a shell ignores SIGINT until the node has installed its handler
@@ -52,11 +53,9 @@ def node_command(
         for name, value in parameters.items()
         for part in ("-p", f"{name}:={json.dumps(value)}")
     ]
-    module = "robot_dynamics_ros.cli.executables"
     return [
         sys.executable,
-        "-m",
-        module,
+        NODE_PROGRAM,
         node,
         "--ros-args",
         *assignments,

@@ -24,6 +24,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 
 from robot_dynamics_ros.base.background import SUCCESS
+from robot_dynamics_ros.base.commands import NODE_PROGRAM
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters.file import parameter_tables
 from robot_dynamics_ros.base.parameters.kinds import ANY, Bounds
@@ -337,14 +338,14 @@ def is_installed(package: str) -> bool:
 def program(name: str) -> dict[str, Any]:
     """Return keyword arguments of Node that start the executable ``name`` of this package, such as "simulation_node".
 
-    If colcon has not installed that executable, they start the Python module.
+    If colcon has not installed that executable, they start Python.
     """
     prefix = package_prefix(PACKAGE)
     if prefix is not None and (prefix / "lib" / PACKAGE / name).is_file():
         return {"package": PACKAGE, "executable": name}
     return {
         "executable": sys.executable,
-        "arguments": ["-m", f"{PACKAGE}.cli.executables", name],
+        "arguments": [NODE_PROGRAM, name],
         "exec_name": name,
     }
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
+from robot_dynamics_ros.base.commands import NODE_PROGRAM
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.ros.nodes import player_node, recorder_node, view_node
 from support.commands import run
@@ -25,11 +26,10 @@ def started(monkeypatch: pytest.MonkeyPatch, *line: str) -> tuple[str, dict[str,
     )
     run(*line)
     ((path, command),) = calls
-    assert path == command[0] == sys.executable and command[1] == "-m"
-    assert command[2] == "robot_dynamics_ros.cli.executables"
-    node = command[3]
-    assert command[4] == "--ros-args" and set(command[5::2]) == {"-p"}
-    given = dict(part.split(":=", 1) for part in command[6::2])
+    assert path == command[0] == sys.executable and command[1] == NODE_PROGRAM
+    node = command[2]
+    assert command[3] == "--ros-args" and set(command[4::2]) == {"-p"}
+    given = dict(part.split(":=", 1) for part in command[5::2])
     known = {parameter.name: parameter for parameter in NODES[node].ALL}
     return node, {
         name: known[name].check(yaml.safe_load(value)) for name, value in given.items()

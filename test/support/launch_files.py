@@ -17,6 +17,8 @@ from typing import Any
 
 import yaml
 
+from robot_dynamics_ros.base.commands import NODE_PROGRAM
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "robot_dynamics_ros"
 FILES = sorted((ROOT / "launch").glob("*.launch.py"))
@@ -230,8 +232,9 @@ def _node(given: dict[str, Any], context: LaunchContext) -> Started:
     program = given["executable"]
     arguments = [_text(part, context) for part in given.get("arguments", [])]
     if program == sys.executable:
-        _, module, program, *arguments = arguments
-        package = module.removesuffix(".cli.executables")
+        path, program, *arguments = arguments
+        assert path == NODE_PROGRAM
+        package = "robot_dynamics_ros"
     base = context.launch_configurations.get("ros_namespace")
     sources = given.get("parameters", [])
     typed = {
