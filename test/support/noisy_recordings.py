@@ -66,7 +66,7 @@ def fourier(
     q = 0.5 * (lower + upper) + scale * (q - 0.5 * (q.max(axis=0) + q.min(axis=0)))
     qd = scale * qd
     qdd = scale * qdd
-    tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd)
+    tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd, qdd=qdd)
     return Truth(model, time, q, qd, qdd, tau)
 
 

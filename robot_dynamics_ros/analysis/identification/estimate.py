@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +34,9 @@ from robot_dynamics_ros.analysis.identification.parameterization import (
     Parameterization,
 )
 from robot_dynamics_ros.analysis.identification.shape_choice import (
+    Shapes,
     chosen_shapes,
+    determined_shapes,
     refined_shapes,
 )
 from robot_dynamics_ros.base.progress import progress
@@ -218,9 +221,9 @@ _MIN_FRICTION = 1e-3
 FRICTION_KINDS = ("auto", *KINDS)
 """Friction to identify.
 
-``auto``: viscous and Coulomb friction, and for each joint dependence on the load, the Stribeck effect or a sigmoid, and
-v |v| or v^3 if cross-validation favours it. ``viscous_coulomb``: viscous and Coulomb friction. ``none``: no friction.
-``keep``: the prior model's, unchanged.
+``auto``: viscous and Coulomb friction, and each further term that cross-validation favours in a joint: dependence on
+the load, Stribeck effect, sigmoid, v |v|, v^3. ``viscous_coulomb``: viscous and Coulomb friction. ``none``: no
+friction. ``keep``: the prior model's, unchanged.
 """
 
 _POSITIVE = (
@@ -291,27 +294,20 @@ def identify(
     parameterization = Parameterization.of(
         model, KINDS[0] if friction == FRICTION_KINDS[0] else friction
     )
-    samples, factors, estimate, weight, values = _fitted(parameterization, motions)
+    fit = _fitted(parameterization, motions)
     for _ in range(_CHOICES if friction == FRICTION_KINDS[0] else 0):
-        shapes = chosen_shapes(parameterization, samples, values, estimate.noise)
+        shapes = chosen_shapes(
+            parameterization, fit.samples, fit.values, fit.estimate.noise
+        )
         if shapes == parameterization.shapes:
             break
-        known = dict(zip(parameterization.names, values.tolist(), strict=True))
-        parameterization = Parameterization.of(model, KINDS[0], shapes)
-        values = np.array([known.get(name, 0.0) for name in parameterization.names])
-        for _ in range(
-            _ROUNDS_OF_FRICTION if any(shape.nonlinear for shape in shapes) else 1
-        ):
-            parameterization = replace(parameterization, at=values, shapes=shapes)
-            before = estimate
-            samples, factors, estimate, weight, values = _fitted(
-                parameterization, motions
-            )
-            if estimate.agrees(before):
-                break
-            shapes = refined_shapes(
-                replace(parameterization, at=values), samples, estimate
-            )
+        parameterization, fit = _with_shapes(parameterization, shapes, fit, motions)
+    shapes = determined_shapes(parameterization, fit.estimate)
+    if shapes != parameterization.shapes:
+        parameterization, fit = _with_shapes(parameterization, shapes, fit, motions)
+    factors = fit.factors
+    estimate = fit.estimate
+    values = fit.values
     x = np.zeros(len(values))
     x[estimate.base.independent] = estimate.values
     least, constrained = (
@@ -319,20 +315,54 @@ def identify(
     )
     loss = float(np.sqrt(constrained / least)) - 1.0
     return Identification(
-        parameterization, estimate, values, weight, loss, int(factors.counts.sum())
+        parameterization, estimate, values, fit.weight, loss, int(factors.counts.sum())
     )
+
+
+class _Fit(NamedTuple):
+    """Samples, their factors, the base parameters, the weight of the prior, and consistent values (p,)."""
+
+    samples: Samples
+    factors: Factors
+    estimate: BaseEstimate
+    weight: float
+    values: Array
+
+
+def _with_shapes(
+    parameterization: Parameterization,
+    shapes: Shapes,
+    fit: _Fit,
+    motions: Sequence[RecordedMotion],
+) -> tuple[Parameterization, _Fit]:
+    """Return the parameterization with friction shapes and its fit, begun at the values of ``fit``."""
+    known = dict(zip(parameterization.names, fit.values.tolist(), strict=True))
+    parameterization = Parameterization.of(parameterization.model, KINDS[0], shapes)
+    values = np.array([known.get(name, 0.0) for name in parameterization.names])
+    fit = fit._replace(values=values)
+    for _ in range(
+        _ROUNDS_OF_FRICTION if any(shape.nonlinear for shape in shapes) else 1
+    ):
+        parameterization = replace(parameterization, at=fit.values, shapes=shapes)
+        before = fit.estimate
+        fit = _fitted(parameterization, motions)
+        if fit.estimate.agrees(before):
+            break
+        shapes = refined_shapes(
+            replace(parameterization, at=fit.values), fit.samples, fit.estimate
+        )
+    return parameterization, fit
 
 
 def _fitted(
     parameterization: Parameterization, motions: Sequence[RecordedMotion]
-) -> tuple[Samples, Factors, BaseEstimate, float, Array]:
-    """Return samples, their factors, the base parameters, the weight of the prior, and consistent values (p,)."""
+) -> _Fit:
     samples = Samples.of(parameterization, motions)
     factors = Factors.of(parameterization, samples)
     estimate = estimate_base(parameterization, samples, factors)
     prior = _prior(parameterization, estimate, samples)
     weight = _chosen_weight(parameterization, factors, estimate.noise, prior)
-    return (
+    return _Fit(
         samples,
         factors,
         estimate,

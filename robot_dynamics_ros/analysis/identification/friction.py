@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +31,7 @@ _DECAY = 0.05  # of a joint's highest speed, over which friction falls by a fact
 _STRIBECK_VELOCITIES = (0.02, 0.04, 0.08, 0.16)  # of a joint's highest speed
 # of a joint's highest speed: inverse of the slope
 _SIGMOID_WIDTHS = (0.02, 0.04, 0.08, 0.16)
-_SIGMOID_SHIFTS = (-1.0, -0.5, 0.0, 0.5, 1.0)  # times the width
+_SIGMOID_SHIFTS = (-0.5, 0.0, 0.5)  # times the width
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,10 @@ class FrictionShape:
     """Friction parameters of a joint on which its torque depends nonlinearly; by default: viscous and Coulomb friction.
 
     ``stribeck_velocity`` w (rad/s or m/s) above 0 makes dry friction coulomb (1 - e) + static e at the velocity v, with
-    e = exp(-(v/w)^2). ``sigmoid_slope`` a (s/rad or s/m) above 0 replaces it by sigmoid (s(a (v + d)) - s(a d)), with
+    e = exp(-(v/w)^2). ``sigmoid_slope`` a (s/rad or s/m) above 0 adds sigmoid (s(a (v + d)) - s(a d)), with
     s(x) = 1 / (1 + exp(-x)) and ``sigmoid_shift`` d (rad/s or m/s). ``load`` adds load_coefficient |load| to
     dry friction, which grows at rest in the ratio of the static to the Coulomb level. ``quadratic`` and ``cubic`` add
-    friction in proportion to v |v| and v^3.
+    friction in proportion to v |v| and v^3. Without ``coulomb``, which ``load`` needs, its level is 0.
     """
 
     stribeck_velocity: float = 0.0
@@ -50,6 +51,7 @@ class FrictionShape:
     quadratic: bool = False
     cubic: bool = False
     load: bool = False
+    coulomb: bool = True
 
     def scaled(self, factor: float) -> FrictionShape:
         """Return the shape whose velocities are larger by ``factor``."""
@@ -70,13 +72,12 @@ class FrictionShape:
     @property
     def used(self) -> tuple[bool, ...]:
         """True for each of COEFFICIENTS, in their order, that this shape has."""
-        dry = self.sigmoid_slope == 0.0
         return (
             True,
-            dry,
-            dry,
+            self.coulomb,
+            self.coulomb,
             self.stribeck_velocity > 0.0,
-            not dry,
+            self.sigmoid_slope > 0.0,
             self.quadratic,
             self.cubic,
             self.load,
@@ -113,31 +114,42 @@ def friction_columns(
     return columns
 
 
-def velocity_shapes(
-    chosen: Sequence[FrictionShape], fastest: Array
+def extended_shapes(
+    chosen: Sequence[FrictionShape], fastest: Array, loadable: Sequence[bool]
 ) -> Iterator[tuple[FrictionShape, ...]]:
-    """Yield tuples with another shape for each joint: those chosen with the Stribeck effect, then as sigmoids.
+    """Yield tuples with another shape for each joint: those chosen with one more term, or unchanged if they have it.
 
-    Stribeck velocities and widths of the sigmoids are 2 to 16 % of the highest speed of each joint, ``fastest``
-    (joints,), rad/s or m/s; for a joint with the speed 0 they are those of the speed 1.
+    The terms are dependence on the load, for joints that are ``loadable``, v |v|, v^3, the Stribeck effect, and a
+    sigmoid, which may replace Coulomb friction. Stribeck velocities and widths of the sigmoids are 2 to 16 % of the
+    highest speed of each joint, ``fastest`` (joints,), rad/s or m/s; for a joint with the speed 0 they are those of the
+    speed 1.
     """
+    yield tuple(
+        replace(own, load=able, coulomb=own.coulomb or able)
+        for own, able in zip(chosen, loadable, strict=True)
+    )
+    yield tuple(replace(own, quadratic=True) for own in chosen)
+    yield tuple(replace(own, cubic=True) for own in chosen)
     speeds = [float(speed) if speed > 0.0 else 1.0 for speed in fastest]
     for share in _STRIBECK_VELOCITIES:
         yield tuple(
-            replace(own, stribeck_velocity=share * v)
+            replace(own, stribeck_velocity=own.stribeck_velocity or share * v)
             for own, v in zip(chosen, speeds, strict=True)
         )
-    for width in _SIGMOID_WIDTHS:
-        for shift in _SIGMOID_SHIFTS:
-            yield tuple(
-                replace(
-                    own,
-                    sigmoid_slope=1.0 / (width * v),
-                    sigmoid_shift=shift * width * v,
-                    load=False,
-                )
-                for own, v in zip(chosen, speeds, strict=True)
+    for width, shift, coulomb in itertools.product(
+        _SIGMOID_WIDTHS, _SIGMOID_SHIFTS, (True, False)
+    ):
+        yield tuple(
+            own
+            if own.sigmoid_slope > 0.0
+            else replace(
+                own,
+                sigmoid_slope=1.0 / (width * v),
+                sigmoid_shift=shift * width * v,
+                coulomb=coulomb or own.load,
             )
+            for own, v in zip(chosen, speeds, strict=True)
+        )
 
 
 def nonlinear_friction(rates: Array, fastest: Array) -> Array:

@@ -15,8 +15,8 @@ from robot_dynamics_ros.analysis.identification.friction import (
     LOAD,
     STATIC,
     FrictionShape,
+    extended_shapes,
     friction_columns,
-    velocity_shapes,
 )
 from robot_dynamics_ros.analysis.identification.least_squares import (
     PARTS,
@@ -27,15 +27,24 @@ from robot_dynamics_ros.analysis.identification.least_squares import (
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
+_BLOCKS = 25  # consecutive blocks of the samples: every fifth is left out at a time
 # standard error: Breiman et al. 1984, "Classification and regression trees"
 _SIGNIFICANT = 1.0
 _BETTER = 0.97  # of the RMS error
 _LARGEST_STEP = math.log(1.2)  # of the logarithm of a velocity
 # of velocities: the grid has the factor 2
 _REFINEMENTS = tuple(2.0**power for power in (0.5, 0.25, 0.125, 0.0625))
-_SIMPLER: tuple[dict[str, Any], ...] = (
-    {"stribeck_velocity": 0.0}, {"quadratic": False}, {"cubic": False}, {"load": False}
-)  # fmt: skip
+# of a column's squared length: added to the diagonal of normal equations
+_RIDGE = 1e-10
+_WITHOUT: dict[str, dict[str, Any]] = {
+    "static": {"stribeck_velocity": 0.0},
+    "sigmoid": {"sigmoid_slope": 0.0, "sigmoid_shift": 0.0, "coulomb": True},
+    "quadratic": {"quadratic": False},
+    "cubic": {"cubic": False},
+    "load_coefficient": {"load": False},
+}
+_NO_DRY_FRICTION = {"load": False, "coulomb": False}
+_DETERMINED = 2.0  # standard deviations
 
 Shapes = tuple[FrictionShape, ...]
 
@@ -43,48 +52,55 @@ Shapes = tuple[FrictionShape, ...]
 def chosen_shapes(
     parameterization: Parameterization, samples: Samples, values: Array, noise: Array
 ) -> Shapes:
-    """Return the friction shape of each joint, chosen by cross-validation with the inertias of ``values`` (p,).
+    """Return the friction shape of each joint, chosen by cross-validation in which inertias are fitted, too.
 
-    Another shape than viscous and Coulomb friction must reduce the RMS error by 3 % and a standard error, and must not
-    increase the error of all samples, including those at rest. Tried in turn are friction that depends on the load,
-    v |v| or v^3, the Stribeck effect or a sigmoid, whose velocities are refined, and again the load; terms that others
-    make superfluous are left out. ``noise`` (n,) weights the joints.
+    Forward selection: in each round a joint gets the term of ``extended_shapes`` that reduces its error most. The term
+    must reduce the RMS error by 3 % and a standard error, and must not increase the error of all samples, including
+    those at rest. Then velocities are refined. At the end, terms that others make superfluous are left out.
+    ``values`` (p,) determine the load, ``noise`` (n,) weights the joints.
     """
     choice = _Choice(parameterization, samples, values, noise)
     fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
-    independent = [
+    motors = [
         joint in parameterization.model.joint_names
         for joint in parameterization.model.moving_joints
     ]
-
-    def loaded(shapes: Shapes) -> Shapes:
-        """Return the shapes with dependence on the load, if their joint has a motor and dry friction."""
-        able = zip(shapes, independent, strict=True)
-        return tuple(
-            replace(s, load=True) if own and s.sigmoid_slope == 0.0 else s
-            for s, own in able
-        )
-
-    plain = (FrictionShape(),) * parameterization.bodies
-    shapes = choice.improved(plain, loaded(plain))
-    powers = ({"quadratic": True}, {"cubic": True})
-    shapes = choice.improved(
-        shapes,
-        *(tuple(replace(shape, **power) for shape in shapes) for power in powers),
-    )
-    shapes = choice.improved(shapes, *velocity_shapes(shapes, fastest))
-    for factor in _REFINEMENTS:
-        faster, slower = (
-            tuple(shape.scaled(share) for shape in shapes)
-            for share in (factor, 1.0 / factor)
-        )
-        shapes = choice.improved(shapes, faster, slower, better=1.0, significant=0.0)
-    shapes = choice.improved(shapes, loaded(shapes))
-    for simpler in _SIMPLER:
+    shapes: Shapes = (FrictionShape(),) * parameterization.bodies
+    while True:
+        extended = choice.improved(shapes, *extended_shapes(shapes, fastest, motors))
+        if extended == shapes:
+            break
+        shapes = extended
+        for factor in _REFINEMENTS:
+            faster, slower = (
+                tuple(shape.scaled(share) for shape in shapes)
+                for share in (factor, 1.0 / factor)
+            )
+            shapes = choice.improved(
+                shapes, faster, slower, better=1.0, significant=0.0
+            )
+    for term in (*_WITHOUT.values(), _NO_DRY_FRICTION):
         shapes = choice.improved(
-            tuple(replace(shape, **simpler) for shape in shapes), shapes
+            tuple(replace(shape, **term) for shape in shapes), shapes
         )
     return shapes
+
+
+def determined_shapes(
+    parameterization: Parameterization, estimate: BaseEstimate
+) -> Shapes:
+    """Return the shapes without the terms whose coefficient is smaller than two standard deviations."""
+    sizes = estimate.values / estimate.deviations
+    by_name = dict(zip(estimate.base.names, sizes.tolist(), strict=True))
+    shapes = []
+    for joint, shape in zip(
+        parameterization.model.moving_joints, parameterization.shapes, strict=True
+    ):
+        for coefficient, without in _WITHOUT.items():
+            if by_name.get(f"{joint}.{coefficient}", math.inf) < _DETERMINED:
+                shape = replace(shape, **without)
+        shapes.append(shape)
+    return tuple(shapes)
 
 
 def refined_shapes(
@@ -116,7 +132,7 @@ def refined_shapes(
 
 
 class _Choice:
-    """Cross-validated errors of friction shapes, with given inertias."""
+    """Cross-validated errors of friction shapes."""
 
     def __init__(
         self,
@@ -128,16 +144,15 @@ class _Choice:
         self._parameterization = parameterization
         self._samples = samples
         self._noise = noise
-        q = samples.q
-        qd = samples.qd
-        qdd = samples.qdd
-        inertial = values * (np.arange(len(values)) < parameterization.new_rotors.stop)
-        self._torque = (
-            samples.tau
-            - parameterization.columns(q, qd, qdd, samples.friction) @ inertial
-        ) / noise
-        load = replace(parameterization, at=values).gear_load(q, qd, qdd)
+        motion = samples.q, samples.qd, samples.qdd
+        base = parameterization.base.independent
+        inertial = base[base < parameterization.new_rotors.stop]
+        columns = parameterization.columns(*motion, samples.friction)[:, :, inertial]
+        self._inertial = columns / noise[:, np.newaxis]
+        self._torque = (samples.tau / noise)[:, :, np.newaxis]
+        load = replace(parameterization, at=values).gear_load(*motion)
         self._loads = parameterization.joint_loads(load)[:, :, np.newaxis]
+        self._part = np.arange(len(samples)) * _BLOCKS // len(samples) % PARTS
 
     def improved(
         self,
@@ -171,7 +186,6 @@ class _Choice:
         """Return the mean square of used and the sum of squares of all samples (PARTS, joints); True if physical."""
         parameterization = self._parameterization
         samples = self._samples
-        torque = self._torque
         friction = samples.filtered(
             lambda q, qd, qdd: friction_columns(
                 parameterization.joint_rates(qd), shapes
@@ -187,27 +201,53 @@ class _Choice:
                 for shape in shapes
             ]
         ).T.ravel()
-        rows = np.concatenate([columns[:, :, used], torque[:, :, np.newaxis]], axis=2)
+        rows = np.concatenate(
+            [self._inertial, columns[:, :, used], self._torque], axis=2
+        )
+        determined = self._squares(rows * samples.used[:, :, np.newaxis])
+        everywhere = self._squares(rows)
+        lower = np.zeros(rows.shape[2] - 1)
+        lower[: self._inertial.shape[2]] = -np.inf
         falling = np.array([shape.stribeck_velocity > 0.0 for shape in shapes])
         physical = np.ones(len(shapes), dtype=bool)
-        squares = np.zeros_like(torque)
-        fit = np.zeros(len(used))
+        coefficients = np.zeros(len(used))
+        squares = np.empty((PARTS, samples.tau.shape[1]))
+        squares_everywhere = np.empty_like(squares)
         for part in range(PARTS):
-            left_out = samples.part == part
-            triangle = np.asarray(
-                np.linalg.qr(rows[samples.used & ~left_out[:, np.newaxis]], mode="r")
-            )
-            fit[used] = lsq_linear(
-                triangle[:, :-1], triangle[:, -1], (0.0, np.inf), method="bvls"
-            ).x
-            _, forwards, backwards, static, *_, load, _ = fit.reshape(
+            others = np.delete(determined, part, axis=0).sum(axis=(0, 1))
+            fit = _bounded_fit(others, lower)
+            coefficients[used] = fit[self._inertial.shape[2] :]
+            _, forwards, backwards, static, *_, load, _ = coefficients.reshape(
                 len(COEFFICIENTS) + 1, -1
             )
             physical &= (static >= np.maximum(forwards, backwards)) | ~falling
             physical &= load < 1.0
-            squares[left_out] = (rows[left_out] @ np.append(-fit[used], 1.0)) ** 2
-        parts = (np.arange(PARTS)[:, np.newaxis] == samples.part).astype(np.float64)
+            residual = np.append(-fit, 1.0)
+            squares[part] = determined[part] @ residual @ residual
+            squares_everywhere[part] = everywhere[part] @ residual @ residual
         moved = parameterization.moves.astype(np.float64)
-        total = parts @ (squares * samples.used) @ moved.T
-        counts = parts @ samples.used @ moved.T
-        return total / np.maximum(counts, 1.0), parts @ squares @ moved.T, physical
+        counts = np.array(
+            [samples.used[self._part == k].sum(axis=0) for k in range(PARTS)]
+        )
+        return (
+            squares @ moved.T / np.maximum(counts @ moved.T, 1.0),
+            squares_everywhere @ moved.T,
+            physical,
+        )
+
+    def _squares(self, rows: Array) -> Array:
+        """Return the products (PARTS, n, c, c) of columns ``rows`` (m, n, c), summed over each part."""
+        parts = [rows[self._part == k].transpose(1, 2, 0) for k in range(PARTS)]
+        return np.array([part @ part.transpose(0, 2, 1) for part in parts])
+
+
+def _bounded_fit(squares: Array, lower: Array) -> Array:
+    """Return the least-squares solution (c,), at least ``lower``, of products (c + 1, c + 1) of columns and torque."""
+    scale = np.sqrt(np.diagonal(squares))
+    scale = np.where(scale == 0.0, 1.0, scale)
+    scaled = squares / scale / scale[:, np.newaxis] + _RIDGE * np.eye(len(scale))
+    triangle = np.linalg.cholesky(scaled).T
+    fit = lsq_linear(
+        triangle[:, :-1], triangle[:, -1], (lower, np.inf), method="bvls"
+    ).x
+    return np.asarray(fit * scale[-1] / scale[:-1])

@@ -129,9 +129,9 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
         type=partial(one_of, names=FRICTION_KINDS),
         choices=FRICTION_KINDS,
         default=FRICTION_KINDS[0],
-        help="friction to identify; auto: viscous and Coulomb friction; for joints in which cross-validation favours "
-        "it, with dependence on the load, the Stribeck effect or as a sigmoid, and with v|v| or v^3; none: no "
-        "friction; keep: the model's, unchanged (default: %(default)s)",
+        help="friction to identify; auto: viscous and Coulomb friction, and each further term that cross-validation "
+        "favours in a joint: dependence on the load, Stribeck effect, sigmoid, v|v|, v^3; none: no friction; keep: "
+        "the model's, unchanged (default: %(default)s)",
     )
     add_cutoff(parser)
     add_effort(parser)

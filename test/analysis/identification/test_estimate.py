@@ -72,21 +72,29 @@ def test_friction_columns_by_closed_form() -> None:
             {"static": 2.0, "stribeck_velocity": 0.3},
         ),
         (
-            FrictionShape(0.0, 5.0, 0.2),
-            {"sigmoid": {"amplitude": 0.7, "slope": 5.0, "shift": 0.2}},
+            FrictionShape(0.0, 5.0, 0.2, coulomb=False),
+            {
+                "coulomb": 0.0,
+                "coulomb_negative": 0.0,
+                "sigmoid": {"amplitude": 0.7, "slope": 5.0, "shift": 0.2},
+            },
         ),
         (FrictionShape(quadratic=True, cubic=True), {"quadratic": 0.3, "cubic": 0.2}),
+        (
+            FrictionShape(0.3, 5.0, 0.2),
+            {
+                "static": 2.0,
+                "stribeck_velocity": 0.3,
+                "sigmoid": {"amplitude": 0.7, "slope": 5.0, "shift": 0.2},
+            },
+        ),
     ],
-    ids=["stribeck", "sigmoid", "powers"],
+    ids=["stribeck", "sigmoid", "powers", "all dry terms"],
 )
 def test_friction_columns_match_model_friction(
     shape: FrictionShape, entry: Any, tmp_path: Path
 ) -> None:
-    coulomb = (
-        {"coulomb": 0.0}
-        if shape.sigmoid_slope
-        else {"coulomb": 1.0, "coulomb_negative": 1.5}
-    )
+    coulomb = {"coulomb": 1.0, "coulomb_negative": 1.5}
     file = tmp_path / "dynamics.yaml"
     file.write_text(
         yaml.safe_dump(

@@ -286,6 +286,35 @@ def test_stribeck_friction_is_identified_only_if_the_robot_has_it(
     assert (after <= before).all() and (after < 0.9 * before).any() == falls
 
 
+def test_terms_of_friction_are_added(urdf_path: Path_, tmp_path: Path) -> None:
+    """Coulomb friction, a sigmoid and dependence on the load in each joint, tested on another motion."""
+    terms = {
+        "viscous": 0.5,
+        "coulomb": 0.6,
+        "load_coefficient": 0.1,
+        "sigmoid": {"amplitude": 4.0, "slope": 5.0, "shift": 0.0},
+    }
+    file = tmp_path / "truth.yaml"
+    joints = {name: terms for name in ("joint1", "joint2")}
+    file.write_text(yaml.safe_dump({"joints": joints}), encoding="utf-8")
+    truth = RobotModel.from_urdf_file(urdf_path("planar_2r"), dynamics=file)
+    fitted, tested = (
+        recorded_motion(
+            fourier(truth, 40.0, 200.0, seed).recorded(seed, 0.01), Smoothing()
+        )
+        for seed in (1, 2)
+    )
+    result = identify(RobotModel.from_urdf_file(urdf_path("planar_2r")), [fitted])
+    for shape in result.parameterization.shapes:
+        assert shape.load and shape.sigmoid_slope > 0.0
+    write_dynamics_file(tmp_path / "auto.yaml", dynamics_document(result, {}), [])
+    identified = RobotModel.from_urdf_file(
+        urdf_path("planar_2r"), dynamics=tmp_path / "auto.yaml"
+    )
+    floor = analyse_torque(truth, tested).rms
+    assert (analyse_torque(identified, tested).rms <= 1.1 * floor).all()
+
+
 @pytest.mark.parametrize("power", ["quadratic", "cubic"])
 def test_friction_by_powers_of_the_speed_is_identified(
     power: str, urdf_path: Path_, tmp_path: Path
