@@ -53,6 +53,19 @@ class Evidence:
     effort_rate: Array
 
 
+class Hint(NamedTuple):
+    """Cause, size and cure of an error; the ``size`` of the effect, at least 0, and its standard ``error``."""
+
+    text: str
+    size: float = 1.0
+    error: float = 0.0
+
+    @property
+    def clear(self) -> bool:
+        """True if the 95 % interval of the effect, as it is printed, excludes no effect."""
+        return excludes_zero(self.size, self.error)
+
+
 class Hypothesis(NamedTuple):
     """A cause whose additional torque is linear in p parameters.
 
@@ -61,8 +74,8 @@ class Hypothesis(NamedTuple):
     columns
         Torque (m, n, p) in Nm or N for a unit of each parameter.
     describe
-        Function of the fitted parameters (p,) and their standard errors (p,). It returns the hint (cause, size and
-        cure), or None if the parameters are implausible.
+        Function of the fitted parameters (p,) and their standard errors (p,). It returns the hint, or None if
+        the parameters are implausible.
     precision
         Prior inverse variances (p,) of the parameters about 0, if torques have unit variance; 0: no prior.
     effect
@@ -72,7 +85,7 @@ class Hypothesis(NamedTuple):
     """
 
     columns: Array
-    describe: Callable[[Array, Array], str | None]
+    describe: Callable[[Array, Array], Hint | None]
     precision: Array
     effect: float = 0.03
     complexity: float = 1.0
@@ -116,7 +129,7 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
         axis=-1,
     )
 
-    def describe(values: Array, errors: Array) -> str | None:
+    def describe(values: Array, errors: Array) -> Hint | None:
         modelled = model.gravity
         flat = columns.reshape(-1, 3)
         magnitude = float(np.linalg.norm(modelled)) or 9.81
@@ -128,10 +141,13 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
         estimate = projection @ (modelled + values)
         expected = projection @ modelled
         size = float(np.linalg.norm(estimate))
+        error = float(errors[np.isfinite(errors)].max(initial=0.0))
         if size < _NO_GRAVITY * np.linalg.norm(expected):
-            return (
+            return Hint(
                 "the measured effort has no gravity in it: the driver subtracts it, or the arm is balanced. "
-                "Cure: --gravity 0 0 0"
+                "Cure: --gravity 0 0 0",
+                float(np.linalg.norm(values)),
+                error,
             )
         # The unobservable component completes the magnitude, in the model's direction.
         # zero but for rounding
@@ -146,12 +162,15 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
         vector = " ".join(
             f"{x:g}" for x in np.round(direction * magnitude / size, 2) + 0.0
         )
-        error = float(errors[np.isfinite(errors)].max(initial=0.0))
         each = f"({vector}) m/s^2, each +- {_half(error, magnitude)[0]}"
         if not observed:
             each += ", or undetermined where no joint carries it"
         if not modelled.any():
-            return f"the measured effort has gravity in it, the model has none: it is {each}. Cure: --gravity {vector}"
+            return Hint(
+                f"the measured effort has gravity in it, the model has none: it is {each}. Cure: --gravity {vector}",
+                magnitude,
+                error,
+            )
         angle = float(
             np.degrees(
                 np.arccos(np.clip(direction @ modelled / (size * magnitude), -1.0, 1.0))
@@ -166,9 +185,12 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
             if angle > 170.0
             else "tilted"
         )
-        return (
-            f"gravity points {interval(angle, np.degrees(error / magnitude))} degrees away from the model's, as for a "
-            f"robot that is mounted {mounted}: it is {each}. Cure: --gravity {vector}, or gravity in the dynamics file"
+        angle_error = float(np.degrees(error / magnitude))
+        return Hint(
+            f"gravity points {interval(angle, angle_error)} degrees away from the model's, as for a robot that is "
+            f"mounted {mounted}: it is {each}. Cure: --gravity {vector}, or gravity in the dynamics file",
+            angle,
+            angle_error,
         )
 
     return Hypothesis(columns, describe, np.zeros(3))
@@ -200,9 +222,11 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
     )
     known = _known_payload(body, model)
 
-    def describe(values: Array, errors: Array) -> str | None:
+    def describe(values: Array, errors: Array) -> Hint | None:
         mass = values[0]
         moment = values[1:4]
+        effect = abs(mass)
+        error = errors[0]
         if abs(mass) > _INTERVAL * errors[0] and abs(mass) > _LIGHT:
             com = moment / mass
             if (
@@ -221,6 +245,8 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
                 return None
             heavier = mass > 0.0 or not np.isfinite(errors[0])
             uncertain = False
+            effect = float(np.linalg.norm(moment))
+            error = errors[1:4][np.isfinite(errors[1:4])].max(initial=0.0)
             size = f"a first moment of {_vector(moment if heavier else -moment, errors[1:4])} kg m on {link}"
         if heavier:
             cure = (
@@ -233,13 +259,21 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
                 if uncertain
                 else ""
             )
-            return f"the robot carries a payload that the model lacks: {size}. Cure: {before}{cure}"
+            return Hint(
+                f"the robot carries a payload that the model lacks: {size}. Cure: {before}{cure}",
+                effect,
+                error,
+            )
         cure = (
             f"correct or remove {known}"
             if known
             else "give absent links mass 0 under links in the dynamics file"
         )
-        return f"the model carries a payload that the robot lacks: {size}, such as an absent gripper. Cure: {cure}"
+        return Hint(
+            f"the model carries a payload that the robot lacks: {size}, such as an absent gripper. Cure: {cure}",
+            effect,
+            error,
+        )
 
     columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, own]
     return Hypothesis(columns, describe, np.zeros(PARAMETERS))
@@ -274,7 +308,7 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
         motion, lambda q, qd, qdd: np.where(qd < 0.0, 1.0, 0.0)
     )
 
-    def describe(values: Array, errors: Array) -> str | None:
+    def describe(values: Array, errors: Array) -> Hint | None:
         viscous, forwards, backwards = np.reshape(
             list(map(interval, values.tolist(), errors.tolist())), (3, model.n)
         )
@@ -311,9 +345,10 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
         if uneven.any():
             names = ", ".join(itertools.compress(model.joint_names, uneven.tolist()))
             each += f"; levels that differ by direction look the same as a constant offset of the effort: {names}"
-        return (
+        return Hint(
             f"{cause} ({units}): {each}. Cure: give viscous, coulomb and coulomb_negative in the dynamics "
-            "file, or let identify do it"
+            "file, or let identify do it",
+            *_clearest(values, errors, np.tile(listed, 3)),
         )
 
     return Hypothesis(columns, describe, np.zeros(3 * n), complexity=1.3)
@@ -325,6 +360,14 @@ def interval(value: float, error: float) -> str:
         return "undetermined"
     half, decimals = _half(error, value)
     return f"{round(value, decimals) + 0.0:.{max(decimals, 0)}f} +- {half}"
+
+
+def excludes_zero(value: float, error: float) -> bool:
+    """Return True if the ``interval`` of a value with this standard error excludes 0."""
+    if not np.isfinite(error):
+        return False
+    half, decimals = _half(error, value)
+    return abs(round(value, decimals)) > float(half)
 
 
 def _half(error: float, value: float) -> tuple[str, int]:
@@ -346,13 +389,25 @@ def _vector(values: Array, errors: Array) -> str:
 def _by_joint(
     model: RobotModel, values: Array, errors: Array, listed: NDArray[np.bool_]
 ) -> str:
-    """Return the names and intervals of the joints that are ``listed`` (n,)."""
+    """Return the names and intervals of the ``listed`` joints (n,) whose intervals exclude 0."""
     named = zip(
         model.joint_names, values.tolist(), errors.tolist(), listed, strict=True
     )
     return ", ".join(
-        f"{name} {interval(value, error)}" for name, value, error, one in named if one
+        f"{name} {interval(value, error)}"
+        for name, value, error, one in named
+        if one and excludes_zero(value, error)
     )
+
+
+def _clearest(
+    values: Array, errors: Array, listed: NDArray[np.bool_]
+) -> tuple[float, float]:
+    """Return size and standard error of the ``listed`` (n,) value that is largest relative to its error."""
+    sizes = np.abs(values[listed])
+    deviations = errors[listed]
+    clearest = int(np.argmax(sizes / np.maximum(deviations, np.finfo(float).tiny)))
+    return float(sizes[clearest]), float(deviations[clearest])
 
 
 def _dry(
@@ -369,17 +424,18 @@ def load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     dry = _dry(motion, lambda q, qd, qdd: np.abs(model.gear_load(q, qd, qdd)))
     columns = dry[:, :, np.newaxis] * np.eye(model.n)
 
-    def describe(values: Array, errors: Array) -> str | None:
+    def describe(values: Array, errors: Array) -> Hint | None:
         matters = root_mean_square(columns @ values) > _NEGLIGIBLE * root_mean_square(
             motion.tau
         )
-        listed = matters & (values > _SIGNIFICANT * errors) & (values < 1.0)
+        listed = matters & (values > 0.0) & (values < 1.0)
         if not listed.any() or (matters & ~listed).any():
             return None
         each = _by_joint(model, values, errors, listed)
-        return (
+        return Hint(
             f"friction grows with the load, as in gears, by this share of the transmitted torque: {each}. Cure: add it "
-            "to load_coefficient in the dynamics file, or let identify do it"
+            "to load_coefficient in the dynamics file, or let identify do it",
+            *_clearest(values, errors, listed),
         )
 
     return Hypothesis(columns, describe, np.zeros(model.n))
@@ -389,13 +445,15 @@ def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
     tau = evidence.motion.tau
     columns = np.broadcast_to(np.eye(model.n), (len(tau), model.n, model.n)).copy()
 
-    def describe(values: Array, errors: Array) -> str | None:
-        matters = np.abs(values) > _NEGLIGIBLE * root_mean_square(tau)
-        listed = matters & (np.abs(values) > _SIGNIFICANT * errors)
+    def describe(values: Array, errors: Array) -> Hint | None:
+        listed = np.abs(values) > _NEGLIGIBLE * root_mean_square(tau)
         if not listed.any():
             return None
         each = _by_joint(model, values, errors, listed)
-        return f"the measured effort has constant offsets: {each}. Cure: zero the torque sensors"
+        return Hint(
+            f"the measured effort has constant offsets: {each}. Cure: zero the torque sensors",
+            *_clearest(values, errors, listed),
+        )
 
     # A larger complexity: gravity of a vertical prismatic joint is constant too, and so is the part of Coulomb friction
     # that differs by direction.
@@ -407,31 +465,39 @@ def rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion = evidence.motion
     columns = motion.qdd[:, :, np.newaxis] * np.eye(model.n)
 
-    def describe(values: Array, errors: Array) -> str | None:
+    def describe(values: Array, errors: Array) -> Hint | None:
         matters = np.abs(values) * root_mean_square(
             motion.qdd
         ) > _NEGLIGIBLE * root_mean_square(motion.tau)
-        listed = matters & (values > _SIGNIFICANT * errors)
+        listed = matters & (values > 0.0)
         if not listed.any():
             return None
         each = _by_joint(model, values, errors, listed)
-        return (
-            f"rotor inertia is missing in the model: {each} kg m^2 (kg) at the joint. Cure: give rotor_inertia and "
-            "gear_ratio in the dynamics file, or let identify do it"
+        known = (
+            "; to the rotor_inertia that a joint has already, add it divided by the square of gear_ratio"
+            if model.rotor_names
+            else ""
+        )
+        return Hint(
+            f"rotor inertia is missing in the model: {each} kg m^2 (kg) at the joint. Cure: give it as rotor_inertia "
+            f"with gear_ratio: 1 and rotor_carrier: none in the dynamics file, or let identify do it{known}",
+            *_clearest(values, errors, listed),
         )
 
     return Hypothesis(columns, describe, np.zeros(model.n))
 
 
 def _delay(model: RobotModel, evidence: Evidence) -> Hypothesis:
-    def describe(values: Array, errors: Array) -> str | None:
+    def describe(values: Array, errors: Array) -> Hint | None:
         delay = float(values[0])
         error = float(errors[0])
-        if not max(_MIN_DELAY, _INTERVAL * error) < abs(delay) < _MAX_DELAY:
+        if not _MIN_DELAY < abs(delay) < _MAX_DELAY:
             return None
-        return (
+        return Hint(
             f"the effort is {interval(1e3 * abs(delay), 1e3 * error)} ms {'behind' if delay > 0.0 else 'ahead of'} "
-            f"position and velocity. Cure: --effort-delay {delay:.4f}"
+            f"position and velocity. Cure: --effort-delay {delay:.4f}",
+            abs(delay),
+            error,
         )
 
     return Hypothesis(
@@ -451,7 +517,7 @@ def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
         model.inertial_parameters[:count].reshape(-1, PARAMETERS)
     ).ravel()
 
-    def describe(values: Array, errors: Array) -> str | None:
+    def describe(values: Array, errors: Array) -> Hint | None:
         if np.abs(values / spread).max() > _IMPLAUSIBLE:
             return None
         shares = root_mean_square(columns @ values) / np.maximum(
@@ -462,7 +528,7 @@ def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
             for name, share in zip(model.joint_names, shares, strict=True)
             if share > _NEGLIGIBLE
         )
-        return (
+        return Hint(
             "the links' masses, centres of mass or inertias differ from the model's"
             f"{'; share of the measured torque: ' + each if each else ''}. Cure: run robot_dynamics identify"
         )

@@ -73,6 +73,8 @@ class Correction:
         Index (n,) in the recording, and gain (n,) in Nm or N per recorded unit, of the effort of each joint.
     complexity
         Number of causes that it counts as in model selection.
+    size, error
+        Size of the effect, at least 0, and its standard error, as those of a ``Hint``.
     """
 
     hint: str
@@ -82,6 +84,8 @@ class Correction:
     efforts: list[int]
     gains: Array
     complexity: float
+    size: float = 1.0
+    error: float = 0.0
 
     @classmethod
     def none(cls, n: int) -> Correction:
@@ -291,6 +295,8 @@ def _unit_corrections(
             hint=f"every effort is {interval(common, scatter)} times the model's, {where}. Cure: record torque at the "
             f"joints in Nm, or --drive-gains {1.0 / unit:.4g}",
             gains=np.full(model.n, 1.0 / unit),
+            size=abs(common - 1.0),
+            error=scatter,
         )
     ratios = np.where(explained, ratios, common)
     errors = np.where(explained, errors, np.inf)
@@ -298,6 +304,7 @@ def _unit_corrections(
     if unit in _PREFIXES and 0.0 < spread.min() and spread.max() < _EQUAL:
         return
     if (np.maximum(np.abs(ratios), 1.0 / np.abs(ratios)) > _MIN_UNIT_RATIO).any():
+        clearest = int(np.argmax(np.abs(ratios - 1.0) / (errors + _TINY)))
         pairs = zip(names, 1.0 / ratios, errors / ratios**2, strict=True)
         gains = ", ".join(
             f"{name} {interval(gain, error)}" for name, gain, error in pairs
@@ -308,6 +315,8 @@ def _unit_corrections(
             f"{gains} by the model's masses. Cure: --drive-gains with the drives' own gains, or with these",
             gains=1.0 / ratios,
             complexity=1.5,
+            size=abs(ratios[clearest] - 1.0),
+            error=errors[clearest],
         )
 
 
@@ -319,12 +328,14 @@ def _gain_corrections(
     for j, (name, ratio, error) in enumerate(
         zip(model.joint_names, ratios.tolist(), errors.tolist(), strict=True)
     ):
-        if ratio > _SIGNIFICANT * error and abs(ratio - 1.0) > _SIGNIFICANT * error:
+        if ratio > _SIGNIFICANT * error:
             yield replace(
                 plain,
                 hint=f"the gain of the measured effort of {name} is {interval(ratio, error)}, as by a wrong gear ratio "
                 f"or torque constant. Cure: correct it in the driver, or --drive-gains {name}={1.0 / ratio:.4g}",
                 gains=np.where(np.arange(model.n) == j, 1.0 / ratio, 1.0),
+                size=abs(ratio - 1.0),
+                error=error,
             )
 
 
@@ -432,14 +443,17 @@ def _zero_corrections(
         ]
         deviation = float(jackknife(np.array(steps)))
         offset = offset if prismatic else float(np.angle(np.exp(1j * offset)))
-        least = max(_SIGNIFICANT * deviation, _LEAST_ZERO[prismatic])
-        if abs(offset) > least and cost(offset * unit) < cost(0.0 * unit):
+        if abs(offset) > _LEAST_ZERO[prismatic] and cost(offset * unit) < cost(
+            0.0 * unit
+        ):
             yield replace(
                 plain,
                 hint=f"the recorded position of {name} has another zero: it is {interval(-offset, deviation)} "
                 f"{'m' if prismatic else 'rad'} above the model's. Cure: calibrate it in the driver, or change the "
                 "joint's <origin> in the URDF",
                 offsets=offset * unit,
+                size=abs(offset),
+                error=deviation,
             )
 
 

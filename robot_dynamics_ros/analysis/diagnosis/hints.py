@@ -17,6 +17,7 @@ from robot_dynamics_ros.analysis.diagnosis.causes import (
     LINKS,
     PRIOR_SAMPLES,
     Evidence,
+    Hint,
     causes,
     friction,
 )
@@ -233,9 +234,13 @@ class _CrossValidation:
     def describe(self, names: Sequence[str], before: float) -> list[str] | None:
         """Return the hints for a set of causes, fitted together; None if one is implausible or none explains anything.
 
+        A cause or correction whose interval contains no effect is implausible.
         The hints end before the first one that explains nothing.
         ``before`` is the cost without correction and causes.
         """
+        correction = self.correction
+        if not Hint(correction.hint, correction.size, correction.error).clear:
+            return None
         columns = self._indices(names)
         values, errors = self._fit(names)
         described = {}
@@ -247,30 +252,40 @@ class _CrossValidation:
             hint = hypothesis.describe(
                 *(self._delay if name == DELAY else (values[own], errors[own]))
             )
-            if hint is None or not (torque > hypothesis.effect * sizes).any():
+            effective = (torque > hypothesis.effect * sizes).any()
+            if hint is None or not hint.clear or not effective:
                 return None
-            described[name] = hint
+            described[name] = hint.text
         # The correction comes first, then in each place the cause that reduces the remaining cost most.
-        order: list[str] = []
         texts: list[str] = []
         error = "squared error"
-        while len(texts) < len(names) + bool(self.correction.hint):
-            if self.correction.hint and not texts:
-                hint = self.correction.hint
-                cost = self.cost([])
-            else:
-                order.append(
-                    min(
-                        set(names) - set(order),
-                        key=lambda name: self.cost([*order, name]),
-                    )
+        if correction.hint:
+            # Alone it may explain nothing: with the right units, too much friction in the model is seen.
+            cost = self.cost([])
+            with_it = "it explains"
+            if cost >= before and names:
+                cost = self.cost(names)
+                with_it = "with the causes below it explains"
+            if cost >= before:
+                return None
+            texts.append(
+                f"{correction.hint} ({with_it} {_share(cost, before)} of the {error})"
+            )
+            before = self.cost([])
+            error = "remaining squared error"
+        order: list[str] = []
+        while len(order) < len(names):
+            order.append(
+                min(
+                    set(names) - set(order),
+                    key=lambda name: self.cost([*order, name]),
                 )
-                hint = described[order[-1]]
-                cost = self.cost(order)
+            )
+            cost = self.cost(order)
             if cost >= before:
                 return texts or None
             texts.append(
-                f"{hint} (it explains {100 * (1.0 - cost / before):.0f} % of the {error})"
+                f"{described[order[-1]]} (it explains {_share(cost, before)} of the {error})"
             )
             before = cost
             error = "remaining squared error"
@@ -354,6 +369,10 @@ class _CrossValidation:
             np.flatnonzero(known)[_RIDGE * np.diag(np.linalg.inv(gram)) > _UNDETERMINED]
         ] = np.inf
         return values, errors
+
+
+def _share(cost: float, before: float) -> str:
+    return f"{100 * (1.0 - cost / before):.0f} %"
 
 
 def _squares_by_block(rows: Array) -> Array:

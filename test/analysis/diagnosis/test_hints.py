@@ -3,9 +3,11 @@
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.diagnosis.hints import hints
@@ -183,7 +185,9 @@ def test_offset_beside_unknown_friction_is_named(load_robot: LoadRobot) -> None:
 
 def intervals(hint: str) -> np.ndarray:
     """Return values and half widths (k, 2) of the numbers of a hint."""
-    return np.array(re.findall(r"(-?[\d.]+) \+- ([\d.]+)", hint), dtype=float)
+    return np.array(
+        re.findall(r"(-?\d+\.?\d*) \+- (\d+\.?\d*)", hint), dtype=float
+    ).reshape(-1, 2)
 
 
 def test_intervals_hold(load_robot: LoadRobot) -> None:
@@ -309,6 +313,71 @@ def test_every_hint_explains_something(seed: int) -> None:
         tau = tau * rng.uniform(0.2, 6)
     found = reported(scara, with_effort(motion, tau))
     assert found and not [hint for hint in found if "explains -" in hint]
+
+
+@pytest.mark.parametrize(
+    ("robot", "seed"), [("planar_2r", 1), ("scara", 10), ("scara", 21), ("scara", 24)]
+)
+def test_no_interval_contains_no_effect(robot: str, seed: int) -> None:
+    """Effort in another unit, under a random walk that is up to ten times as large."""
+    model = RobotModel.shipped(robot)
+    rng = np.random.default_rng(seed)
+    motion = exciting_motion(model, seed, 0.03, 200)
+    walk = rng.normal(size=motion.tau.shape).cumsum(axis=0)
+    walk /= walk.std(axis=0)
+    tau = motion.tau * rng.choice([1e-3, 0.1, 1, 10], 1)
+    tau += rng.choice([0.3, 1, 3, 10]) * motion.tau.std(axis=0) * walk
+    for hint in reported(model, with_effort(motion, tau)):
+        value, half = intervals(hint).T
+        none = 1.0 if "gain" in hint or "every effort" in hint else 0.0
+        assert not len(value) or (np.abs(value - none) > half).any(), hint
+
+
+@pytest.mark.parametrize(("robot", "factor"), [("planar_2r", 10.0), ("ur5e", 3.0)])
+def test_unit_is_named_where_the_model_has_too_much_friction(
+    urdf_path: Callable[[str], Path], tmp_path: Path, robot: str, factor: float
+) -> None:
+    urdf = urdf_path(robot)
+    names = RobotModel.from_urdf_file(urdf).joint_names
+
+    def damped(share: float) -> RobotModel:
+        friction = {"viscous": 0.5 * share, "coulomb": 0.5 * share}
+        file = tmp_path / f"{share}.yaml"
+        joints = dict.fromkeys(names, friction)
+        file.write_text(yaml.safe_dump({"joints": joints}), encoding="utf-8")
+        return RobotModel.from_urdf_file(urdf, dynamics=file)
+
+    motion = recorded(damped(1.0))
+    unit, friction = reported(damped(factor), with_effort(motion, 1000.0 * motion.tau))
+    assert "as in mNm" in unit and "--drive-gains 0.001" in unit
+    assert friction.startswith("friction differs")
+
+
+def test_cure_of_missing_rotors_removes_the_error(
+    urdf_path: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """Keys and values of the hint, written to a dynamics file."""
+    model = RobotModel.from_urdf_file(urdf_path("ur5e"))
+    motion = recorded(model)
+    tau = motion.tau + motion.qdd * [0.0, 3.0, 2.0, 0.0, 0.0, 0.0]
+    (hint,) = reported(model, with_effort(motion, tau))
+    listed, cure = hint.split(" Cure: ")
+    keys = yaml.safe_load(
+        "{" + ", ".join(re.findall(r"gear_ratio: \S+|rotor_carrier: \S+", cure)) + "}"
+    )
+    joints = {
+        name: {"rotor_inertia": float(value), **keys}
+        for name, value in re.findall(r"(\w+_joint) ([\d.]+)", listed)
+    }
+    file = tmp_path / "rotors.yaml"
+    file.write_text(yaml.safe_dump({"joints": joints}), encoding="utf-8")
+    cured = RobotModel.from_urdf_file(urdf_path("ur5e"), dynamics=file)
+    assert reported(cured, with_effort(motion, tau)) == []
+    error, floor = (
+        analyse_torque(*case).rms
+        for case in ((cured, with_effort(motion, tau)), (model, motion))
+    )
+    assert (error < 1.05 * floor).all()
 
 
 def test_joint_without_measured_effort_is_ignored(load_robot: LoadRobot) -> None:
