@@ -54,8 +54,8 @@ def implausible(name: str, before: Array, state: Array, seconds: float) -> Fault
     """Return the fault of a position that changed too much, from the state ``before`` (2,) to ``state`` (2,)."""
     text = (
         f'joint_states: joint "{name}" moves from {before[0]:.6g} to {state[0]:.6g} in {seconds:.3g} s with a velocity '
-        f"of {state[1]:.6g}. Cure: check its encoder, check for a second publisher of joint_states, or raise "
-        "position_step_limit"
+        f"of {state[1]:.6g}. Cure: check its encoder and for a second publisher of joint_states, raise "
+        "position_step_limit, or deactivate and activate if the position was reset"
     )
     return Fault(Cause.STATE_IMPLAUSIBLE, text, name, float(state[0]))
 
