@@ -87,6 +87,10 @@ def graph(
                 found == before
                 and "/joint_states" in plant
                 and "/effort_commands" in controller
+                and all(
+                    "/clock" in found[node]["subscriber"]
+                    for node in ("computed_torque_node", "trajectory_node")
+                )
             )
 
         nodes.wait(same_as_before, "the nodes to be connected")
