@@ -141,13 +141,11 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
         estimate = projection @ (modelled + values)
         expected = projection @ modelled
         size = float(np.linalg.norm(estimate))
-        error = float(errors[np.isfinite(errors)].max(initial=0.0))
+        error = _largest(errors)
         if size < _NO_GRAVITY * np.linalg.norm(expected):
             return Hint(
                 "the measured effort has no gravity in it: the driver subtracts it, or the arm is balanced. "
-                "Cure: --gravity 0 0 0",
-                float(np.linalg.norm(values)),
-                error,
+                "Cure: --gravity 0 0 0"
             )
         # The unobservable component completes the magnitude, in the model's direction.
         # zero but for rounding
@@ -194,6 +192,11 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
         )
 
     return Hypothesis(columns, describe, np.zeros(3))
+
+
+def _largest(errors: Array) -> float:
+    """Return the largest standard error of the values that are determined."""
+    return float(errors[np.isfinite(errors)].max(initial=0.0))
 
 
 def _payload_bodies(model: RobotModel) -> list[int]:
@@ -246,7 +249,7 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
             heavier = mass > 0.0 or not np.isfinite(errors[0])
             uncertain = False
             effect = float(np.linalg.norm(moment))
-            error = errors[1:4][np.isfinite(errors[1:4])].max(initial=0.0)
+            error = _largest(errors[1:4])
             size = f"a first moment of {_vector(moment if heavier else -moment, errors[1:4])} kg m on {link}"
         if heavier:
             cure = (
@@ -259,21 +262,15 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
                 if uncertain
                 else ""
             )
-            return Hint(
-                f"the robot carries a payload that the model lacks: {size}. Cure: {before}{cure}",
-                effect,
-                error,
+            text = f"the robot carries a payload that the model lacks: {size}. Cure: {before}{cure}"
+        else:
+            cure = (
+                f"correct or remove {known}"
+                if known
+                else "give absent links mass 0 under links in the dynamics file"
             )
-        cure = (
-            f"correct or remove {known}"
-            if known
-            else "give absent links mass 0 under links in the dynamics file"
-        )
-        return Hint(
-            f"the model carries a payload that the robot lacks: {size}, such as an absent gripper. Cure: {cure}",
-            effect,
-            error,
-        )
+            text = f"the model carries a payload that the robot lacks: {size}, such as an absent gripper. Cure: {cure}"
+        return Hint(text, effect, error)
 
     columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, own]
     return Hypothesis(columns, describe, np.zeros(PARAMETERS))

@@ -304,7 +304,6 @@ def _unit_corrections(
     if unit in _PREFIXES and 0.0 < spread.min() and spread.max() < _EQUAL:
         return
     if (np.maximum(np.abs(ratios), 1.0 / np.abs(ratios)) > _MIN_UNIT_RATIO).any():
-        clearest = int(np.argmax(np.abs(ratios - 1.0) / (errors + _TINY)))
         pairs = zip(names, 1.0 / ratios, errors / ratios**2, strict=True)
         gains = ", ".join(
             f"{name} {interval(gain, error)}" for name, gain, error in pairs
@@ -315,8 +314,6 @@ def _unit_corrections(
             f"{gains} by the model's masses. Cure: --drive-gains with the drives' own gains, or with these",
             gains=1.0 / ratios,
             complexity=1.5,
-            size=abs(ratios[clearest] - 1.0),
-            error=errors[clearest],
         )
 
 

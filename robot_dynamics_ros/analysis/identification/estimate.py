@@ -305,9 +305,7 @@ def identify(
     shapes = determined_shapes(parameterization, fit.estimate)
     if shapes != parameterization.shapes:
         parameterization, fit = _with_shapes(parameterization, shapes, fit, motions)
-    factors = fit.factors
-    estimate = fit.estimate
-    values = fit.values
+    _, factors, estimate, weight, values = fit
     x = np.zeros(len(values))
     x[estimate.base.independent] = estimate.values
     least, constrained = (
@@ -315,7 +313,7 @@ def identify(
     )
     loss = float(np.sqrt(constrained / least)) - 1.0
     return Identification(
-        parameterization, estimate, values, fit.weight, loss, int(factors.counts.sum())
+        parameterization, estimate, values, weight, loss, int(factors.counts.sum())
     )
 
 

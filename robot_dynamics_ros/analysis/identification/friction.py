@@ -128,8 +128,8 @@ def extended_shapes(
         replace(own, load=able, coulomb=own.coulomb or able)
         for own, able in zip(chosen, loadable, strict=True)
     )
-    yield tuple(replace(own, quadratic=True) for own in chosen)
-    yield tuple(replace(own, cubic=True) for own in chosen)
+    for power in ({"quadratic": True}, {"cubic": True}):
+        yield tuple(replace(own, **power) for own in chosen)
     speeds = [float(speed) if speed > 0.0 else 1.0 for speed in fastest]
     for share in _STRIBECK_VELOCITIES:
         yield tuple(

@@ -211,8 +211,7 @@ class _Choice:
         falling = np.array([shape.stribeck_velocity > 0.0 for shape in shapes])
         physical = np.ones(len(shapes), dtype=bool)
         coefficients = np.zeros(len(used))
-        squares = np.empty((PARTS, samples.tau.shape[1]))
-        squares_everywhere = np.empty_like(squares)
+        residuals = np.ones((PARTS, rows.shape[2]))
         for part in range(PARTS):
             others = np.delete(determined, part, axis=0).sum(axis=(0, 1))
             fit = _bounded_fit(others, lower)
@@ -222,9 +221,11 @@ class _Choice:
             )
             physical &= (static >= np.maximum(forwards, backwards)) | ~falling
             physical &= load < 1.0
-            residual = np.append(-fit, 1.0)
-            squares[part] = determined[part] @ residual @ residual
-            squares_everywhere[part] = everywhere[part] @ residual @ residual
+            residuals[part, :-1] = -fit
+        squares, squares_everywhere = (
+            np.einsum("kjpq,kp,kq->kj", products, residuals, residuals)
+            for products in (determined, everywhere)
+        )
         moved = parameterization.moves.astype(np.float64)
         counts = np.array(
             [samples.used[self._part == k].sum(axis=0) for k in range(PARTS)]
