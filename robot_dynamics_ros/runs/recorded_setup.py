@@ -9,6 +9,7 @@ a function that returns the value of a parameter of computed_torque_node by its 
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.errors import BagWarning, RobotDynamicsError
 from robot_dynamics_ros.base.parameters import (
     DYNAMICS_FILE,
     JOINTS,
@@ -40,6 +41,7 @@ from robot_dynamics_ros.runs.configuration import (
 )
 
 _GRAVITY = NodeSettings.parameters()["gravity"]
+_MOVED = 0.05  # rad or m, of a locked joint in the recording
 _Recorded = tuple[str, Configuration]  # topic and content
 
 
@@ -129,6 +131,13 @@ def measured_setup(
         for name, position in (first | fixed).items()
         if name not in joints or name in locked
     }
+    for name, column in zip(series.joint_names, series.position.T, strict=True):
+        if name in others and (np.abs(column - others[name]) > _MOVED).any():
+            text = (
+                f"{bag.path}: {name} is locked at {others[name]:.4g}, but recorded from {np.nanmin(column):.4g} to "
+                f"{np.nanmax(column):.4g}. Cure: correct --joints or --locked"
+            )
+            warnings.warn(BagWarning(text), stacklevel=2)
     return RecordedSetup(
         robot, parameters, joints, gravity or chosen["gravity"], others
     )

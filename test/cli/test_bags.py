@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.base.errors import BagError, BagWarning, RobotDynamicsError
 from robot_dynamics_ros.base.resources import find_resource, robot_urdf
 from robot_dynamics_ros.cli.command_line import read_series
 from robot_dynamics_ros.cli.main import main
@@ -270,6 +270,14 @@ def test_omitted_joints_are_locked_where_they_are_recorded(
         "a",
     )
     assert f"locked: b at {first:g}\n" in capsys.readouterr().err
+
+
+def test_a_locked_joint_that_moves_is_named(tmp_path: Path) -> None:
+    (tmp_path / "arm.urdf").write_text(ARM)
+    bag = record(tmp_path / "bag")
+    line = ("--robot", tmp_path / "arm.urdf", "--topic", STATES)
+    with pytest.warns(BagWarning, match="b is locked at 90, but recorded from"):
+        run("torque", bag, *line, "--locked", "b=90")
 
 
 def test_robot_that_cannot_be_used(tmp_path: Path) -> None:

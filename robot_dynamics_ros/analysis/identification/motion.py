@@ -398,16 +398,20 @@ def _usable_messages(
 ) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
     """Return increasing stamps in ns from 0, and the rows of the messages that have them."""
     keep = np.ones(len(series.stamps), dtype=bool)
+    lacking = []
     for j, name in enumerate(series.joint_names):
         finite = np.isfinite(series.position[:, j]) & np.isfinite(series.effort[:, j])
         recorded = velocity[j]
         if recorded is not None:
             finite &= np.isfinite(recorded)
         if not finite.all():
-            _warn(
-                f"{np.count_nonzero(~finite)} messages have no finite number for {name}; they are left out"
-            )
+            lacking.append(name)
         keep &= finite
+    if lacking:
+        _warn(
+            f"{np.count_nonzero(~keep)} of {len(keep)} messages are left out, since there is no finite number for "
+            f"{', '.join(lacking)}, or no message with it before or after"
+        )
     stamps = series.stamps
     if len(stamps) > 1 and (stamps == stamps[0]).all():
         _warn("no message has a stamp of its own; the times of arrival are used")

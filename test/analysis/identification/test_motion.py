@@ -212,7 +212,7 @@ STAMPS = recording(even()).stamps
 @pytest.mark.parametrize(
     ("series", "reported"),
     [
-        (changed("effort", (slice(700, 703), 1), np.nan), "3 messages .* for b"),
+        (changed("effort", (slice(700, 703), 1), np.nan), "3 of .* messages .* for b"),
         (
             changed("stamps", [300, 600], STAMPS[[299, 598]]),
             "2 messages are not stamped after",
