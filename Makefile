@@ -63,7 +63,7 @@ demo: $(RUN) ## drive a simulated arm with each control law: in one process, the
 	@$(BIN)/robot_dynamics demo --live $(DEMO_ARGS)
 
 .PHONY: test
-test: $(TEST) ## the tests that take some ten minutes on two processors
+test: $(TEST) ## the tests, ten minutes on two processors
 	@$(BIN)/robot_dynamics warm-up # else each worker compiles the kernels
 	@$(BIN)/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
