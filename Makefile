@@ -79,11 +79,12 @@ test-all: $(TEST) ## all tests, including slow ones and many more random cases
 
 # OpenBLAS has kernels for each kind of processor, which differ in the last bits. These run on all processors with AVX2;
 # those for AVX-512 would end in an illegal instruction on others.
-KERNELS := Haswell Sandybridge
-.PHONY: test-pages
-test-pages: $(TEST) ## run the code blocks of the pages with the BLAS kernels of other processors (two minutes)
+KERNELS := Haswell Zen Sandybridge
+NUMERIC := $(addprefix test/,analysis/identification dynamics/model oracles textbooks)
+.PHONY: test-blas
+test-blas: $(TEST) ## numeric tests and the pages' code blocks with the BLAS kernels of other processors (eight minutes)
 	@for kernels in $(KERNELS); do OPENBLAS_CORETYPE=$$kernels $(BIN)/python -m pytest $(PARALLEL) \
-		test/docs/test_code_blocks.py -k test_page_runs $(PYTEST_ARGS); done
+		$(NUMERIC) test/docs/test_code_blocks.py -k "test_page_runs or not test_code_blocks" $(PYTEST_ARGS); done
 
 # BENCH_ARGS='--write docs/benchmarks.md' writes the tables of these targets to docs/benchmarks.md.
 .PHONY: bench
