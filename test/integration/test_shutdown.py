@@ -155,7 +155,7 @@ def test_a_blocked_middleware_does_not_keep_the_process(
     monkeypatch.setattr(
         processes,
         "node_command",
-        lambda *given: [sys.executable, "-c", BLOCKED, *command(*given)[3:]],
+        lambda *given: [sys.executable, "-c", BLOCKED, *command(*given)[2:]],
     )
     with Graph(tmp_path) as graph:
         recorder = graph.start(

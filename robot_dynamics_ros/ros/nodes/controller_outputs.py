@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -115,6 +116,8 @@ class ControllerOutputs:
         self._effort_writer = EffortWriter(len(names))
         self._command_state_writer = JointStateWriter(names, numbered=True)
         self._state_writer = JointStateWriter(names)
+        self._recorded: Configuration | None = None  # content of ~/configuration
+        self._recorded_at = -math.inf
         # trajectories whose effort is being computed
         self._unfinished: deque[Iterator[bytes]] = deque()
 
@@ -149,11 +152,13 @@ class ControllerOutputs:
                 self._trajectories_with_effort.publish(message)
         if output.followed is not None:
             self.follow(output.followed)
+        recorded = self._recorded
         if (
-            self._session.lasting != self._recorded.lasting
+            recorded is not None
+            and self._session.lasting != recorded.lasting
             and time.monotonic() > self._recorded_at + 1.0
         ):
-            self.configuration(self._recorded)
+            self.configuration(recorded)
 
     def follow(self, followed: Followed) -> None:
         """Start to compute the feedforward effort of a trajectory if ~/joint_trajectory_with_effort has subscribers.
@@ -191,9 +196,10 @@ class ControllerOutputs:
 
     def configuration(self, configuration: Configuration) -> None:
         """Publish ``configuration``, with the inputs that outlast an activation, on the latched ~/configuration."""
-        self._recorded = replace(configuration, lasting=self._session.lasting)
+        configuration = replace(configuration, lasting=self._session.lasting)
+        self._recorded = configuration
         self._recorded_at = time.monotonic()
-        data = serialize_message(String(data=self._recorded.text()))
+        data = serialize_message(String(data=configuration.text()))
         self._configuration.publish(data)
         self._box.add("~/configuration", data)
 
