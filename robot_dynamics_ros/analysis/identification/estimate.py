@@ -317,7 +317,7 @@ def identify(
     )
 
 
-class _Fit(NamedTuple):
+class _ModelFit(NamedTuple):
     """Samples, their factors, the base parameters, the weight of the prior, and consistent values (p,)."""
 
     samples: Samples
@@ -330,9 +330,9 @@ class _Fit(NamedTuple):
 def _with_shapes(
     parameterization: Parameterization,
     shapes: Shapes,
-    fit: _Fit,
+    fit: _ModelFit,
     motions: Sequence[RecordedMotion],
-) -> tuple[Parameterization, _Fit]:
+) -> tuple[Parameterization, _ModelFit]:
     """Return the parameterization with friction shapes and its fit, begun at the values of ``fit``."""
     known = dict(zip(parameterization.names, fit.values.tolist(), strict=True))
     parameterization = Parameterization.of(parameterization.model, KINDS[0], shapes)
@@ -354,13 +354,13 @@ def _with_shapes(
 
 def _fitted(
     parameterization: Parameterization, motions: Sequence[RecordedMotion]
-) -> _Fit:
+) -> _ModelFit:
     samples = Samples.of(parameterization, motions)
     factors = Factors.of(parameterization, samples)
     estimate = estimate_base(parameterization, samples, factors)
     prior = _prior(parameterization, estimate, samples)
     weight = _chosen_weight(parameterization, factors, estimate.noise, prior)
-    return _Fit(
+    return _ModelFit(
         samples,
         factors,
         estimate,

@@ -15,6 +15,8 @@ def missed_trajectory(bag: BagReader, other: BagReader, commands: str) -> list[s
     ``commands`` is the topic of the commands in both.
     """
     topics = [name for name, kind in bag.topics.items() if kind == JOINT_TRAJECTORY]
+    if bag.count(topics):
+        return []
     try:
         live, again = (
             read_joint_states(one, [commands])[commands] for one in (bag, other)
@@ -24,7 +26,7 @@ def missed_trajectory(bag: BagReader, other: BagReader, commands: str) -> list[s
     pairs = answers(live, again)
     moves = (abs(live.velocity[pairs.states]) > 0.0).any(axis=1)
     rests = ~again.velocity[pairs.commands].any(axis=1)
-    if bag.count(topics) or not (moves & rests).any():
+    if not (moves & rests).any():
         return []
     return [
         f"{bag.path}: the desired position moves without a trajectory: the recorder missed it, or it came by an "
