@@ -190,12 +190,12 @@ class RecordedMotion:
             values = signal.sosfiltfilt(
                 sections, law(q + beyond * qd, qd + beyond * qdd, qdd), axis=0, padlen=0
             )
+            kept = np.arange(length, length + count, self.every)
             if late:
-                shifted = np.arange(len(values)) + late * self.every
-                values = interpolate.CubicSpline(np.arange(len(values)), values)(
-                    shifted
-                )
-            stretches.append(values[length : length + count : self.every])
+                spline = interpolate.make_interp_spline(np.arange(len(values)), values)
+                stretches.append(spline(kept + late * self.every))
+            else:
+                stretches.append(values[kept])
         return np.concatenate(stretches)
 
     def part(self, samples: slice | NDArray[Any]) -> RecordedMotion:

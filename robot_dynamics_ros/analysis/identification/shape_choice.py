@@ -153,6 +153,7 @@ class _Choice:
         load = replace(parameterization, at=values).gear_load(*motion)
         self._loads = parameterization.joint_loads(load)[:, :, np.newaxis]
         self._part = np.arange(len(samples)) * _BLOCKS // len(samples) % PARTS
+        self._known: dict[Shapes, tuple[Array, Array, NDArray[np.bool_]]] = {}
 
     def improved(
         self,
@@ -184,23 +185,26 @@ class _Choice:
 
     def _errors(self, shapes: Shapes) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Return the mean square of used and the sum of squares of all samples (PARTS, joints); True if physical."""
+        if shapes not in self._known:
+            self._known[shapes] = self._validated(shapes)
+        return self._known[shapes]
+
+    def _validated(self, shapes: Shapes) -> tuple[Array, Array, NDArray[np.bool_]]:
         parameterization = self._parameterization
         samples = self._samples
-        friction = samples.filtered(
+        used = np.array([shape.used for shape in shapes]).T
+        friction = np.zeros((len(samples), used.shape[1], len(COEFFICIENTS)))
+        friction.swapaxes(1, 2)[:, used] = samples.filtered(
             lambda q, qd, qdd: friction_columns(
                 parameterization.joint_rates(qd), shapes
-            )
+            ).swapaxes(1, 2)[:, used]
         )
         # The static level may grow with the load independently of the Coulomb level: without it the fit is nonlinear.
         by_load = friction[:, :, [LOAD, STATIC]] * self._loads
         terms = np.concatenate([friction[:, :, :LOAD], by_load], axis=2)
         columns = parameterization.at_coordinates(terms) / self._noise[:, np.newaxis]
-        used = np.array(
-            [
-                (*shape.used, shape.load and shape.stribeck_velocity > 0.0)
-                for shape in shapes
-            ]
-        ).T.ravel()
+        falling = np.array([shape.stribeck_velocity > 0.0 for shape in shapes])
+        used = np.concatenate([used, [used[LOAD] & falling]]).ravel()
         rows = np.concatenate(
             [self._inertial, columns[:, :, used], self._torque], axis=2
         )
@@ -208,7 +212,6 @@ class _Choice:
         everywhere = self._squares(rows)
         lower = np.zeros(rows.shape[2] - 1)
         lower[: self._inertial.shape[2]] = -np.inf
-        falling = np.array([shape.stribeck_velocity > 0.0 for shape in shapes])
         physical = np.ones(len(shapes), dtype=bool)
         coefficients = np.zeros(len(used))
         residuals = np.ones((PARTS, rows.shape[2]))
@@ -238,7 +241,10 @@ class _Choice:
 
     def _squares(self, rows: Array) -> Array:
         """Return the products (PARTS, n, c, c) of columns ``rows`` (m, n, c), summed over each part."""
-        parts = [rows[self._part == k].transpose(1, 2, 0) for k in range(PARTS)]
+        parts = [
+            np.ascontiguousarray(rows[self._part == k].transpose(1, 2, 0))
+            for k in range(PARTS)
+        ]
         return np.array([part @ part.transpose(0, 2, 1) for part in parts])
 
 
