@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -70,25 +71,9 @@ def numbers(book: Any) -> Any:
 
 def with_gears() -> RobotModel:
     """Return Tsai's geared arm with rotors 3 on the base, and 4 and 5 on link 1: (9.149)-(9.171)."""
-    p = numbers(tsai_geared_2r)
-    rotors = [
-        {"carrier": "none", "inertia": p.i3z, "ratio": {"joint1": -p.n13}},
-        {
-            "carrier": "link1",
-            "axis": [1, 0, 0],
-            "inertia": p.i4z,
-            "ratio": {"joint2": p.n54 * p.n25},
-        },
-        {
-            "carrier": "link1",
-            "axis": [1, 0, 0],
-            "inertia": p.i5z,
-            "ratio": {"joint2": -p.n25},
-        },
-    ]
-    return robots_with_drives.load(
-        arms.tsai_geared_2r(p), {"rotors": rotors}, gravity=DOWN_G
-    )
+    p = asdict(numbers(tsai_geared_2r)) | {"d1": 0.0, "d2": 0.0}
+    p.pop("g")
+    return RobotModel.shipped("tsai_geared_2r", **p)
 
 
 def coupled(arm: arms.Arm, content: dict[str, Any]) -> RobotModel:
