@@ -95,6 +95,7 @@ def test_kinds_and_languages_of_equations(capsys: pytest.CaptureFixture[str]) ->
         "--symbols",
         "--equations",
         "C",
+        "hl",
         "jacobian",
         "--end-effector",
         "tip",
@@ -102,6 +103,7 @@ def test_kinds_and_languages_of_equations(capsys: pytest.CaptureFixture[str]) ->
     text = printed(capsys, *line)
     assert (
         "C12 = -m2 l1 lc2 s2" in text
+        and "hl112 = -2 m2 l1 lc2 s2" in text
         and "detJ = l1 l2 s2" in text
         and "links 1 link1, 2 link2, SI units:" in text
     )

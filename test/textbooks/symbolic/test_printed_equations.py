@@ -231,6 +231,9 @@ CASES: dict[
             **ELBOW,
             "h1": f"0; -{H}; -{H}",
             "h2": f"{H}; 0; 0",
+            # LaValle (13.141): dM11/dq2, dM12/dq2 in row 1; dM21/dq2 - 1/2 dM12/dq2, and -1/2 dM11/dq2 in row 2
+            "hl1": f"0; -2*{H}; 0; -{H}",
+            "hl2": f"{H}; -{H}/2; {H}/2; 0",
             "P": "m1*g*lc1*s1 + m2*g*(l1*s1 + lc2*s12)",
         },
     ),
