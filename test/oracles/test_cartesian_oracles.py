@@ -161,6 +161,33 @@ def test_example_5_6(load_robot: Callable[..., RobotModel]) -> None:
     assert 0.5 < min(off, 90.0 - off) < 5.0
 
 
+def test_the_elbow_of_example_5_6_is_near_minus_90_degrees() -> None:
+    """Craig's table of the PUMA 560 is singular for tan theta_3 = -d4 / a3, at the largest reach.
+
+    The wrist's centre is at (a2 + a3 c3 - d4 s3, a3 s3 + d4 c3) in frame {2}: stretched at -87.3 degrees.
+    """
+    a2, a3, d3, d4 = 0.4318, 0.0203, 0.1254, 0.4318
+    half = np.pi / 2
+    rows = [
+        [0, 0, 0, 0],
+        [-half, 0, 0, 0],
+        [0, a2, d3, 0],
+        [-half, a3, d4, 0],
+        [half, 0, 0, 0],
+        [-half, 0, 0, 0],
+    ]
+    model = RobotModel.from_dh(rows, "craig")
+    elbow = np.arctan2(-d4, a3)
+    assert np.rad2deg(elbow) == pytest.approx(-87.308, abs=1e-3)
+    q = [0.2, 0.6, elbow, 0.4, 0.9, -0.3]
+    values = np.linalg.svd(model.jacobian(q, "link6"))[1]
+    assert values[-1] < 1e-12 < 1e-2 < values[-2]
+    turns = elbow + np.linspace(-np.pi, np.pi, 101)
+    centre = [a2 + a3 * np.cos(turns) - d4 * np.sin(turns)]
+    centre.append(a3 * np.sin(turns) + d4 * np.cos(turns))
+    assert np.argmax(np.hypot(*centre)) == 50
+
+
 @pytest.mark.parametrize("q", [q for q, _ in STATES])
 def test_example_5_7(q: Array) -> None:
     """Below (5.90), (5.96); exercises 5.10 and 5.13 turn it round and into the base's axes."""
