@@ -18,7 +18,7 @@ from oracles import (
     tsai_planar_2r,
 )
 from oracles.lagrange import Array
-from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 from robot_dynamics_ros.textbooks import propagation
 from robot_dynamics_ros.textbooks.cartesian_dynamics import (
@@ -99,6 +99,28 @@ def test_example_5_3(q: Array, qd: Array) -> None:
         assert np.linalg.det(j) == pytest.approx(
             craig_jacobians.determinant(L1, L2, q), abs=1e-14
         )
+
+
+def test_axes_of_a_jacobian() -> None:
+    """Frame 0, the upright base and the end effector: (5.67), (5.66), and y0 along z of the base."""
+    model = RobotModel.shipped("craig_2r", l1=L1, l2=L2)
+    q = np.array([q for q, _ in STATES])
+    in_0 = np.array([craig_jacobians.jacobian_in_base_axes(L1, L2, x) for x in q])
+    in_tip = [craig_jacobians.jacobian_in_end_frame(L1, L2, x) for x in q]
+    assert_close(model.jacobian(q, "link3", axes="link0")[:, :2], in_0, 1e-14)
+    assert_close(model.jacobian(q, "link3", axes="link3")[:, :2], in_tip, 1e-14)
+    assert_close(
+        model.jacobian(q, "link3", axes="link0")[:, 3:],
+        [[[0, 0], [0, 0], [1, 1]]] * len(q),
+        1e-14,
+    )
+    for in_base in (
+        model.jacobian(q, "link3"),
+        model.jacobian(q, "link3", axes="base_link"),
+    ):
+        assert_close(in_base[:, [0, 2]], in_0, 1e-14)
+    with pytest.raises(RobotDynamicsError, match="link4"):
+        model.jacobian(q, "link3", axes="link4")
 
 
 def test_example_5_4() -> None:
