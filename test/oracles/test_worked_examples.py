@@ -1,6 +1,6 @@
 """The books' worked examples and exercises: each closed form follows from its energies, and RobotModel gives the same.
 
-Every robot is a URDF of its own. Where a print is wrong, its oracle says how and uses the derived form.
+Robots are URDFs of their own or textbook arms. Where a print is wrong, its oracle says how and uses the derived form.
 """
 
 from collections.abc import Callable, Sequence
