@@ -1,7 +1,7 @@
 """Textbook examples with RobotModel: closed forms from test/oracles at random parameters and states."""
 
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import asdict
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +16,8 @@ from oracles import (
     tsai_planar_2r,
     tsai_scara,
 )
-from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 from robot_dynamics_ros.textbooks import link_tree
 from support import arms
 from support.comparing import assert_close
@@ -69,30 +70,39 @@ def test_closed_forms(
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_geared_arm(seed: int, tmp_path: Path) -> None:
-    """Tsai (9.171): rotors that spin across their carriers' rotation act by their reflected inertia only."""
+def test_geared_arm(seed: int) -> None:
+    """Tsai (9.149)-(9.171): rotors that spin across their carriers' rotation act by their reflected inertia only."""
     p = _parameters(tsai_geared_2r, np.random.default_rng(seed))
-    second = p.n54**2 * p.i4z + p.i5z
-    file = tmp_path / "rotors.yaml"
-    file.write_text(
-        f"joints:\n  joint1: {{rotor_inertia: {p.i3z!r}, gear_ratio: {-p.n13!r}, rotor_carrier: parent}}\n"
-        f"  joint2: {{rotor_inertia: {second!r}, gear_ratio: {p.n25!r}, rotor_carrier: none}}\n"
+    model = RobotModel.shipped(
+        "tsai_geared_2r", **{key: x for key, x in asdict(p).items() if key != "g"}
     )
-    urdf = tmp_path / "geared.urdf"
-    urdf.write_text(arms.tsai_geared_2r(p).urdf)
-    model = RobotModel.from_urdf_file(urdf, dynamics=file)
+    circuits = {"3": ("1", -p.n13), "4": ("5", -p.n54), "5": ("2", -p.n25)}
+    ratios = tsai_geared_2r.rotor_ratios(p)
+    assert_close(link_tree.rotor_ratios(circuits, ["1", "2"]), ratios, TOLERANCE)
+    assert_close(LinkTree.of(model).rotor_couplings, ratios, TOLERANCE)
+    weight = model.with_gravity([0.0, 0.0, -p.g])
     for q, qd, qdd in zip(*arms.states(seed, 2, 10), strict=True):
         m = tsai_geared_2r.mass_matrix(p, q)
         scale = float(np.max(np.abs(m) @ np.abs(qdd)))
-        reflected = np.diag([p.n13**2 * p.i3z, p.n25**2 * second])
+        reflected = ratios.T @ np.diag([p.i3z, p.i4z, p.i5z]) @ ratios
         assert_close(link_tree.rotor_inertia(model, q)[0], reflected, TOLERANCE)
         assert_close(model.mass_matrix(q), m, TOLERANCE)
+        potential = tsai_geared_2r.potential_energy(p, q).real
+        assert weight.potential_energy(q) == pytest.approx(potential, rel=1e-12)
         assert_close(
             model.inverse_dynamics(q, qd, qdd),
             tsai_geared_2r.torque(p, q, qd, qdd),
             TOLERANCE,
             scale,
         )
+
+
+@pytest.mark.parametrize(
+    "circuits", [{"3": ("7", -2.0)}, {"3": ("4", 2.0), "4": ("3", 2.0)}]
+)
+def test_gears_without_a_joint(circuits: dict[str, tuple[str, float]]) -> None:
+    with pytest.raises(RobotDynamicsError, match='"3".*Cure: '):
+        link_tree.rotor_ratios(circuits, ["1", "2"])
 
 
 def test_force_at_the_tool() -> None:

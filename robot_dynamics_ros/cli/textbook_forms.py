@@ -17,10 +17,7 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 from robot_dynamics_ros.textbooks.lagrange import named_coefficients
 from robot_dynamics_ros.textbooks.link_tree import with_end_effector
-from robot_dynamics_ros.textbooks.newton_euler import (
-    NewtonEulerTrace,
-    newton_euler_trace,
-)
+from robot_dynamics_ros.textbooks.newton_euler import newton_euler_trace
 from robot_dynamics_ros.textbooks.symbolic.closed_form import closed_form
 from robot_dynamics_ros.textbooks.symbolic.derived_terms import KINDS, equation_terms
 from robot_dynamics_ros.textbooks.symbolic.formula_text import (
@@ -34,12 +31,13 @@ _LEGENDS = {
     "M": "M(q) q'' + V(q, q') + G(q) = tau",
     "B": "V = B (q1' q2', q1' q3', ...) + C (q1'^2, q2'^2, ...)",
     "h": "V_i = sum of h_ikm qk' qm'",
+    "hl": "V_i = sum of hl_ijk qj' qk', LaValle (13.141)",
     "energies": "K is the kinetic, P the potential energy",
     "lagrangian": "L = K - P, p = dL/dq', pd = dp/dt, dL = dL/dq, pd - dL = tau",
     "jacobian": "J and Jb: velocity, then angular velocity of the end effector in its axes and the base's; Ji: inverse",
     "cartesian": "Mx x'' + Vx + Gx = F for the rows of J with detJ, J^T Vx = Bx (q1' q2', ...) + Cx (q1'^2, ...)",
 }
-_STEPS = NewtonEulerTrace._fields[:-1]  # without tau
+_STEPS = ("w", "dw", "v", "dv", "dv_c", "g", "F", "N", "f", "n")
 
 
 def add_textbook_forms(parser: argparse.ArgumentParser) -> None:
@@ -132,8 +130,8 @@ def textbook_sections(facts: Facts, arguments: argparse.Namespace) -> Iterator[s
             yield "loops are cut open in these equations"
     if trace is not None:
         title = (
-            "Newton-Euler in link frames: w, dw, dv of the origin, dv_c of the centre of mass, both minus gravity, "
-            "F = m dv_c, N, and f, n of the parent on the link"
+            "Newton-Euler in link frames: w, dw, v, dv of the origin, dv_c of the centre of mass, both minus "
+            "gravity g, F = m dv_c, N, and f, n of the parent on the link"
         )
         if "lines" in trace:
             yield from _formula_sections(title, trace, language)

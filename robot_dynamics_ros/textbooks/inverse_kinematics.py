@@ -19,8 +19,9 @@ _STARTS = 32
 _STEPS = 200
 _REACHED = 1e-9  # m and rad, norm of the remaining error
 _LARGEST_STEP = 0.5  # rad or m, of a joint between two poses of a path
-# rad or m: smaller differences of two solutions, in any joint or in their distance, are rounding errors
-_SAME = 1e-4
+# rad or m: smaller differences of two solutions, in any joint or in their distance, are errors, which at the limit of
+# reach are of the order of the square root of _REACHED
+_SAME = 1e-3
 # half range of the starts of revolute (rad) and prismatic (m) joints without position limits
 _UNLIMITED = (np.pi, 1.0)
 
@@ -34,8 +35,9 @@ def inverse_kinematics(
 ) -> Array:
     """Return positions (k, n) within the limits at which a link has a pose, the nearest to ``start`` first.
 
-    Positions at the same distance, within 1e-4, are sorted by their first joint, then by the next ones. Solutions that
-    differ by whole turns of continuous joints count as one. Of a redundant arm each start gives another.
+    Positions at the same distance, within 1e-3, are sorted by their first joint, then by the next ones. Solutions that
+    differ by less than 1e-3 in each joint, or by whole turns of continuous joints, count as one; half a turn from
+    ``start`` is positive. Of a redundant arm each start gives another.
 
     Parameters
     ----------
@@ -66,10 +68,10 @@ def inverse_kinematics(
         raise RobotDynamicsError(
             _unreached(model, task, q[distance.argmin()], error[distance.argmin()])
         )
-    q = q[reached]
-    q += (
-        2 * np.pi * np.where(model.continuous, np.round((first - q) / (2 * np.pi)), 0.0)
-    )
+    q = q[distance.argsort()][: reached.sum()]  # of equal ones the most accurate first
+    turn = 2 * np.pi
+    turns = np.ceil((q - first - _SAME) / turn - 0.5)  # half a turn is +, not -
+    q = q - turn * np.where(model.continuous, turns, 0.0)
     ranks = [_ranks(values) for values in (np.linalg.norm(q - first, axis=1), *q.T)]
     q = q[np.lexsort(ranks[::-1])]
     new = [not (np.abs(q[:i] - x) < _SAME).all(axis=1).any() for i, x in enumerate(q)]

@@ -155,7 +155,7 @@ def joint_coefficients(tree: LinkTree, q: Array) -> DynamicCoefficients:
     ``links`` instead of n.
     """
     count = len(tree.links)
-    U, UU = _derivatives(tree, q)
+    U, UU = pose_derivatives(tree, q)
     J = [pseudo_inertia(link) for link in tree.links]
     gravity = np.append(tree.gravity, 0.0)
     D, h, c = (np.zeros((count,) * axes, dtype=q.dtype) for axes in (2, 3, 1))
@@ -171,10 +171,15 @@ def joint_coefficients(tree: LinkTree, q: Array) -> DynamicCoefficients:
     return DynamicCoefficients(D, h, c)
 
 
-def _derivatives(
-    tree: LinkTree, q: Array
+def pose_derivatives(
+    robot: RobotModel | LinkTree, q: ArrayLike
 ) -> tuple[dict[tuple[int, int], Array], dict[tuple[int, int, int], Array]]:
-    """Return the first and second derivatives U[i, j], UU[i, j, k] of ^0A_i by the joints: below Milicevic (2.3)."""
+    """Return the derivatives U_ij, U_ijk (4, 4) of the links' poses ^0A_i at q (n,): below Milicevic (2.3).
+
+    The keys are (i, j) and (i, j, k), indices in ``LinkTree.links``, with one joint for each link, in rad or m.
+    Derivatives by joints that do not move link i are zero and have no key.
+    """
+    tree, (q,) = checked(robot, q=q)
     Q = [Q_PRISMATIC if link.prismatic else Q_REVOLUTE for link in tree.links]
     A = dict[tuple[int, int], Array]()
     U = dict[tuple[int, int], Array]()
@@ -312,7 +317,7 @@ def lagrangian_by_traces(
     zero for a mass at the origin of the base.
     """
     tree, (q, qd) = checked(robot, q=q, qd=qd)
-    U, _ = _derivatives(tree, q)
+    U, _ = pose_derivatives(tree, q)
     rotations, p = tree.base_placements(q)
     rates = tree.couplings @ qd
     L = 0.5 * qd @ rotor_inertia(tree, q)[0] @ qd

@@ -7,6 +7,7 @@ joints. q and qd have shape (n,), in rad or m. Vectors of a wrong shape raise Ro
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -100,6 +101,42 @@ def to_coordinates(tree: LinkTree, term: Array) -> Array:
     for _ in range(term.ndim):
         term = np.moveaxis(term, 0, -1) @ tree.couplings
     return term
+
+
+def rotor_ratios(
+    circuits: Mapping[str, tuple[str, float]], joints: Sequence[str]
+) -> Array:
+    """Return the rates of gears and rotors by those of the joints (circuits, joints): Tsai (9.149)-(9.153).
+
+    Its rows are the ``ratio`` of rotors in a dynamics file, and ``LinkTree.rotor_couplings`` of the robot with them.
+
+    Parameters
+    ----------
+    circuits
+        Fundamental circuits: by the name of each gear or rotor another one, or the joint, that it meshes with, and N.
+        It turns by N times the angle of the other one, both relative to the same carrier.
+    joints
+        Names of the joints.
+
+    Raises
+    ------
+    RobotDynamicsError
+        For a gear whose circuits do not lead to a joint.
+    """
+    ratios = np.zeros((len(circuits), len(joints)))
+    for row, (rotor, (gear, ratio)) in zip(ratios, circuits.items(), strict=True):
+        passed = {rotor}
+        while gear not in joints:
+            if gear in passed or gear not in circuits:
+                raise RobotDynamicsError(
+                    f'circuit of "{rotor}": "{gear}" does not lead to a joint. '
+                    f"Cure: {use_one_of(gear, [*circuits, *joints])}"
+                )
+            passed.add(gear)
+            gear, further = circuits[gear]
+            ratio *= further
+        row[joints.index(gear)] = ratio
+    return ratios
 
 
 def rotor_inertia(robot: RobotModel | LinkTree, q: ArrayLike) -> tuple[Array, Array]:

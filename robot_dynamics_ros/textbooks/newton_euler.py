@@ -24,6 +24,7 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
 from robot_dynamics_ros.textbooks.link_tree import checked, cross, to_coordinates
+from robot_dynamics_ros.textbooks.propagation import link_velocities
 
 Z = np.array([0.0, 0.0, 1.0])
 
@@ -32,7 +33,8 @@ class NewtonEulerTrace(NamedTuple):
     """Results of each step of Craig (6.45)-(6.53), Tsai (9.49)-(9.70).
 
     Arrays (links, 3) have one row for each link of ``LinkTree.links``, at the origin and in the axes of the link's
-    frame. Tsai's f* and n* are -F and -N. His dv is that of the origin of the next link, and without gravity.
+    frame. Tsai's f* and n* are -F and -N. His v and dv are those of the origin of the next link, and his dv is without
+    gravity.
 
     Attributes
     ----------
@@ -47,6 +49,10 @@ class NewtonEulerTrace(NamedTuple):
         Force, N, and moment, Nm, of the parent on the link: (6.51), (6.52).
     tau
         Torque (n,) of the coordinates, Nm or N: (6.53).
+    v
+        Velocity of the frame's origin, m/s: Tsai (9.55).
+    g
+        Acceleration of gravity, m/s^2: Tsai (9.60).
     """
 
     w: Array
@@ -58,6 +64,8 @@ class NewtonEulerTrace(NamedTuple):
     f: Array
     n: Array
     tau: Array
+    v: Array
+    g: Array
 
 
 def point_velocity(origin: Array, w: Array, r: Array, relative: Array) -> Array:
@@ -232,7 +240,8 @@ def newton_euler_links(
 
     Craig (6.45)-(6.53), Tsai (9.49)-(9.70), Milicevic Table 2. The friction of Tsai (9.70) is omitted.
     """
-    return newton_euler_trace(robot, q, qd, qdd).tau
+    tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
+    return _recursion(tree, q, qd, qdd, None)[-1]
 
 
 def joint_reactions(
@@ -261,6 +270,16 @@ def newton_euler_trace(
     axes of its frame; None: none. Those of the last link are f and n of link n + 1 in Craig (6.51), (6.52).
     """
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
+    steps = _recursion(tree, q, qd, qdd, loads)
+    _, v = link_velocities(tree, q, qd)
+    rotations, _ = tree.base_placements(q)
+    return NewtonEulerTrace._make([*steps, v, tree.gravity @ rotations])
+
+
+def _recursion(
+    tree: LinkTree, q: Array, qd: Array, qdd: Array, loads: Array | None
+) -> list[Array]:
+    """Return w, dw, dv, dv_c, F, N, f, n and tau of ``NewtonEulerTrace``."""
     rates = tree.couplings @ qd
     accelerations = tree.couplings @ qdd
     placements = [
@@ -321,9 +340,7 @@ def newton_euler_trace(
             # Craig (6.52), Tsai (9.66), (9.68)
             n[link.parent] = n[link.parent] + R @ n[i] + cross(P, f_i)
     torque = sum(rotor_torques, to_coordinates(tree, np.array(tau)))
-    return NewtonEulerTrace._make(
-        [*map(np.array, (w, dw, dv, dv_c, F, N, f, n)), torque]
-    )
+    return [*map(np.array, (w, dw, dv, dv_c, F, N, f, n)), torque]
 
 
 def _rotor_torques(

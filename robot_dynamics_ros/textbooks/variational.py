@@ -1,4 +1,4 @@
-"""From a Lagrangian to a motion: LaValle (13.114)-(13.148), Craig (6.115)-(6.117).
+"""From a Lagrangian to a motion: LaValle (13.114)-(13.148), (13.162)-(13.164), Craig (6.115)-(6.117).
 
 A Lagrangian L(x, xd, t) is a function of the position x (n,), its rate xd (n,) and the time t (s), such as
 ``lagrangian_of`` a robot. Any L will do, also one without a mechanical system. Its derivatives are differences of
@@ -33,6 +33,9 @@ Path = Callable[[float], tuple[ArrayLike, ArrayLike]]
 _STEP = 2e-3
 # of L or the largest second derivative: smaller singular values are errors of the differences
 _SINGULAR = 1e-8
+# Newton's method: largest number of steps, and the largest error relative to the gradients at the guess
+_ITERATIONS = 50
+_CONVERGED = 1e-9
 
 
 def lagrangian_of(model: RobotModel) -> Lagrangian:
@@ -109,6 +112,54 @@ def extremal_acceleration(
         np.linalg.solve(
             inertia, (0.0 if u is None else np.asarray(u, dtype=np.float64)) - rest
         )
+    )
+
+
+def constrained_extremum(
+    function: Callable[[Array], ArrayLike],
+    constraints: Callable[[Array], ArrayLike],
+    guess: ArrayLike,
+) -> tuple[Array, Array]:
+    """Return x (n,) near a guess and lambda (k,) of an extremum of h with g = 0: LaValle (13.162)-(13.164).
+
+    There h + lambda . g is stationary, at a minimum, maximum or saddle. Newton's method starts from the lambda that
+    fits the guess best.
+
+    Parameters
+    ----------
+    function
+        h of x (n,), a number.
+    constraints
+        g of x (n,), with k elements.
+    guess
+        x (n,).
+
+    Raises
+    ------
+    RobotDynamicsError
+        If the method does not converge.
+    """
+    start = np.asarray(guess, dtype=np.float64)
+    n = len(start)
+    steps = np.full(n, _STEP)
+
+    def value(z: Array) -> Array:
+        return np.append(function(z), constraints(z))
+
+    def conditions(z: Array) -> Array:
+        slopes = _slopes(value, z[:n], steps)
+        return np.append(slopes[0] + z[n:] @ slopes[1:], constraints(z[:n]))
+
+    slopes = _slopes(value, start, steps)
+    z = np.append(start, np.linalg.lstsq(slopes[1:].T, -slopes[0], rcond=None)[0])
+    for _ in range(_ITERATIONS):
+        error = conditions(z)
+        if np.abs(error).max() <= _CONVERGED * (1.0 + np.abs(slopes).max()):
+            return z[:n], z[n:]
+        curvature = _slopes(conditions, z, np.full(len(z), _STEP))
+        z = z - np.linalg.lstsq(curvature, error, rcond=_SINGULAR)[0]
+    raise RobotDynamicsError(
+        f"no extremum near {start.tolist()}. Cure: choose another guess, or constraints that can be met"
     )
 
 

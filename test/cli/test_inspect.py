@@ -80,7 +80,9 @@ def test_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
     assert trace["tau"]["joint1"] == trace["links"][0]["n"][2]
     text = printed(capsys, "planar_2r", "--trace", *state)
     assert (
-        "dv 3.82019 9.03561 0" in text and "zero: h111 h212 h222: nonexistent" in text
+        "dv 3.82019 9.03561 0" in text
+        and "g -3.82019 -9.03561 0" in text
+        and "zero: h111 h212 h222: nonexistent" in text
     )
     formulas = json_of(capsys, "planar_2r", "--trace", "--symbols", "lc1=l1/2")["trace"]
     assert "dv_c1 = (g s1 - 1/2 l1 q1'^2, g c1 + 1/2 l1 q1'', 0)" in formulas["lines"]
@@ -93,6 +95,7 @@ def test_kinds_and_languages_of_equations(capsys: pytest.CaptureFixture[str]) ->
         "--symbols",
         "--equations",
         "C",
+        "hl",
         "jacobian",
         "--end-effector",
         "tip",
@@ -100,6 +103,7 @@ def test_kinds_and_languages_of_equations(capsys: pytest.CaptureFixture[str]) ->
     text = printed(capsys, *line)
     assert (
         "C12 = -m2 l1 lc2 s2" in text
+        and "hl112 = -2 m2 l1 lc2 s2" in text
         and "detJ = l1 l2 s2" in text
         and "links 1 link1, 2 link2, SI units:" in text
     )

@@ -18,7 +18,7 @@ from oracles import (
     tsai_planar_2r,
 )
 from oracles.lagrange import Array
-from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 from robot_dynamics_ros.textbooks import propagation
 from robot_dynamics_ros.textbooks.cartesian_dynamics import (
@@ -101,6 +101,28 @@ def test_example_5_3(q: Array, qd: Array) -> None:
         )
 
 
+def test_axes_of_a_jacobian() -> None:
+    """Frame 0, the upright base and the end effector: (5.67), (5.66), and y0 along z of the base."""
+    model = RobotModel.shipped("craig_2r", l1=L1, l2=L2)
+    q = np.array([q for q, _ in STATES])
+    in_0 = np.array([craig_jacobians.jacobian_in_base_axes(L1, L2, x) for x in q])
+    in_tip = [craig_jacobians.jacobian_in_end_frame(L1, L2, x) for x in q]
+    assert_close(model.jacobian(q, "link3", axes="link0")[:, :2], in_0, 1e-14)
+    assert_close(model.jacobian(q, "link3", axes="link3")[:, :2], in_tip, 1e-14)
+    assert_close(
+        model.jacobian(q, "link3", axes="link0")[:, 3:],
+        [[[0, 0], [0, 0], [1, 1]]] * len(q),
+        1e-14,
+    )
+    for in_base in (
+        model.jacobian(q, "link3"),
+        model.jacobian(q, "link3", axes="base_link"),
+    ):
+        assert_close(in_base[:, [0, 2]], in_0, 1e-14)
+    with pytest.raises(RobotDynamicsError, match="link4"):
+        model.jacobian(q, "link3", axes="link4")
+
+
 def test_example_5_4() -> None:
     """Stretched or folded the arm cannot move along itself."""
     for fold in (0.0, np.pi):
@@ -159,6 +181,37 @@ def test_example_5_6(load_robot: Callable[..., RobotModel]) -> None:
     assert smallest_singular_value(model.jacobian(elbow, "tool0")) < 1e-10
     off = np.rad2deg(elbow[2]) % 90.0
     assert 0.5 < min(off, 90.0 - off) < 5.0
+
+
+def test_the_elbow_of_example_5_6_is_near_minus_90_degrees() -> None:
+    """Craig's table of the PUMA 560 is singular for tan theta_3 = -d4 / a3, at the largest reach.
+
+    The wrist's centre is at (a2 + a3 c3 - d4 s3, a3 s3 + d4 c3) in frame {2}: stretched at -87.3 degrees.
+    """
+    a2, a3, d3, d4 = 0.4318, 0.0203, 0.1254, 0.4318
+    half = np.pi / 2
+    rows = [
+        [0, 0, 0, 0],
+        [-half, 0, 0, 0],
+        [0, a2, d3, 0],
+        [-half, a3, d4, 0],
+        [half, 0, 0, 0],
+        [-half, 0, 0, 0],
+    ]
+    model = RobotModel.from_dh(rows, "craig")
+    elbow = np.arctan2(-d4, a3)
+    assert np.rad2deg(elbow) == pytest.approx(-87.308, abs=1e-3)
+    singular, regular = (
+        smallest_singular_value(
+            model.jacobian([0.2, 0.6, elbow + turn, 0.4, 0.9, -0.3], "link6")
+        )
+        for turn in (0.0, 0.2)
+    )
+    assert singular < 1e-12 < 1e-2 < regular
+    turns = elbow + np.linspace(-np.pi, np.pi, 101)
+    centre = [a2 + a3 * np.cos(turns) - d4 * np.sin(turns)]
+    centre.append(a3 * np.sin(turns) + d4 * np.cos(turns))
+    assert np.argmax(np.hypot(*centre)) == 50
 
 
 @pytest.mark.parametrize("q", [q for q, _ in STATES])

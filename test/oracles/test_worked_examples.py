@@ -1,10 +1,10 @@
 """The books' worked examples and exercises: each closed form follows from its energies, and RobotModel gives the same.
 
-Every robot is a URDF of its own. Where a print is wrong, its oracle says how and uses the derived form.
+Robots are URDFs of their own or textbook arms. Where a print is wrong, its oracle says how and uses the derived form.
 """
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from dataclasses import asdict
 from types import ModuleType
 from typing import Any
 
@@ -41,7 +41,6 @@ from support.comparing import assert_close
 from support.worked_arms import (
     DOWN,
     IN_PLANE,
-    UP_TURN,
     about_z,
     cartesian,
     chain,
@@ -160,22 +159,11 @@ def check_closed_form(
         )
 
 
-def test_spong_single_link_behind_a_gear(tmp_path: Path) -> None:
+def test_spong_single_link_behind_a_gear() -> None:
     """Spong (9.6)-(9.10); the damping is that of both shafts, of which the print reflects the motor's but once."""
     p = spong_single_link.Parameters(40.0, 2e-4, 0.9, 3.0, 0.4, 1e-3, 0.2)
-    central = p.j_l - p.m * p.length**2
-    arm = chain(
-        (
-            arms.Joint("", "continuous", "", "", rpy=UP_TURN),
-            arms.Link("", p.m, (0, -p.length, 0), about_z(central)),
-        )
-    )
-    file = tmp_path / "drive.yaml"
-    damping = p.r**2 * p.b_m + p.b_l
-    file.write_text(
-        f"joints: {{joint1: {{rotor_inertia: {p.j_m}, gear_ratio: {p.r}, rotor_carrier: none, viscous: {damping}}}}}\n"
-    )
-    model = load(arm, (0, 0, -p.g), dynamics=file)
+    values = {key: x for key, x in asdict(p).items() if key != "g"}
+    model = RobotModel.shipped("spong_single_link", **values)
     for q, qd, qdd in zip(*arms.states(1, 1, 10), strict=True):
         expected, scale = torque(spong_single_link, p, q, qd, qdd)
         assert_close(model.inverse_dynamics(q, qd, qdd), expected, TOLERANCE, scale)

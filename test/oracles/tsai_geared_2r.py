@@ -14,7 +14,7 @@ from oracles.lagrange import Array, Complex
 
 @dataclass(frozen=True)
 class Parameters:
-    """Length a1, centres b (m), masses m (kg), inertias i (kg m^2), gear ratios n.
+    """Length a1, centres b, heights d1 and d1 + d2 (m), masses m (kg), inertias i (kg m^2), gear ratios n, gravity g.
 
     Inertias 1 and 2 are those of the links about their centres, 3 to 5 those of the rotors about their axes.
     """
@@ -32,6 +32,14 @@ class Parameters:
     n13: float
     n54: float
     n25: float
+    d1: float = 0.0
+    d2: float = 0.0
+    g: float = 9.81
+
+
+def rotor_ratios(p: Parameters) -> Array:
+    """(9.153): rotors 3, 4 and 5 by joints."""
+    return np.array([[-p.n13, 0.0], [0.0, p.n54 * p.n25], [0.0, -p.n25]])
 
 
 def mass_matrix(p: Parameters, q: Array) -> Array:
@@ -65,11 +73,11 @@ def kinetic_energy(p: Parameters, q: Complex, qd: Complex) -> complex:
         + p.m2 * (vx**2 + vy**2) / 2
         + p.i2z * w**2 / 2
     )
-    speeds = (-p.n13 * qd[0], p.n54 * p.n25 * qd[1], -p.n25 * qd[1])
+    speeds = rotor_ratios(p) @ qd
     k += sum(i * s**2 for i, s in zip((p.i3z, p.i4z, p.i5z), speeds, strict=True)) / 2
     return k
 
 
 def potential_energy(p: Parameters, q: Complex) -> complex:
-    """(9.160) + (9.162) are constant."""
-    return 0.0
+    """(9.160) + (9.162), J."""
+    return complex(p.m1 * p.g * p.d1 + p.m2 * p.g * (p.d1 + p.d2))

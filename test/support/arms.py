@@ -207,16 +207,6 @@ def tsai_scara(p: Any) -> Arm:
     )
 
 
-def tsai_geared_2r(p: Any) -> Arm:
-    """Return the arm of Tsai's Fig. 9.7 without its rotors, from oracles.tsai_geared_2r.Parameters."""
-    return planar_2r(
-        p.a1,
-        0.0,
-        Link("", p.m1, (p.b1, 0, 0), np.diag([0.6, 0.7, 1.0]) * p.i1z),
-        Link("", p.m2, (p.b2, 0, 0), np.diag([0.6, 0.7, 1.0]) * p.i2z),
-    )
-
-
 def rotation(rng: np.random.Generator) -> Array:
     """Return a uniformly random rotation matrix."""
     q, r = np.linalg.qr(rng.standard_normal((3, 3)))

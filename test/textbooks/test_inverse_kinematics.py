@@ -51,6 +51,38 @@ def test_metr4202_challenge() -> None:
     )
 
 
+BENT = np.arccos(9 / 16)  # elbow at (1, 0, 0.5), by the law of cosines
+INNER = np.arctan2(np.sin(BENT), 2 + np.cos(BENT))
+DOWN = np.arctan2(2.5, 1.0)  # of the line from the shoulder to the tool point
+
+
+@pytest.mark.parametrize(
+    ("x", "z", "expected"),
+    [
+        (
+            1.0,
+            0.5,
+            [
+                (0, INNER - DOWN, -BENT),
+                (0, -INNER - DOWN, BENT),
+                (np.pi, DOWN + INNER - np.pi, -BENT),
+                (np.pi, DOWN - INNER - np.pi, BENT),
+            ],
+        ),
+        (3 * np.cos(0.3), 3 + 3 * np.sin(0.3), [(0, 0.3, 0), (np.pi, np.pi - 0.3, 0)]),
+    ],
+    ids=["bent", "stretched"],
+)
+def test_half_a_turn_counts_once(
+    x: float, z: float, expected: list[tuple[float, ...]]
+) -> None:
+    """Postures of the elbow manipulator in the plane y = 0, where joint 1 is 0 or half a turn, in a stable order."""
+    model = RobotModel.shipped("metr4202_elbow")
+    for y in (0.0, 1e-12, -1e-12):
+        found = inverse_kinematics(model, Task("link3", POSITION), pose(x, y, z))
+        np.testing.assert_allclose(found, expected, atol=2e-4)
+
+
 def test_craig_programming_exercise_3() -> None:
     """Chapter 5: both postures of the planar 3R arm, by complex numbers, and the velocity of the tool in its frame."""
     tool = 0.1 + 0.2j

@@ -13,6 +13,7 @@ from robot_dynamics_ros.textbooks.lagrange import (
     lagrangian_by_traces,
     link_energies,
     named_coefficients,
+    pose_derivatives,
 )
 from support import arms, robots_with_drives
 from support.comparing import assert_close
@@ -34,6 +35,34 @@ def test_lagrangian_of_any_robot(robot: robots_with_drives.Robot) -> None:
         1e-10,
         abs(kinetic) + abs(potential) + 1.0,
     )
+
+
+def test_derivatives_of_poses() -> None:
+    """U_ij and U_ijk below Milicevic (2.3), by hand: an elbow, and a slide along x of a link that turns."""
+    q = np.array([0.3, 0.9])
+    (c1, c12), (s1, s12) = np.cos([q[0], q.sum()]), np.sin([q[0], q.sum()])
+    zero = [0.0, 0.0, 0.0, 0.0]
+    p = craig_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0)
+    U, UU = pose_derivatives(load(arms.craig_planar_2r(p), IN_PLANE), q)
+    for found, c, s, x, y in (
+        (U[1, 0], -s12, c12, -0.5 * s1, 0.5 * c1),
+        (U[1, 1], -s12, c12, 0, 0),
+        (UU[1, 0, 0], -c12, -s12, -0.5 * c1, -0.5 * s1),
+        (UU[1, 1, 0], -c12, -s12, 0, 0),
+        (UU[1, 1, 1], -c12, -s12, 0, 0),
+    ):
+        assert_close(found, [[c, -s, 0, x], [s, c, 0, y], zero, zero], 1e-15)
+    assert (0, 1) not in U
+    slide = chain((turning(), arms.Link("")), (sliding((1, 0, 0)), arms.Link("", 1.0)))
+    U, UU = pose_derivatives(load(slide, IN_PLANE), q)
+    for found, z, place in (
+        (U[1, 0], [-s1, c1], [-0.9 * s1, 0.9 * c1]),
+        (U[1, 1], [0, 0], [c1, s1]),
+        (UU[1, 0, 0], [-c1, -s1], [-0.9 * c1, -0.9 * s1]),
+        (UU[1, 0, 1], [0, 0], [-s1, c1]),
+        (UU[1, 1, 1], [0, 0], [0, 0]),
+    ):
+        assert_close(found[:2, 2:], np.transpose([z, place]), 1e-15)
 
 
 def test_energies_of_craigs_links() -> None:

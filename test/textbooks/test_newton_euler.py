@@ -189,6 +189,15 @@ def test_trace_of_tsais_example() -> None:
     np.testing.assert_allclose(-trace.N[1], [0.0, 0.0, -0.053333], atol=5e-7)
     np.testing.assert_allclose(trace.w[:, 2], [1.0, -1.0, -1.0])
     np.testing.assert_allclose(trace.dw[:, 2], [0.5, 2.0, 2.0])
+    # (9.55): v_1 = (0, a1 w1, 0), v_2 = (s2 v_1, c2 v_1 + a2 w2, 0); (9.60) with g along -y0
+    np.testing.assert_allclose(turn @ trace.v[1], [0.0, 0.5, 0.0], atol=1e-15)
+    np.testing.assert_allclose(trace.v[2], [0.391663, -0.089195, 0.0], atol=5e-7)
+    heavy = newton_euler.newton_euler_trace(
+        load(arms.tsai_planar_2r(p), (0.0, -9.81, 0.0)), *STATE
+    )
+    s = np.sin([0.4, 1.3])
+    c = np.cos([0.4, 1.3])
+    np.testing.assert_allclose(heavy.g, np.transpose([-9.81 * s, -9.81 * c, [0, 0]]))
 
 
 def test_trace_of_craigs_example() -> None:

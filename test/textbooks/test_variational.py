@@ -89,6 +89,52 @@ def test_an_extremal_may_be_a_saddle() -> None:
         assert value == pytest.approx(2.0 * (w**2 - 1.0), abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("h", "g", "guess", "x", "multipliers"),
+    [
+        # grad h = (1, 1) = -lambda (2 x, 2 y) on the unit circle
+        (
+            lambda x: x[0] + x[1],
+            lambda x: x @ x - 1,
+            [-0.5, -0.9],
+            [-np.sqrt(0.5), -np.sqrt(0.5)],
+            [np.sqrt(0.5)],
+        ),
+        # the box of largest volume in x y + y z + z x = 3: y z = -lambda (y + z), a saddle of h + lambda g
+        (
+            lambda x: x[0] * x[1] * x[2],
+            lambda x: x[0] * x[1] + x[1] * x[2] + x[2] * x[0] - 3,
+            [0.8, 1.1, 1.3],
+            [1, 1, 1],
+            [-0.5],
+        ),
+        # the point of a line closest to the origin: 2 x = -(lambda_1 + lambda_2, lambda_1 - lambda_2, lambda_1)
+        (
+            lambda x: x @ x,
+            lambda x: [x.sum() - 1, x[0] - x[1] - 1],
+            [3, 0, 0],
+            [5 / 6, -1 / 6, 1 / 3],
+            [-2 / 3, -1],
+        ),
+    ],
+)
+def test_lagrange_multipliers(
+    h: Callable[[Array], float],
+    g: Callable[[Array], Array],
+    guess: list[float],
+    x: list[float],
+    multipliers: list[float],
+) -> None:
+    """LaValle (13.162)-(13.164)."""
+    found = variational.constrained_extremum(h, g, guess)
+    assert_close(np.concatenate(found), [*x, *multipliers], 1e-8)
+
+
+def test_an_extremum_that_cannot_be() -> None:
+    with pytest.raises(RobotDynamicsError, match="Cure: "):
+        variational.constrained_extremum(lambda x: x[0], lambda x: x @ x + 1, [1, 1])
+
+
 def test_time_and_rates_may_be_mixed_in_the_lagrangian() -> None:
     """L = e^t xd^2 / 2 + x xd: d/dt (e^t xd + x) - xd = e^t (xdd + xd)."""
     got = variational.euler_lagrange(

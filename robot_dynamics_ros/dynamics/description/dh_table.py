@@ -2,8 +2,9 @@
 
 A row of the table is theta, d, a, alpha in the standard convention, Milicevic (2.1): frame i is frame i - 1, turned by
 theta about z and moved by d along z, then moved by a along x and turned by alpha about x. In Craig's convention,
-Craig (3.6), a row is alpha, a, d, theta, and the motions are made in this order. Lengths are in m, angles in rad. The
-joint's position is added to theta, that of a prismatic joint to d.
+Craig (3.6), a row is alpha, a, d, theta: turned by alpha about x and moved by a along x, then moved by d along z and
+turned by theta about z. Lengths are in m, angles in rad. The joint's position is added to theta, that of a prismatic
+joint to d.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _Placement = tuple[tuple[float, float, float], tuple[float, float, float]]
 
 _TYPES = {"R": "continuous", "P": "prismatic", "F": "fixed"}
 _UNMOVED: _Placement = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+_NOISE = 1e-15  # of cosines and sines, as of cos(pi / 2)
 _SLIDE = (-1.0, 1.0, 1e3, 1e6)  # URDF requires limits of prismatic joints
 
 
@@ -47,8 +49,9 @@ def dh_urdf(
 ) -> str:
     """Return the URDF of a robot with joint1 to joint<n>, and link0 to link<n>, whose frames are those of the table.
 
-    Where the frame of link<i> is not on the axis of joint<i>, or turned, the joint moves a link axis<i> without mass,
-    to which link<i> is fixed.
+    In Craig's convention, joint<i> moves link<i>, with z on its axis. In the standard convention, a and alpha of a
+    moving row are between the joint and frame i: unless both are 0, the joint moves a link axis<i> without mass, to
+    which link<i> is fixed. Its frame is frame i - 1, turned by theta about z and moved by d along z.
 
     Parameters
     ----------
@@ -122,7 +125,7 @@ def dh_urdf(
                 f"parents: {parent!r} of link{i}. Cure: give an integer from 0 to {i - 1}"
             )
         before = f"link{int(parent)}"
-        on_parent, on_joint = _placements(row, convention)
+        on_parent, on_joint = _placements(row, convention, kind)
         moved = f"link{i}" if on_joint == _UNMOVED else f"axis{i}"
         robot.append(_element("link", *_inertial(f"link{i}", body), name=f"link{i}"))
         robot.append(
@@ -139,16 +142,35 @@ def dh_urdf(
     return tostring(robot, encoding="unicode") + "\n"
 
 
-def _placements(row: Sequence[float], convention: str) -> tuple[_Placement, _Placement]:
-    """Return the placements of the joint on the parent link, and of the link on the joint at position 0."""
+def _placements(
+    row: Sequence[float], convention: str, kind: str
+) -> tuple[_Placement, _Placement]:
+    """Return the placements of the joint on the parent link, and of the link on the joint, at joint position 0."""
     if convention == "craig":
-        alpha, a, d, theta = row
-        return ((a, 0.0, 0.0), (alpha, 0.0, 0.0)), ((0.0, 0.0, d), (0.0, 0.0, theta))
+        return _craig_placement(*row), _UNMOVED
     theta, d, a, alpha = row
-    return _UNMOVED, (
-        (a * math.cos(theta), a * math.sin(theta), d),
-        (alpha, 0.0, theta),
+    if kind == "F":
+        xyz = (a * math.cos(theta), a * math.sin(theta), d)
+        return (xyz, (alpha, 0.0, theta)), _UNMOVED
+    return ((0.0, 0.0, d), (0.0, 0.0, theta)), ((a, 0.0, 0.0), (alpha, 0.0, 0.0))
+
+
+def _craig_placement(alpha: float, a: float, d: float, theta: float) -> _Placement:
+    """Return the placement of frame i in frame i - 1, Craig (3.6), at joint position 0."""
+    ca, sa, ct, st = (
+        x if abs(x) > _NOISE else 0.0
+        for angle in (alpha, theta)
+        for x in (math.cos(angle), math.sin(angle))
     )
+    xyz = (a, -d * sa, d * ca)
+    if not alpha or not theta:
+        return xyz, (alpha, 0.0, theta)
+    # Rx(alpha) Rz(theta) = Rz(yaw) Ry(pitch) Rx(roll); the first column is (ct, st ca, st sa)
+    level = math.hypot(ct, st * ca)
+    pitch = math.atan2(-st * sa, level)
+    if not level:  # x is along z of frame i - 1: roll and yaw are about the same axis
+        return xyz, (0.0, pitch, math.atan2(st, ct * ca))
+    return xyz, (math.atan2(ct * sa, ca), pitch, math.atan2(st * ca, ct))
 
 
 def _upright(down: Array) -> _Placement:
@@ -219,11 +241,10 @@ def _element(tag: str, *children: Element, **attributes: object) -> Element:
     """Return an element; attributes are texts, numbers or vectors."""
 
     def text(value: object) -> str:
-        return (
-            value
-            if isinstance(value, str)
-            else " ".join(map(repr, np.ravel(np.asarray(value)).tolist()))
-        )
+        if isinstance(value, str):
+            return value
+        numbers = np.ravel(np.asarray(value)) + 0  # without -0.0
+        return " ".join(map(repr, numbers.tolist()))
 
     element = Element(tag, {key: text(value) for key, value in attributes.items()})
     element.extend(children)

@@ -292,14 +292,26 @@ class RobotQueries(RobotProperties):
             self._bound(entries.link_pose_batch, *self._link(link)), (4, 4), q=q
         )
 
-    def jacobian(self, q: ArrayLike, link: str) -> Array:
-        """Return the Jacobian (..., 6, n) of a link frame's origin in root axes, linear rows first: Craig chapter 5.
+    def jacobian(self, q: ArrayLike, link: str, axes: str | None = None) -> Array:
+        """Return the Jacobian (..., 6, n) of a link frame's origin, linear rows first: Craig chapter 5.
 
-        ``q`` has shape (..., n). Raises RobotDynamicsError for an unknown link.
+        Parameters
+        ----------
+        q
+            Position (..., n).
+        link
+            The link. An unknown one raises RobotDynamicsError.
+        axes
+            Link in whose axes all rows are, (5.71): "link0" for frame 0 of a DH table, the same as ``link`` for those
+            of the end effector. None: the root.
         """
-        return self._run(
+        j = self._run(
             self._bound(entries.jacobian_batch, *self._link(link)), (6, self.n), q=q
         )
+        if axes is None:
+            return j
+        turn = self.link_pose(q, axes)[..., :3, :3].swapaxes(-1, -2)
+        return np.concatenate([turn @ j[..., :3, :], turn @ j[..., 3:, :]], axis=-2)
 
     def jacobian_dot_qd(self, q: ArrayLike, qd: ArrayLike, link: str) -> Array:
         """Return dJ/dt qd (..., 6): linear and angular acceleration of a link frame's origin at qdd = 0, root axes.

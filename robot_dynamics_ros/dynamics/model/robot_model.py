@@ -115,6 +115,7 @@ class RobotModel(RobotQueries):
         links: Sequence[Body | None] | None = None,
         gravity: Sequence[float] | None = None,
         *,
+        parents: Sequence[int] | None = None,
         strict: bool = False,
     ) -> RobotModel:
         """Return the model of a table of Denavit-Hartenberg parameters; ``dh_urdf`` describes arguments and errors.
@@ -129,7 +130,9 @@ class RobotModel(RobotQueries):
                     "ignore", f"URDF: .* {usual}", RobotModelWarning
                 )
             return cls.from_urdf(
-                dh_urdf(rows, convention, joints, links), gravity=gravity, strict=strict
+                dh_urdf(rows, convention, joints, links, parents=parents),
+                gravity=gravity,
+                strict=strict,
             )
 
     @classmethod

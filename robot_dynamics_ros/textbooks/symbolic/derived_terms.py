@@ -23,6 +23,7 @@ KINDS = (
     "B",
     "C",
     "h",
+    "hl",
     "energies",
     "lagrangian",
     "jacobian",
@@ -34,7 +35,8 @@ KINDS = (
 def equation_terms(form: ClosedForm, kinds: Sequence[str]) -> dict[str, Any]:
     """Return the formulas of some of ``KINDS`` by name.
 
-    - M, V, G: the closed form. B, C: ``velocity_coefficients``. h: ``christoffel_symbols``, by h1, h2 and so on
+    - M, V, G: the closed form. B, C: ``velocity_coefficients``. h: ``christoffel_symbols``, by h1, h2 and so on. hl:
+      ``lavalle_coefficients``, by hl1, hl2 and so on
     - energies: K and P. lagrangian: L = K - P, with p, pd and dL from ``lagrangian_derivatives``
     - jacobian: J in the axes of the end effector, Jb in those of the base, and detJ and the inverse Ji of the
       ``regular_rows`` of J
@@ -49,11 +51,15 @@ def equation_terms(form: ClosedForm, kinds: Sequence[str]) -> dict[str, Any]:
         terms |= dict(
             zip("BC", velocity_coefficients(form.velocity_terms, arm.qd), strict=True)
         )
-    if "h" in kinds:
-        terms |= {
-            f"h{i}": matrix
-            for i, matrix in enumerate(christoffel_symbols(form), start=1)
-        }
+    for kind, coefficients in (
+        ("h", christoffel_symbols),
+        ("hl", lavalle_coefficients),
+    ):
+        if kind in kinds:
+            terms |= {
+                f"{kind}{i}": matrix
+                for i, matrix in enumerate(coefficients(form), start=1)
+            }
     if {"energies", "lagrangian"} & set(kinds):
         terms |= {"K": kinetic_energy(form), "P": potential_energy(arm)}
     if "lagrangian" in kinds:
@@ -85,19 +91,14 @@ def equation_terms(form: ClosedForm, kinds: Sequence[str]) -> dict[str, Any]:
 
 def christoffel_symbols(form: ClosedForm) -> list[Any]:
     """Return the matrices (n, n) of h_ikm at [i][k, m], Milicevic (2.14): c_kmi of Spong (9.58)."""
+    return [(h + h.T) / 2 for h in lavalle_coefficients(form)]
+
+
+def lavalle_coefficients(form: ClosedForm) -> list[Any]:
+    """Return the matrices (n, n) of h_ijk at [i][j, k], LaValle (13.141), which are not symmetric in j and k."""
     q = form.arm.q
     m = form.mass_matrix
-
-    def matrix(i: int) -> Any:
-        return sympy_module().Matrix(
-            len(q),
-            len(q),
-            lambda j, k: (
-                (m[i, j].diff(q[k]) + m[i, k].diff(q[j]) - m[j, k].diff(q[i])) / 2
-            ),
-        )
-
-    return [matrix(i) for i in range(len(q))]
+    return [m.row(i).jacobian(q) - m.diff(x) / 2 for i, x in enumerate(q)]
 
 
 def velocity_coefficients(velocity_terms: Any, qd: Sequence[Any]) -> tuple[Any, Any]:

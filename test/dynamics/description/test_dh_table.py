@@ -16,9 +16,10 @@ from oracles import (
     spong_elbow,
     spong_five_bar,
     spong_remotely_driven_elbow,
-    tsai_geared_2r,
     tsai_planar_2r,
+    tsai_pointer,
     tsai_scara,
+    tsai_spatial_3r,
 )
 from oracles.published_arms import DhArm
 from robot_dynamics_ros import (
@@ -30,7 +31,10 @@ from robot_dynamics_ros import (
 from robot_dynamics_ros.base.resources import textbook_arm_names
 from robot_dynamics_ros.dynamics.description.dh_file import read_dh_file, textbook_arm
 from robot_dynamics_ros.dynamics.description.dh_table import dh_urdf
+from robot_dynamics_ros.dynamics.model.loops import Constraints
+from robot_dynamics_ros.textbooks.constraints import constrained_forward_dynamics
 from robot_dynamics_ros.textbooks.lagrange import dynamic_coefficients
+from robot_dynamics_ros.textbooks.propagation import velocity_jacobian
 from support import arms
 from support.comparing import assert_close
 from support.pinocchio_peer import Peer
@@ -45,8 +49,9 @@ ARMS = {
     "spong_five_bar": spong_five_bar,
     "spong_remote_elbow": spong_remotely_driven_elbow,
     "tsai_2r": tsai_planar_2r,
-    "tsai_geared_2r": tsai_geared_2r,
+    "tsai_pointer": tsai_pointer,
     "tsai_scara": tsai_scara,
+    "tsai_spatial_3r": tsai_spatial_3r,
 }
 
 
@@ -109,6 +114,24 @@ def test_arms_of_the_books(name: str, seed: int) -> None:
         )
 
 
+def test_craigs_three_links() -> None:
+    """Programming exercise 2 of part 5: the Jacobian in frame {3}; weights of the point masses and of link 3."""
+    model = RobotModel.shipped("craig_3r")
+    q = np.array([0.3, 0.7, -0.4])
+    l1, l2 = 0.5, 0.5
+    expected = [
+        [l1 * np.sin(q[1] + q[2]) + l2 * np.sin(q[2]), l2 * np.sin(q[2]), 0],
+        [l1 * np.cos(q[1] + q[2]) + l2 * np.cos(q[2]), l2 * np.cos(q[2]), 0],
+        [1, 1, 1],
+    ]
+    found = velocity_jacobian(model, q, "link3")
+    assert_close(found[[0, 1, 5]], expected, 1e-14)
+    x = np.cumsum([l1 * np.cos(q[0]), l2 * np.cos(q[0] + q[1]), 0.1 * np.cos(q.sum())])
+    starts = np.append(0, x[:2])
+    weights = [4.0, 2.0, 1.0] * (x - starts[:, None])
+    assert_close(model.gravity_torque(q), 9.81 * np.triu(weights).sum(axis=1), 1e-12)
+
+
 def test_gravity_in_frame_0() -> None:
     rows = [[0, 0, 0, 0], [0, 0.5, 0, 0]]
     links = [
@@ -145,17 +168,15 @@ def test_milicevic_coefficients() -> None:
 
 
 def test_a_particle_on_a_sphere_moves_on_a_great_circle() -> None:
-    """LaValle, example 13.14: the acceleration is -|v|^2 p."""
-    model = RobotModel.shipped("lavalle_sphere")
-    q = np.array([0.4, 0.7])
-    qd = np.array([1.2, -0.5])
-    j = model.jacobian(q, "link3")[:3]
-    p = model.link_pose(q, "link3")[:3, 3]
-    acceleration = (
-        j @ model.forward_dynamics(q, qd, np.zeros(2))
-        + model.jacobian_dot_qd(q, qd, "link3")[:3]
-    )
-    assert_close(acceleration, -np.sum((j @ qd) ** 2) * p, 1e-13)
+    """LaValle, example 13.14: q is the position, m qdd = 2 lambda q, and qdd = -|qd|^2 q."""
+    model = RobotModel.shipped("lavalle_sphere", m=1.5)
+    q = np.array([0.6, 0.0, 0.8])
+    qd = np.array([-0.8, 1.5, 0.6])
+    assert_close(model.link_pose(q, "link3")[:3, 3], [0.8, 0.6, 0.0], 1e-15)
+    sphere = Constraints(2 * q[None], np.array([2 * qd @ qd]), np.zeros(1))
+    motion = constrained_forward_dynamics(model, q, qd, np.zeros(3), sphere)
+    assert_close(motion.qdd, -3.25 * q, 1e-13)
+    assert_close(motion.multipliers, [-1.5 * 3.25 / 2], 1e-13)
 
 
 @pytest.mark.parametrize("name", textbook_arm_names())
@@ -265,7 +286,7 @@ def test_other_content_is_no_formula(formula: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "parameters"),
-    [("craig_3r", {}), ("craig_rp", {"l2": 1.0}), ("panda", {"l1": 1.0})],
+    [("craig_4r", {}), ("craig_rp", {"l2": 1.0}), ("panda", {"l1": 1.0})],
 )
 def test_unknown_names(name: str, parameters: dict[str, float]) -> None:
     with pytest.raises(RobotDynamicsError, match="Cure: "):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -70,25 +71,9 @@ def numbers(book: Any) -> Any:
 
 def with_gears() -> RobotModel:
     """Return Tsai's geared arm with rotors 3 on the base, and 4 and 5 on link 1: (9.149)-(9.171)."""
-    p = numbers(tsai_geared_2r)
-    rotors = [
-        {"carrier": "none", "inertia": p.i3z, "ratio": {"joint1": -p.n13}},
-        {
-            "carrier": "link1",
-            "axis": [1, 0, 0],
-            "inertia": p.i4z,
-            "ratio": {"joint2": p.n54 * p.n25},
-        },
-        {
-            "carrier": "link1",
-            "axis": [1, 0, 0],
-            "inertia": p.i5z,
-            "ratio": {"joint2": -p.n25},
-        },
-    ]
-    return robots_with_drives.load(
-        arms.tsai_geared_2r(p), {"rotors": rotors}, gravity=DOWN_G
-    )
+    p = asdict(numbers(tsai_geared_2r)) | {"d1": 0.0, "d2": 0.0}
+    p.pop("g")
+    return RobotModel.shipped("tsai_geared_2r", **p)
 
 
 def coupled(arm: arms.Arm, content: dict[str, Any]) -> RobotModel:
@@ -246,6 +231,9 @@ CASES: dict[
             **ELBOW,
             "h1": f"0; -{H}; -{H}",
             "h2": f"{H}; 0; 0",
+            # LaValle (13.141): dM11/dq2, dM12/dq2 in row 1; dM21/dq2 - 1/2 dM12/dq2, and -1/2 dM11/dq2 in row 2
+            "hl1": f"0; -2*{H}; 0; -{H}",
+            "hl2": f"{H}; -{H}/2; {H}/2; 0",
             "P": "m1*g*lc1*s1 + m2*g*(l1*s1 + lc2*s12)",
         },
     ),
