@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robot_dynamics_ros.dynamics.kernels.compilation import inlined, part
+from robot_dynamics_ros.dynamics.kernels.compilation import part
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.step import arrays, separable, stages, vector
 from robot_dynamics_ros.simulation.step.arrays import (
@@ -99,7 +99,7 @@ def _rk4_motion(
 
 # The unconstrained motion keeps the friction modes of the last step, with the impulse of friction and limits. The
 # friction problem starts from both and changes them only where a mode changes.
-@inlined
+@part
 def step(arm: Arm, given: StepInput, state: State, buffers: Buffers) -> Outcome:
     """Advance ``state`` by one step in place, and return its outcome; a failed step does not complete it."""
     dt = given.dt
@@ -125,7 +125,7 @@ def step(arm: Arm, given: StepInput, state: State, buffers: Buffers) -> Outcome:
     return outcome
 
 
-@inlined
+@part
 def take_steps(
     arm: Arm, given: StepInput, count: int, state: State, buffers: Buffers
 ) -> tuple[int, int, int, int, float]:
@@ -145,7 +145,7 @@ def take_steps(
     return arrays.OK, -1, count, total, worst
 
 
-@inlined
+@part
 def plant_step(
     kind: Kind,
     integers: IntArray,
