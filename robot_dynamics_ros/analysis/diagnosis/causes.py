@@ -53,19 +53,6 @@ class Evidence:
     effort_rate: Array
 
 
-class Hint(NamedTuple):
-    """Cause, size and cure of an error; the ``size`` of the effect, at least 0, and its standard ``error``."""
-
-    text: str
-    size: float = 1.0
-    error: float = 0.0
-
-    @property
-    def clear(self) -> bool:
-        """True if the 95 % interval of the effect, as it is printed, excludes no effect."""
-        return excludes_zero(self.size, self.error)
-
-
 class Hypothesis(NamedTuple):
     """A cause whose additional torque is linear in p parameters.
 
@@ -74,8 +61,8 @@ class Hypothesis(NamedTuple):
     columns
         Torque (m, n, p) in Nm or N for a unit of each parameter.
     describe
-        Function of the fitted parameters (p,) and their standard errors (p,). It returns the hint, or None if
-        the parameters are implausible.
+        Function of the fitted parameters (p,) and their standard errors (p,). It returns the hint (cause, size and
+        cure), or None if the parameters are implausible, or if all their 95 % intervals contain no effect.
     precision
         Prior inverse variances (p,) of the parameters about 0, if torques have unit variance; 0: no prior.
     effect
@@ -85,7 +72,7 @@ class Hypothesis(NamedTuple):
     """
 
     columns: Array
-    describe: Callable[[Array, Array], Hint | None]
+    describe: Callable[[Array, Array], str | None]
     precision: Array
     effect: float = 0.03
     complexity: float = 1.0
@@ -129,7 +116,7 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
         axis=-1,
     )
 
-    def describe(values: Array, errors: Array) -> Hint | None:
+    def describe(values: Array, errors: Array) -> str | None:
         modelled = model.gravity
         flat = columns.reshape(-1, 3)
         magnitude = float(np.linalg.norm(modelled)) or 9.81
@@ -143,7 +130,7 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
         size = float(np.linalg.norm(estimate))
         error = _largest(errors)
         if size < _NO_GRAVITY * np.linalg.norm(expected):
-            return Hint(
+            return (
                 "the measured effort has no gravity in it: the driver subtracts it, or the arm is balanced. "
                 "Cure: --gravity 0 0 0"
             )
@@ -164,17 +151,15 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
         if not observed:
             each += ", or undetermined where no joint carries it"
         if not modelled.any():
-            return Hint(
-                f"the measured effort has gravity in it, the model has none: it is {each}. Cure: --gravity {vector}",
-                magnitude,
-                error,
-            )
+            text = f"the measured effort has gravity in it, the model has none: it is {each}. Cure: --gravity {vector}"
+            return text if excludes_zero(magnitude, error) else None
         angle = float(
             np.degrees(
                 np.arccos(np.clip(direction @ modelled / (size * magnitude), -1.0, 1.0))
             )
         )
-        if angle < _SMALL_ANGLE:
+        angle_error = np.degrees(error / magnitude)
+        if angle < _SMALL_ANGLE or not excludes_zero(angle, angle_error):
             return None
         mounted = (
             "on a wall"
@@ -183,12 +168,9 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
             if angle > 170.0
             else "tilted"
         )
-        angle_error = float(np.degrees(error / magnitude))
-        return Hint(
+        return (
             f"gravity points {interval(angle, angle_error)} degrees away from the model's, as for a robot that is "
-            f"mounted {mounted}: it is {each}. Cure: --gravity {vector}, or gravity in the dynamics file",
-            angle,
-            angle_error,
+            f"mounted {mounted}: it is {each}. Cure: --gravity {vector}, or gravity in the dynamics file"
         )
 
     return Hypothesis(columns, describe, np.zeros(3))
@@ -225,12 +207,10 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
     )
     known = _known_payload(body, model)
 
-    def describe(values: Array, errors: Array) -> Hint | None:
+    def describe(values: Array, errors: Array) -> str | None:
         mass = values[0]
         moment = values[1:4]
-        effect = abs(mass)
-        error = errors[0]
-        if abs(mass) > _INTERVAL * errors[0] and abs(mass) > _LIGHT:
+        if excludes_zero(mass, errors[0]) and abs(mass) > _LIGHT:
             com = moment / mass
             if (
                 np.linalg.norm(com) > far
@@ -239,18 +219,17 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
                 return None
             com_errors = np.hypot(errors[1:4], com * errors[0]) / abs(mass)
             where = f"with its centre of mass at {_vector(com, com_errors)} m in the axes of {link}"
-            size = f"{interval(abs(mass), errors[0])} kg on {link}, {where}"
+            payload = f"{interval(abs(mass), errors[0])} kg on {link}, {where}"
             heavier = mass > 0.0
             uncertain = _INTERVAL * errors[0] > _UNCERTAIN * abs(mass)
         else:
             # The mass is not observable, as where the link's origin does not move.
-            if np.linalg.norm(moment) < _LIGHT:
+            size = float(np.linalg.norm(moment))
+            if size < _LIGHT or not excludes_zero(size, _largest(errors[1:4])):
                 return None
             heavier = mass > 0.0 or not np.isfinite(errors[0])
             uncertain = False
-            effect = float(np.linalg.norm(moment))
-            error = _largest(errors[1:4])
-            size = f"a first moment of {_vector(moment if heavier else -moment, errors[1:4])} kg m on {link}"
+            payload = f"a first moment of {_vector(moment if heavier else -moment, errors[1:4])} kg m on {link}"
         if heavier:
             cure = (
                 f"add it to {known}"
@@ -262,15 +241,13 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
                 if uncertain
                 else ""
             )
-            text = f"the robot carries a payload that the model lacks: {size}. Cure: {before}{cure}"
-        else:
-            cure = (
-                f"correct or remove {known}"
-                if known
-                else "give absent links mass 0 under links in the dynamics file"
-            )
-            text = f"the model carries a payload that the robot lacks: {size}, such as an absent gripper. Cure: {cure}"
-        return Hint(text, effect, error)
+            return f"the robot carries a payload that the model lacks: {payload}. Cure: {before}{cure}"
+        cure = (
+            f"correct or remove {known}"
+            if known
+            else "give absent links mass 0 under links in the dynamics file"
+        )
+        return f"the model carries a payload that the robot lacks: {payload}, such as an absent gripper. Cure: {cure}"
 
     columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, own]
     return Hypothesis(columns, describe, np.zeros(PARAMETERS))
@@ -305,7 +282,7 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
         motion, lambda q, qd, qdd: np.where(qd < 0.0, 1.0, 0.0)
     )
 
-    def describe(values: Array, errors: Array) -> Hint | None:
+    def describe(values: Array, errors: Array) -> str | None:
         viscous, forwards, backwards = np.reshape(
             list(map(interval, values.tolist(), errors.tolist())), (3, model.n)
         )
@@ -320,7 +297,9 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
         listed = matters & dissipates
         power = (motion.qd * (known + torque)).sum(axis=0)
         driving = power < -_DRIVING * np.abs(motion.qd * torque).sum(axis=0)
-        if not listed.any() or (matters & driving).any():
+        parts = np.tile(listed, 3)
+        clear = any(map(excludes_zero, values[parts], errors[parts]))
+        if not clear or (matters & driving).any():
             return None
         cause = "friction differs: add to the model's values"
         if not known[:, listed].any():
@@ -342,10 +321,9 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
         if uneven.any():
             names = ", ".join(itertools.compress(model.joint_names, uneven.tolist()))
             each += f"; levels that differ by direction look the same as a constant offset of the effort: {names}"
-        return Hint(
+        return (
             f"{cause} ({units}): {each}. Cure: give viscous, coulomb and coulomb_negative in the dynamics "
-            "file, or let identify do it",
-            *_clearest(values, errors, np.tile(listed, 3)),
+            "file, or let identify do it"
         )
 
     return Hypothesis(columns, describe, np.zeros(3 * n), complexity=1.3)
@@ -397,16 +375,6 @@ def _by_joint(
     )
 
 
-def _clearest(
-    values: Array, errors: Array, listed: NDArray[np.bool_]
-) -> tuple[float, float]:
-    """Return size and standard error of the ``listed`` (n,) value that is largest relative to its error."""
-    sizes = np.abs(values[listed])
-    deviations = errors[listed]
-    clearest = int(np.argmax(sizes / np.maximum(deviations, np.finfo(float).tiny)))
-    return float(sizes[clearest]), float(deviations[clearest])
-
-
 def _dry(
     motion: RecordedMotion, level: Callable[[Array, Array, Array], Array]
 ) -> Array:
@@ -421,18 +389,17 @@ def load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     dry = _dry(motion, lambda q, qd, qdd: np.abs(model.gear_load(q, qd, qdd)))
     columns = dry[:, :, np.newaxis] * np.eye(model.n)
 
-    def describe(values: Array, errors: Array) -> Hint | None:
+    def describe(values: Array, errors: Array) -> str | None:
         matters = root_mean_square(columns @ values) > _NEGLIGIBLE * root_mean_square(
             motion.tau
         )
         listed = matters & (values > 0.0) & (values < 1.0)
-        if not listed.any() or (matters & ~listed).any():
-            return None
         each = _by_joint(model, values, errors, listed)
-        return Hint(
+        if not each or (matters & ~listed).any():
+            return None
+        return (
             f"friction grows with the load, as in gears, by this share of the transmitted torque: {each}. Cure: add it "
-            "to load_coefficient in the dynamics file, or let identify do it",
-            *_clearest(values, errors, listed),
+            "to load_coefficient in the dynamics file, or let identify do it"
         )
 
     return Hypothesis(columns, describe, np.zeros(model.n))
@@ -442,15 +409,12 @@ def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
     tau = evidence.motion.tau
     columns = np.broadcast_to(np.eye(model.n), (len(tau), model.n, model.n)).copy()
 
-    def describe(values: Array, errors: Array) -> Hint | None:
+    def describe(values: Array, errors: Array) -> str | None:
         listed = np.abs(values) > _NEGLIGIBLE * root_mean_square(tau)
-        if not listed.any():
-            return None
         each = _by_joint(model, values, errors, listed)
-        return Hint(
-            f"the measured effort has constant offsets: {each}. Cure: zero the torque sensors",
-            *_clearest(values, errors, listed),
-        )
+        if not each:
+            return None
+        return f"the measured effort has constant offsets: {each}. Cure: zero the torque sensors"
 
     # A larger complexity: gravity of a vertical prismatic joint is constant too, and so is the part of Coulomb friction
     # that differs by direction.
@@ -462,39 +426,35 @@ def rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion = evidence.motion
     columns = motion.qdd[:, :, np.newaxis] * np.eye(model.n)
 
-    def describe(values: Array, errors: Array) -> Hint | None:
+    def describe(values: Array, errors: Array) -> str | None:
         matters = np.abs(values) * root_mean_square(
             motion.qdd
         ) > _NEGLIGIBLE * root_mean_square(motion.tau)
-        listed = matters & (values > 0.0)
-        if not listed.any():
+        each = _by_joint(model, values, errors, matters & (values > 0.0))
+        if not each:
             return None
-        each = _by_joint(model, values, errors, listed)
         known = (
             "; to the rotor_inertia that a joint has already, add it divided by the square of gear_ratio"
             if model.rotor_names
             else ""
         )
-        return Hint(
+        return (
             f"rotor inertia is missing in the model: {each} kg m^2 (kg) at the joint. Cure: give it as rotor_inertia "
-            f"with gear_ratio: 1 and rotor_carrier: none in the dynamics file, or let identify do it{known}",
-            *_clearest(values, errors, listed),
+            f"with gear_ratio: 1 and rotor_carrier: none in the dynamics file, or let identify do it{known}"
         )
 
     return Hypothesis(columns, describe, np.zeros(model.n))
 
 
 def _delay(model: RobotModel, evidence: Evidence) -> Hypothesis:
-    def describe(values: Array, errors: Array) -> Hint | None:
+    def describe(values: Array, errors: Array) -> str | None:
         delay = float(values[0])
         error = float(errors[0])
-        if not _MIN_DELAY < abs(delay) < _MAX_DELAY:
+        if not (_MIN_DELAY < abs(delay) < _MAX_DELAY and excludes_zero(delay, error)):
             return None
-        return Hint(
+        return (
             f"the effort is {interval(1e3 * abs(delay), 1e3 * error)} ms {'behind' if delay > 0.0 else 'ahead of'} "
-            f"position and velocity. Cure: --effort-delay {delay:.4f}",
-            abs(delay),
-            error,
+            f"position and velocity. Cure: --effort-delay {delay:.4f}"
         )
 
     return Hypothesis(
@@ -514,7 +474,7 @@ def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
         model.inertial_parameters[:count].reshape(-1, PARAMETERS)
     ).ravel()
 
-    def describe(values: Array, errors: Array) -> Hint | None:
+    def describe(values: Array, errors: Array) -> str | None:
         if np.abs(values / spread).max() > _IMPLAUSIBLE:
             return None
         shares = root_mean_square(columns @ values) / np.maximum(
@@ -525,7 +485,7 @@ def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
             for name, share in zip(model.joint_names, shares, strict=True)
             if share > _NEGLIGIBLE
         )
-        return Hint(
+        return (
             "the links' masses, centres of mass or inertias differ from the model's"
             f"{'; share of the measured torque: ' + each if each else ''}. Cure: run robot_dynamics identify"
         )

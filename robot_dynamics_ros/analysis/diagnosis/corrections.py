@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.diagnosis.causes import (
     Evidence,
+    excludes_zero,
     friction,
     interval,
     load_friction,
@@ -19,6 +20,7 @@ from robot_dynamics_ros.analysis.diagnosis.causes import (
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
     jackknife,
+    modelled_friction,
     root_mean_square,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -73,8 +75,6 @@ class Correction:
         Index (n,) in the recording, and gain (n,) in Nm or N per recorded unit, of the effort of each joint.
     complexity
         Number of causes that it counts as in model selection.
-    size, error
-        Size of the effect, at least 0, and its standard error, as those of a ``Hint``.
     """
 
     hint: str
@@ -84,15 +84,12 @@ class Correction:
     efforts: list[int]
     gains: Array
     complexity: float
-    size: float = 1.0
-    error: float = 0.0
 
     @classmethod
-    def none(cls, n: int) -> Correction:
-        """Return the correction of ``n`` joints that changes nothing, with complexity 0."""
-        return cls(
-            "", list(range(n)), np.ones(n), np.zeros(n), list(range(n)), np.ones(n), 0.0
-        )
+    def none(cls, n: int, complexity: float = 0.0) -> Correction:
+        """Return the correction of ``n`` joints that changes nothing."""
+        order = list(range(n))
+        return cls("", order, np.ones(n), np.zeros(n), order, np.ones(n), complexity)
 
     def apply(self, evidence: Evidence) -> Evidence:
         """Return ``evidence`` in the model's order of joints, with corrected motion, and effort times ``gains``."""
@@ -206,7 +203,7 @@ def _out_of_limits(
 def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
     """Yield corrections of units, signs or order that ``evidence``, with the joints of ``model``, may need."""
     names = evidence.motion.joint_names
-    plain = replace(Correction.none(len(names)), complexity=1.0)
+    plain = Correction.none(len(names), 1.0)
     columns = _gear_columns(model, evidence)
     ratios = _torque_ratios(model, evidence, columns)
     yield from _unit_corrections(model, *ratios)
@@ -272,7 +269,7 @@ def _unit_corrections(
 ) -> Iterator[Correction]:
     """Yield gains, one for all efforts and one for each, if the efforts are not in Nm or N by the model's torque."""
     names = model.joint_names
-    plain = replace(Correction.none(model.n), complexity=1.0)
+    plain = Correction.none(model.n, 1.0)
     explained = np.abs(ratios) > _SIGNIFICANT * errors
     if not explained.any():
         return
@@ -284,7 +281,9 @@ def _unit_corrections(
     unit = next(
         (unit for unit in _PREFIXES if 1.0 / _EQUAL < common / unit < _EQUAL), common
     )
-    if max(abs(common), 1.0 / abs(common)) > _MIN_UNIT_RATIO:
+    if max(abs(common), 1.0 / abs(common)) > _MIN_UNIT_RATIO and excludes_zero(
+        common - 1.0, scatter
+    ):
         where = (
             f"as in {_PREFIXES[unit]}"
             if unit in _PREFIXES
@@ -295,8 +294,6 @@ def _unit_corrections(
             hint=f"every effort is {interval(common, scatter)} times the model's, {where}. Cure: record torque at the "
             f"joints in Nm, or --drive-gains {1.0 / unit:.4g}",
             gains=np.full(model.n, 1.0 / unit),
-            size=abs(common - 1.0),
-            error=scatter,
         )
     ratios = np.where(explained, ratios, common)
     errors = np.where(explained, errors, np.inf)
@@ -321,18 +318,16 @@ def _gain_corrections(
     model: RobotModel, ratios: Array, errors: Array
 ) -> Iterator[Correction]:
     """Yield the gain of each joint's effort that is determined to differ from 1."""
-    plain = replace(Correction.none(model.n), complexity=_FITTED)
+    plain = Correction.none(model.n, _FITTED)
     for j, (name, ratio, error) in enumerate(
         zip(model.joint_names, ratios.tolist(), errors.tolist(), strict=True)
     ):
-        if ratio > _SIGNIFICANT * error:
+        if ratio > _SIGNIFICANT * error and excludes_zero(ratio - 1.0, error):
             yield replace(
                 plain,
                 hint=f"the gain of the measured effort of {name} is {interval(ratio, error)}, as by a wrong gear ratio "
                 f"or torque constant. Cure: correct it in the driver, or --drive-gains {name}={1.0 / ratio:.4g}",
                 gains=np.where(np.arange(model.n) == j, 1.0 / ratio, 1.0),
-                size=abs(ratio - 1.0),
-                error=error,
             )
 
 
@@ -347,9 +342,7 @@ def _torque_ratios(
     """
     motion = evidence.motion
     rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
-    whole = rigid + motion.filtered(
-        lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd)
-    )
+    whole = rigid + modelled_friction(model, motion)
     found = []
     for j, others in enumerate(columns):
         free = _ratio(motion.tau[:, j], np.column_stack([rigid[:, j], others]))
@@ -384,11 +377,10 @@ def _degree_corrections(
     ]
     if any(joints):
         yield replace(
-            Correction.none(model.n),
+            Correction.none(model.n, 1.0),
             hint=f"position and velocity of {', '.join(itertools.compress(model.joint_names, joints))} are in degrees. "
             "Cure: report radians in the driver",
             scales=np.where(joints, _DEGREE, 1.0),
-            complexity=1.0,
         )
 
 
@@ -401,8 +393,8 @@ def _zero_corrections(
     joint, are fitted too.
     """
     motion = evidence.motion
-    plain = replace(Correction.none(model.n), complexity=_FITTED)
-    known = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
+    plain = Correction.none(model.n, _FITTED)
+    known = modelled_friction(model, motion)
     bases = [np.linalg.svd(own, full_matrices=False)[0] for own in columns]
 
     def error(offsets: Array) -> Array:
@@ -440,8 +432,10 @@ def _zero_corrections(
         ]
         deviation = float(jackknife(np.array(steps)))
         offset = offset if prismatic else float(np.angle(np.exp(1j * offset)))
-        if abs(offset) > _LEAST_ZERO[prismatic] and cost(offset * unit) < cost(
-            0.0 * unit
+        if (
+            abs(offset) > _LEAST_ZERO[prismatic]
+            and excludes_zero(offset, deviation)
+            and cost(offset * unit) < cost(0.0 * unit)
         ):
             yield replace(
                 plain,
@@ -449,8 +443,6 @@ def _zero_corrections(
                 f"{'m' if prismatic else 'rad'} above the model's. Cure: calibrate it in the driver, or change the "
                 "joint's <origin> in the URDF",
                 offsets=offset * unit,
-                size=abs(offset),
-                error=deviation,
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -17,7 +18,6 @@ from robot_dynamics_ros.analysis.diagnosis.causes import (
     LINKS,
     PRIOR_SAMPLES,
     Evidence,
-    Hint,
     causes,
     friction,
 )
@@ -32,6 +32,7 @@ from robot_dynamics_ros.analysis.identification.torque_analysis import (
     analyse_torque,
     jackknife,
     root_mean_square,
+    summed_products,
 )
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -47,6 +48,7 @@ _NOISE_FLOOR = 1e-3  # of a joint's measured RMS torque
 _TINY = 1e-9  # Nm or N
 _BLOCKS = 24
 _FOLDS = 4
+_ROUNDING = 1e-12  # of the squared residual
 _RIDGE = 1e-10  # added to the diagonal of normal equations of columns of unit length
 # of a joint's highest speed: faster, presliding after a reversal is over
 _SLIDING = 0.25
@@ -185,7 +187,7 @@ class _CrossValidation:
             * analysis.used[:, :, np.newaxis]
         )
         self._rows = np.concatenate([columns, self.residual[:, :, np.newaxis]], axis=2)
-        self._squares = _squares_by_block(self._rows)
+        self._squares = summed_products(np.array_split(self._rows, _BLOCKS))
 
     def weigh(self, weights: Array) -> None:
         """Set the weights (n,) of the joints' errors, in the order and inverse unit of the recorded effort."""
@@ -222,25 +224,18 @@ class _CrossValidation:
         values = np.append(
             -self._fits_without_fold(columns), np.ones((_FOLDS, 1)), axis=1
         )
-        return float(
-            np.einsum(
-                "kp,kpq,kq->",
-                values,
-                self._normal[:, used[:, np.newaxis], used],
-                values,
-            )
-        )
+        normal = self._normal[:, used[:, np.newaxis], used]
+        cost = np.einsum("kp,kpq,kq->", values, normal, values)
+        # Rounding can make the cost of an exact fit negative.
+        rounding = _ROUNDING * normal[:, -1, -1].sum()
+        return float(max(cost, rounding, sys.float_info.min))
 
     def describe(self, names: Sequence[str], before: float) -> list[str] | None:
         """Return the hints for a set of causes, fitted together; None if one is implausible or none explains anything.
 
-        A cause or correction whose interval contains no effect is implausible.
         The hints end before the first one that explains nothing.
         ``before`` is the cost without correction and causes.
         """
-        correction = self.correction
-        if not Hint(correction.hint, correction.size, correction.error).clear:
-            return None
         columns = self._indices(names)
         values, errors = self._fit(names)
         described = {}
@@ -252,14 +247,12 @@ class _CrossValidation:
             hint = hypothesis.describe(
                 *(self._delay if name == DELAY else (values[own], errors[own]))
             )
-            effective = (torque > hypothesis.effect * sizes).any()
-            if hint is None or not hint.clear or not effective:
+            if hint is None or not (torque > hypothesis.effect * sizes).any():
                 return None
-            described[name] = hint.text
+            described[name] = hint
         # The correction comes first, then in each place the cause that reduces the remaining cost most.
         texts: list[str] = []
-        error = "squared error"
-        if correction.hint:
+        if self.correction.hint:
             # Alone it may explain nothing: with the right units, too much friction in the model is seen.
             cost = self.cost([])
             with_it = "it explains"
@@ -268,11 +261,8 @@ class _CrossValidation:
                 with_it = "with the causes below it explains"
             if cost >= before:
                 return None
-            texts.append(
-                f"{correction.hint} ({with_it} {_share(cost, before)} of the {error})"
-            )
+            texts.append(f"{self.correction.hint} ({with_it} {_share(cost, before)})")
             before = self.cost([])
-            error = "remaining squared error"
         order: list[str] = []
         while len(order) < len(names):
             order.append(
@@ -285,10 +275,9 @@ class _CrossValidation:
             if cost >= before:
                 return texts or None
             texts.append(
-                f"{described[order[-1]]} (it explains {_share(cost, before)} of the {error})"
+                f"{described[order[-1]]} (it explains {_share(cost, before, bool(texts))})"
             )
             before = cost
-            error = "remaining squared error"
         return texts
 
     @cached_property
@@ -312,9 +301,8 @@ class _CrossValidation:
         rows[:, :, own] = -np.gradient(motion.tau - unexplained, motion.time, axis=0)[
             :, :, np.newaxis
         ]
-        fit._squares = _squares_by_block(
-            rows * (speed > _SLIDING * speed.max(axis=0))[:, :, np.newaxis]
-        )
+        sliding = (speed > _SLIDING * speed.max(axis=0))[:, :, np.newaxis]
+        fit._squares = summed_products(np.array_split(rows * sliding, _BLOCKS))
         fit.weigh(self._weights)
         values, errors = fit._fit([DELAY, *others])
         return values[:1], errors[:1] if fit.cost([DELAY, *others]) < fit.cost(
@@ -371,17 +359,9 @@ class _CrossValidation:
         return values, errors
 
 
-def _share(cost: float, before: float) -> str:
-    return f"{100 * (1.0 - cost / before):.0f} %"
-
-
-def _squares_by_block(rows: Array) -> Array:
-    """Return the products (blocks, n, p, p) of columns (m, n, p), summed over each of the consecutive blocks."""
-    blocks = [
-        np.ascontiguousarray(part.transpose(1, 2, 0))
-        for part in np.array_split(rows, _BLOCKS)
-    ]
-    return np.array([part @ part.transpose(0, 2, 1) for part in blocks])
+def _share(cost: float, before: float, remaining: bool = False) -> str:
+    error = "remaining squared error" if remaining else "squared error"
+    return f"{100 * (1.0 - cost / before):.0f} % of the {error}"
 
 
 def _by_fold(blocks: Array) -> Array:

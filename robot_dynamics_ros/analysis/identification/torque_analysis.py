@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -135,10 +136,19 @@ def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
     inertia = model.inverse_dynamics(q, qd, qdd)
     inertia -= bias
     bias -= gravity
-    friction = motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
     return TorqueAnalysis(
-        motion, inertia, bias, gravity, friction, torque_is_determined(model, motion)
+        motion,
+        inertia,
+        bias,
+        gravity,
+        modelled_friction(model, motion),
+        torque_is_determined(model, motion),
     )
+
+
+def modelled_friction(model: RobotModel, motion: RecordedMotion) -> Array:
+    """Return the friction torque (m, n) of ``model``, in Nm or N, filtered as the effort is."""
+    return motion.filtered(lambda q, qd, qdd: model.friction_torque(q, qd, qdd=qdd))
 
 
 def torque_is_determined(
@@ -172,6 +182,12 @@ def largest_bearing_loads(
         {"joint": name, **dict(zip(LOADS, numbers, strict=True))}
         for name, numbers in rows
     ]
+
+
+def summed_products(parts: Iterable[Array]) -> Array:
+    """Return the products (parts, n, c, c) of columns (m, n, c), summed over the m samples of each part."""
+    columns = [np.ascontiguousarray(part.transpose(1, 2, 0)) for part in parts]
+    return np.array([part @ part.transpose(0, 2, 1) for part in columns])
 
 
 def jackknife(estimates: Array) -> Array:

@@ -380,6 +380,17 @@ def test_cure_of_missing_rotors_removes_the_error(
     assert (error < 1.05 * floor).all()
 
 
+@pytest.mark.parametrize(
+    ("noise", "gain", "offset"), [(0.0, 2.0, 0.0), (0.0, 1.0, 1.0), (1e-9, 1.0, 1.0)]
+)
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_recording_without_noise(noise: float, gain: float, offset: float) -> None:
+    """The rest of the squared error is then a rounding error of either sign."""
+    model = RobotModel.shipped("planar_2r")
+    motion = exciting_motion(model, 1, noise, 200)
+    assert reported(model, with_effort(motion, gain * motion.tau + offset))
+
+
 def test_joint_without_measured_effort_is_ignored(load_robot: LoadRobot) -> None:
     """The driver of joint 7 reports 0, as that of a gripper; the friction of the other joints is reported."""
     panda = load_robot("panda", "panda")
