@@ -115,40 +115,34 @@ def friction_columns(
 
 
 def extended_shapes(
-    chosen: Sequence[FrictionShape], fastest: Array, loadable: Sequence[bool]
-) -> Iterator[tuple[FrictionShape, ...]]:
-    """Yield tuples with another shape for each joint: those chosen with one more term, or unchanged if they have it.
+    shape: FrictionShape, fastest: float, loadable: bool
+) -> Iterator[FrictionShape]:
+    """Yield the shape of a joint with one more term, or unchanged if it has this term; the same terms for all joints.
 
-    The terms are dependence on the load, for joints that are ``loadable``, v |v|, v^3, the Stribeck effect, and a
-    sigmoid, which may replace Coulomb friction. Stribeck velocities and widths of the sigmoids are 2 to 16 % of the
-    highest speed of each joint, ``fastest`` (joints,), rad/s or m/s; for a joint with the speed 0 they are those of the
-    speed 1.
+    The terms are dependence on the load, if the joint is ``loadable``, v |v|, v^3, the Stribeck effect, and a sigmoid,
+    which may replace Coulomb friction. Stribeck velocities and widths of the sigmoids are 2 to 16 % of the joint's
+    highest speed, ``fastest``, rad/s or m/s; for the speed 0 they are those of the speed 1.
     """
-    yield tuple(
-        replace(own, load=able, coulomb=own.coulomb or able)
-        for own, able in zip(chosen, loadable, strict=True)
-    )
-    for power in ({"quadratic": True}, {"cubic": True}):
-        yield tuple(replace(own, **power) for own in chosen)
-    speeds = [float(speed) if speed > 0.0 else 1.0 for speed in fastest]
+    speed = fastest or 1.0
+    yield replace(shape, load=loadable, coulomb=shape.coulomb or loadable)
+    yield replace(shape, quadratic=True)
+    yield replace(shape, cubic=True)
     for share in _STRIBECK_VELOCITIES:
-        yield tuple(
-            replace(own, stribeck_velocity=own.stribeck_velocity or share * v)
-            for own, v in zip(chosen, speeds, strict=True)
-        )
-    for width, shift, coulomb in itertools.product(
+        velocity = shape.stribeck_velocity or share * speed
+        yield replace(shape, stribeck_velocity=velocity)
+    for share, shift, coulomb in itertools.product(
         _SIGMOID_WIDTHS, _SIGMOID_SHIFTS, (True, False)
     ):
-        yield tuple(
-            own
-            if own.sigmoid_slope > 0.0
+        width = share * speed
+        yield (
+            shape
+            if shape.sigmoid_slope > 0.0
             else replace(
-                own,
-                sigmoid_slope=1.0 / (width * v),
-                sigmoid_shift=shift * width * v,
-                coulomb=coulomb or own.load,
+                shape,
+                sigmoid_slope=1.0 / width,
+                sigmoid_shift=shift * width,
+                coulomb=coulomb or shape.load,
             )
-            for own, v in zip(chosen, speeds, strict=True)
         )
 
 

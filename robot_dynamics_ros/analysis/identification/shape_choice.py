@@ -25,6 +25,7 @@ from robot_dynamics_ros.analysis.identification.least_squares import (
     Samples,
 )
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
+from robot_dynamics_ros.analysis.identification.torque_analysis import summed_products
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _BLOCKS = 25  # consecutive blocks of the samples: every fifth is left out at a time
@@ -60,14 +61,16 @@ def chosen_shapes(
     ``values`` (p,) determine the load, ``noise`` (n,) weights the joints.
     """
     choice = _Choice(parameterization, samples, values, noise)
-    fastest = np.abs(parameterization.joint_rates(samples.qd)).max(axis=0, initial=0.0)
+    rates = parameterization.joint_rates(samples.qd)
+    fastest = np.abs(rates).max(axis=0, initial=0.0).tolist()
     motors = [
         joint in parameterization.model.joint_names
         for joint in parameterization.model.moving_joints
     ]
     shapes: Shapes = (FrictionShape(),) * parameterization.bodies
     while True:
-        extended = choice.improved(shapes, *extended_shapes(shapes, fastest, motors))
+        candidates = map(extended_shapes, shapes, fastest, motors)
+        extended = choice.improved(shapes, *zip(*candidates, strict=True))
         if extended == shapes:
             break
         shapes = extended
@@ -210,15 +213,16 @@ class _Choice:
         )
         determined = self._squares(rows * samples.used[:, :, np.newaxis])
         everywhere = self._squares(rows)
+        inertial = self._inertial.shape[2]
         lower = np.zeros(rows.shape[2] - 1)
-        lower[: self._inertial.shape[2]] = -np.inf
+        lower[:inertial] = -np.inf
         physical = np.ones(len(shapes), dtype=bool)
         coefficients = np.zeros(len(used))
         residuals = np.ones((PARTS, rows.shape[2]))
         for part in range(PARTS):
             others = np.delete(determined, part, axis=0).sum(axis=(0, 1))
             fit = _bounded_fit(others, lower)
-            coefficients[used] = fit[self._inertial.shape[2] :]
+            coefficients[used] = fit[inertial:]
             _, forwards, backwards, static, *_, load, _ = coefficients.reshape(
                 len(COEFFICIENTS) + 1, -1
             )
@@ -241,11 +245,7 @@ class _Choice:
 
     def _squares(self, rows: Array) -> Array:
         """Return the products (PARTS, n, c, c) of columns ``rows`` (m, n, c), summed over each part."""
-        parts = [
-            np.ascontiguousarray(rows[self._part == k].transpose(1, 2, 0))
-            for k in range(PARTS)
-        ]
-        return np.array([part @ part.transpose(0, 2, 1) for part in parts])
+        return summed_products(rows[self._part == k] for k in range(PARTS))
 
 
 def _bounded_fit(squares: Array, lower: Array) -> Array:

@@ -27,6 +27,7 @@ from robot_dynamics_ros.analysis.identification.parameterization import Paramete
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
     jackknife,
     root_mean_square,
+    summed_products,
 )
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
@@ -160,10 +161,7 @@ class _Fit(NamedTuple):
     ) -> _Fit:
         """Fit columns (m, n, p) to the target (m, n), iteratively weighted by the RMS residual of each joint."""
         stacked = np.concatenate([columns, target[:, :, np.newaxis]], axis=2)
-        parts = np.array_split(stacked, blocks)
-        by_joint = np.array(
-            [part.transpose(1, 2, 0) @ part.transpose(1, 0, 2) for part in parts]
-        )
+        by_joint = summed_products(np.array_split(stacked, blocks))
         counts = np.maximum(used.sum(axis=0), 1)
         noise = np.ones(target.shape[1])
         for _ in range(_ROUNDS):
