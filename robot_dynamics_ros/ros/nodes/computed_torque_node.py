@@ -363,6 +363,7 @@ class ComputedTorqueNode(ManagedRobotNode):
     def _watch(self) -> None:
         if self._session is not None:
             self._publish(self._session.watch(self._now()))
+            self._outputs.renew_configuration()
             period = round(self._session.watch_period * 1e9)
             if self._alarms[0].timer_period_ns != period:
                 self._alarms[0].timer_period_ns = period
@@ -381,16 +382,12 @@ class ComputedTorqueNode(ManagedRobotNode):
         self, request: Trigger.Request, response: Trigger.Response
     ) -> Trigger.Response:
         controller = None if self._session is None else self._session.controller
+        response.success = controller is not None
+        response.message = "the node is not active. Cure: activate it"
         if controller is not None:
             controller.cancel()
-        response.success = controller is not None
-        response.message = (
-            "trajectory canceled"
-            if response.success
-            else "the node is not active. Cure: activate it"
-        )
-        if response.success:
             self._interfaces.abort("canceled by the service ~/cancel")
+            response.message = "trajectory canceled"
         return response
 
     def _clear_fault(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -116,16 +115,13 @@ class ControllerOutputs:
         self._effort_writer = EffortWriter(len(names))
         self._command_state_writer = JointStateWriter(names, numbered=True)
         self._state_writer = JointStateWriter(names)
-        self._recorded: Configuration | None = None  # content of ~/configuration
-        self._recorded_at = -math.inf
         # trajectories whose effort is being computed
         self._unfinished: deque[Iterator[bytes]] = deque()
 
     def publish(self, output: Output) -> None:
         """Publish the command, its desired state, the external torque, and trajectories with effort.
 
-        The parts of ``output`` that are None, and notes and transitions, are not published. ~/configuration is
-        published again, at most once a second, when payload, speed factor, brakes or stops have changed.
+        The parts of ``output`` that are None, and notes and transitions, are not published.
         """
         command = output.command
         if command is not None:
@@ -152,13 +148,6 @@ class ControllerOutputs:
                 self._trajectories_with_effort.publish(message)
         if output.followed is not None:
             self.follow(output.followed)
-        recorded = self._recorded
-        if (
-            recorded is not None
-            and self._session.lasting != recorded.lasting
-            and time.monotonic() > self._recorded_at + 1.0
-        ):
-            self.configuration(recorded)
 
     def follow(self, followed: Followed) -> None:
         """Start to compute the feedforward effort of a trajectory if ~/joint_trajectory_with_effort has subscribers.
@@ -196,12 +185,19 @@ class ControllerOutputs:
 
     def configuration(self, configuration: Configuration) -> None:
         """Publish ``configuration``, with the inputs that outlast an activation, on the latched ~/configuration."""
-        configuration = replace(configuration, lasting=self._session.lasting)
-        self._recorded = configuration
+        self._recorded = replace(configuration, lasting=self._session.lasting)
         self._recorded_at = time.monotonic()
-        data = serialize_message(String(data=configuration.text()))
+        data = serialize_message(String(data=self._recorded.text()))
         self._configuration.publish(data)
         self._box.add("~/configuration", data)
+
+    def renew_configuration(self) -> None:
+        """Publish ~/configuration again if inputs that outlast an activation have changed; at most once a second."""
+        if (
+            time.monotonic() > self._recorded_at + 1.0
+            and self._session.lasting != self._recorded.lasting
+        ):
+            self.configuration(self._recorded)
 
     def flush(self) -> None:
         """Wait until the subscribers have received the efforts, at most half a second."""

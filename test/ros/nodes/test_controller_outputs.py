@@ -24,6 +24,7 @@ from robot_dynamics_ros.ros.nodes.controller_outputs import (
     black_box,
 )
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
+from robot_dynamics_ros.runs.configuration import Configuration
 from robot_dynamics_ros.runs.generators import point_to_point
 from support.comparing import assert_close
 from support.independent_plant import Session
@@ -68,6 +69,43 @@ def test_effort_of_a_long_trajectory_takes_several_cycles(
     assert_close(filled.effort, whole.effort, 0.0)
     assert_close(filled.times, whole.times, 1e-9)
     executor.shutdown()
+    node.destroy_node()
+
+
+def test_configuration_is_renewed_when_an_input_that_outlasts_an_activation_changes(
+    context: rclpy.Context, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At most once a second, and beside the cycles, which compare nothing."""
+    node = NodeProgram("outputs", [], context=context)
+    session = Session("planar_2r").session
+    box = Mock()
+    now = 0.0
+    monkeypatch.setattr(controller_outputs.time, "monotonic", lambda: now)
+    outputs = ControllerOutputs(node, session, math.inf, box)
+    outputs.configuration(Configuration("1", "", "", {}))
+
+    def renewed(seconds: float) -> bool:
+        nonlocal now
+        now += seconds
+        box.reset_mock()
+        outputs.publish(Output())
+        assert not box.add.called
+        outputs.renew_configuration()
+        return bool(box.add.called)
+
+    assert not renewed(2.0)
+    for change in (
+        lambda: session.on_speed(0.5),
+        lambda: session.on_brakes(True),
+        lambda: session.on_payload("link2", 0.1, (0.0,) * 3, (0.0,) * 6),
+        lambda: session.safety.request_emergency_stop("a button"),
+    ):
+        change()
+        assert renewed(2.0) and not renewed(2.0)
+    session.on_speed(0.6)
+    assert renewed(2.0)
+    session.on_speed(0.7)
+    assert not renewed(0.6) and renewed(0.6)
     node.destroy_node()
 
 
