@@ -468,9 +468,9 @@ class Controller:
     def _require_active(self, error: type[RobotDynamicsError]) -> None:
         if self.mode is not Mode.ACTIVE:
             assert self.safety.fault is not None
-            reason = f"{self.mode.value} ({self.safety.fault.message})"
+            cause = self.safety.fault.message.partition(". Cure: ")[0]
             raise error(
-                f"the controller is in {reason}. Cure: remove the cause, then call ~/clear_fault"
+                f"the controller is in {self.mode.value} ({cause}). Cure: remove the cause, then call ~/clear_fault"
             )
         if self.arm.brakes_engaged:
             raise error(

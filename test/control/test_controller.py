@@ -398,8 +398,9 @@ def test_each_check(law: str, on_fault: str, case: str) -> None:
     # The arm rests until the fault is cleared.
     with pytest.raises(
         TrajectoryError, match=f"{on_fault}.*joint|gravity_compensation"
-    ):
+    ) as refused:
         controller.follow(move((1.0, 0.5)), None, 0.1)
+    assert str(refused.value).count("Cure: ") == 1
     stop = Q + 0.05 * qd
     for time in (0.2, 0.4, 5.0):
         waiting = command(controller, time, stop)
