@@ -8,11 +8,10 @@ the call by this clock and by a steady one that never stops or jumps.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.joint_messages import Sample, TrajectoryPoints
@@ -473,11 +472,11 @@ class ControllerSession:
         return self._output()
 
     def on_payload(
-        self, link: str, mass: float, com: ArrayLike, inertia: ArrayLike
+        self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float]
     ) -> Output:
         """Set the payload: ``mass`` (kg) on ``link`` with the centre of mass ``com`` (3,), m, in the link's frame.
 
-        ``inertia`` about it in the link's axes is (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2. Invalid ones are logged.
+        ``inertia`` about it in the link's axes is ixx ixy ixz iyy iyz izz, kg m^2. Invalid ones are logged.
         """
         q = None
         if self.controller is not None and self.controller.estimator.estimate.known:
@@ -489,8 +488,8 @@ class ControllerSession:
         self._payload = {
             "link": link,
             "mass": mass,
-            "com": np.asarray(com).tolist(),
-            "inertia": np.asarray(inertia).tolist(),
+            "com": com,
+            "inertia": inertia,
         }
         return Output(notes=(Note(OK, f"payload: {mass:g} kg on {link}"),))
 
