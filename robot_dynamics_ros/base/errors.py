@@ -51,6 +51,10 @@ class RobotModelWarning(UserWarning):
     """Content of a URDF or a dynamics file that is valid but probably unintended."""
 
 
+class IncompleteModelWarning(RobotModelWarning):
+    """Limits that are not set, and joints or bodies without mass."""
+
+
 class BagWarning(UserWarning):
     """Lost or doubtful content of a bag whose remaining content can be used."""
 

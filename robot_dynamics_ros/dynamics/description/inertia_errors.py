@@ -1,13 +1,14 @@
 """Probable mistakes in the units of a URDF, and in its mass properties: decimal point, order, sign, reference point.
 
 A mistake is named if undoing it gives mass properties that a body of the link's size can have, and undoing another one
-does not; millimetres and grams throughout a file, if it is far larger or denser than robots are. Nothing is changed.
+does not; degrees, millimetres and grams, if the numbers are far larger than those of robots. Nothing is changed.
 ``root`` is the <robot> element of a ``Description``. Units are kg, m and kg m^2.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -21,6 +22,7 @@ from robot_dynamics_ros.dynamics.description.inertia import (
     steiner,
     symmetric,
 )
+from robot_dynamics_ros.dynamics.description.urdf_document import numbers, placement
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _SLOTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
@@ -50,6 +52,10 @@ _INACCURACY = 0.1
 _CLEARLY = 4.0  # ratio of spreads
 _THIN = 1e-3  # ratio of moments; of thinner rods it does not matter
 _NEGLIGIBLE = 1e-15  # kg m^2
+_FARTHEST = 20.0  # rad or m, of position limits
+_UNLIMITED = 1e3  # rad or m; limits of this size stand for none
+_COMMON = 100.0  # rad or m; a common limit of joints without limits
+_TURN = 7.0  # rad
 _LARGE = 10.0  # m, of a typical distance between joints
 _HEAVIEST = 100.0  # kg, of all moving links
 
@@ -237,10 +243,10 @@ def implausible_links(root: Element, inertials: Mapping[str, Inertial]) -> list[
 
 def _placeholders(links: Sequence[_Link]) -> Iterator[list[_Link]]:
     """Yield links of different masses that have the same equal moments, which does not fit their size."""
-    groups: dict[float, list[_Link]] = {}
+    groups: dict[float, list[_Link]] = defaultdict(list)
     for link in links:
         if _real(link) and link.isotropic and not link.plausible():
-            groups.setdefault(link.elements[0], []).append(link)
+            groups[link.elements[0]].append(link)
     for group in groups.values():
         if len({link.mass for link in group}) > 1:
             yield group
@@ -316,10 +322,31 @@ def _about_joints(
 
 
 def unit_errors(root: Element) -> Iterator[tuple[str, str]]:
-    """Yield error and cure for lengths in mm, and for masses in g, throughout the robot."""
-    joints = (float(np.linalg.norm(_position(joint))) for joint in root.iter("joint"))
-    distances = [distance for distance in joints if distance > 0.0]
-    typical = float(np.median(distances or [0.0]))
+    """Yield error and cure for angles in degrees, and for lengths in mm and masses in g throughout the robot."""
+    wide = [
+        joint.get("name", "")
+        for joint in root.iter("joint")
+        for limit in joint.iter("limit")
+        if joint.get("type") in ("revolute", "prismatic") and _is_wide(limit)
+    ]
+    if wide:
+        yield (
+            f"{', '.join(wide)}: position limits beyond {_FARTHEST:g} rad or m; explained by degrees or mm",
+            "write lower and upper in rad or m, or make a joint without limits continuous",
+        )
+    turned = [
+        element.get("name", "")
+        for element in root
+        for origin in element.iter("origin")
+        if max(map(abs, numbers(origin, "rpy", "0"))) > _TURN
+    ]
+    if turned:
+        yield (
+            f"{', '.join(turned)}: rpy of more than a turn; explained by degrees",
+            "write the rpy of <origin> in rad",
+        )
+    distances = list(filter(None, map(_distance, root.iter("joint"))))
+    typical = np.median(distances or [0.0])
     metre = 1.0
     if typical > _LARGE:
         metre = 1e3
@@ -327,6 +354,7 @@ def unit_errors(root: Element) -> Iterator[tuple[str, str]]:
             f"the joints are typically {typical:.3g} m apart; explained by lengths in mm",
             "write xyz in m, and inertias in kg m^2",
         )
+    # most robots are lighter, and the sizes of their links are not needed
     if sum(float(mass.get("value", "0")) for mass in root.iter("mass")) < _HEAVIEST:
         return
     links = [link for link in _links(root) if link.moving]
@@ -339,63 +367,66 @@ def unit_errors(root: Element) -> Iterator[tuple[str, str]]:
         )
 
 
+def _is_wide(limit: Element) -> bool:
+    ends = numbers(limit, "lower", "0") + numbers(limit, "upper", "0")
+    farthest = max(map(abs, ends))
+    return _FARTHEST < farthest < _UNLIMITED and farthest != _COMMON
+
+
 def _links(root: Element) -> list[_Link]:
     inertials = {
-        element.get("name", ""): element.find("inertial")
-        for element in root.iter("link")
+        link.get("name", ""): inertial
+        for link in root.iter("link")
+        for inertial in link.iter("inertial")
     }
-    carried: dict[str, list[Element]] = {name: [] for name in inertials}
-    above = {}
+    parents = {}
+    carried: dict[str, list[Element]] = defaultdict(list)
     for joint in root.iter("joint"):
-        carried[_end(joint, "parent")].append(joint)
-        above[_end(joint, "child")] = joint
+        parents[_attribute(joint, "child", "link")] = joint
+        carried[_attribute(joint, "parent", "link")].append(joint)
 
     def extent(name: str) -> float:
         points = [np.zeros(3), *map(_position, carried[name])]
-        if (inertial := inertials[name]) is not None:
-            points.append(_position(inertial))
+        if name in inertials:
+            points.append(_position(inertials[name]))
         return max(float(np.linalg.norm(a - b)) for a in points for b in points)
 
     links = []
     for name, inertial in inertials.items():
-        if inertial is None:
-            continue
-        mass = inertial.find("mass")
-        inertia = inertial.find("inertia")
-        own = above.get(name)
-        fixed = [joint for joint in carried[name] if joint.get("type") == "fixed"]
-        reaches = [
-            float(np.linalg.norm(_position(joint))) + extent(_end(joint, "child"))
-            for joint in fixed
+        elements = [
+            float(_attribute(inertial, "inertia", slot, "0")) for slot in _SLOTS
         ]
-        size = max(extent(name), *reaches, 0.0)
-        if own is not None:
-            size = max(size, float(np.linalg.norm(_position(own))))
+        fixed = [joint for joint in carried[name] if joint.get("type") == "fixed"]
+        sizes = [extent(name)]
+        for joint in fixed:
+            child = _attribute(joint, "child", "link")
+            sizes.append(_distance(joint) + extent(child))
+        moving = False
+        if (own := parents.get(name)) is not None:
+            sizes.append(_distance(own))
+            moving = own.get("type") != "fixed"
         links.append(
             _Link(
                 name,
-                0.0 if mass is None else float(mass.get("value", "0")),
+                float(_attribute(inertial, "mass", "value", "0")),
                 _position(inertial),
-                np.array(
-                    [
-                        0.0 if inertia is None else float(inertia.get(slot, "0"))
-                        for slot in _SLOTS
-                    ]
-                ),
-                size,
-                own is not None and own.get("type") != "fixed",
+                np.array(elements),
+                max(sizes),
+                moving,
                 len(carried[name]) - len(fixed),
             )
         )
     return links
 
 
-def _end(joint: Element, tag: str) -> str:
-    end = joint.find(tag)
-    return "" if end is None else end.get("link", "")
+def _attribute(parent: Element, tag: str, name: str, default: str = "") -> str:
+    element = parent.find(tag)
+    return default if element is None else element.get(name, default)
 
 
 def _position(element: Element) -> Array:
-    origin = element.find("origin")
-    text = "" if origin is None else origin.get("xyz", "")
-    return np.array([float(x) for x in text.split()] or [0.0, 0.0, 0.0])
+    return placement(element)[1]
+
+
+def _distance(element: Element) -> float:
+    return float(np.linalg.norm(_position(element)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element, tostring
@@ -18,7 +18,11 @@ from xml.etree.ElementTree import Element, tostring
 import numpy as np
 from urdf_parser_py.urdf import URDF
 
-from robot_dynamics_ros.base.errors import RobotModelError, RobotModelWarning
+from robot_dynamics_ros.base.errors import (
+    IncompleteModelWarning,
+    RobotModelError,
+    RobotModelWarning,
+)
 from robot_dynamics_ros.base.files import checksum
 from robot_dynamics_ros.dynamics.description.inertia import (
     Inertial,
@@ -28,17 +32,12 @@ from robot_dynamics_ros.dynamics.description.inertia import (
 from robot_dynamics_ros.dynamics.description.inertia_errors import unit_errors
 from robot_dynamics_ros.dynamics.description.urdf_document import (
     UrdfDocument,
-    numbers,
     placement,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 MOVABLE = ("revolute", "continuous", "prismatic")
 _UNSUPPORTED = ("floating", "planar")
-_FARTHEST = 20.0  # rad or m, of position limits
-_UNLIMITED = 1e3  # rad or m; limits of this size stand for none
-_COMMON = 100.0  # rad or m; a common limit of joints without limits
-_TURN = 7.0  # rad
 _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _EXTENDED = ("acceleration", "deceleration", "jerk")
 
@@ -126,8 +125,7 @@ def parse_urdf(text: str | bytes, source: str) -> Description:
     document = UrdfDocument(text, source)
     document.warn()
     robot = document.robot
-    _warn_of_values(robot, source)
-    unsupported = _fix_unsupported(robot, source)
+    unsupported = _fix_unsupported(robot)
     for joint in robot.iter("joint"):
         if joint.get("type") not in (*MOVABLE, "fixed"):
             raise RobotModelError(
@@ -151,7 +149,7 @@ def parse_urdf(text: str | bytes, source: str) -> Description:
     ]
     _check_mimics({joint.name: joint for joint in joints}, source)
     root, ordered = _walk(links, joints, source)
-    for error, cure in unit_errors(robot):
+    for error, cure in (*_doubtful_values(robot, unsupported), *unit_errors(robot)):
         warnings.warn(
             f"{source}: {error}. Cure: {cure}", RobotModelWarning, stacklevel=4
         )
@@ -168,8 +166,8 @@ def parse_urdf(text: str | bytes, source: str) -> Description:
     )
 
 
-def _fix_unsupported(robot: Element, source: str) -> dict[str, str]:
-    """Make floating and planar joints fixed, with a warning; return their types by name."""
+def _fix_unsupported(robot: Element) -> dict[str, str]:
+    """Make floating and planar joints fixed; return their types by name."""
     types: dict[str, str] = {}
     for joint in robot.iter("joint"):
         kind = joint.get("type", "")
@@ -178,14 +176,6 @@ def _fix_unsupported(robot: Element, source: str) -> dict[str, str]:
             joint.set("type", "fixed")
             for axis in joint.findall("axis"):
                 joint.remove(axis)
-    if types:
-        named = ", ".join(f"{name} ({kind})" for name, kind in types.items())
-        warnings.warn(
-            f"{source}: {named}: not supported, and fixed at <origin>. "
-            "Cure: make the joint fixed, or remove what does not belong to the arm",
-            RobotModelWarning,
-            stacklevel=5,
-        )
     return types
 
 
@@ -410,8 +400,10 @@ def _walk(
     return roots[0], ordered
 
 
-def _warn_of_values(root: Element, source: str) -> None:
-    """Warn of missing values that are read as 0, of joints whose limits are equal, and of degrees and millimetres."""
+def _doubtful_values(
+    root: Element, unsupported: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield error and cure for unsupported joints, equal limits, and missing values that are read as 0."""
     limits = {
         joint.get("name"): [limit.get("lower"), limit.get("upper")]
         for joint in root.iter("joint")
@@ -423,21 +415,6 @@ def _warn_of_values(root: Element, source: str) -> None:
         name
         for name, (low, high) in limits.items()
         if low and high and float(low) == float(high)
-    ]
-    farthest = {
-        name: max(abs(float(value or "0")) for value in pair)
-        for name, pair in limits.items()
-    }
-    wide = [
-        name
-        for name, value in farthest.items()
-        if _FARTHEST < value < _UNLIMITED and value != _COMMON
-    ]
-    turned = [
-        element.get("name")
-        for element in root
-        for origin in element.iter("origin")
-        if max(map(abs, numbers(origin, "rpy", "0"))) > _TURN
     ]
     zero = [
         joint.get("name")
@@ -453,6 +430,11 @@ def _warn_of_values(root: Element, source: str) -> None:
     ]
     for names, error, cure in (
         (
+            [f"{name} ({kind})" for name, kind in unsupported.items()],
+            "not supported, and fixed at <origin>",
+            "make the joint fixed, or remove what does not belong to the arm",
+        ),
+        (
             single,
             "only one of lower and upper is set, the other is 0",
             "set both in <limit>",
@@ -461,16 +443,6 @@ def _warn_of_values(root: Element, source: str) -> None:
             equal,
             "lower and upper limit are equal: the joint cannot move",
             "correct <limit>, or make the joint fixed",
-        ),
-        (
-            wide,
-            f"position limits beyond {_FARTHEST:g} rad or m; explained by degrees or mm",
-            "write lower and upper in rad or m, or make a joint without limits continuous",
-        ),
-        (
-            turned,
-            "rpy of more than a turn; explained by degrees",
-            "write the rpy of <origin> in rad",
         ),
         (
             zero,
@@ -484,11 +456,7 @@ def _warn_of_values(root: Element, source: str) -> None:
         ),
     ):
         if names:
-            warnings.warn(
-                f"{source}: {', '.join(map(str, names))}: {error}. Cure: {cure}",
-                RobotModelWarning,
-                stacklevel=5,
-            )
+            yield f"{', '.join(map(str, names))}: {error}", cure
 
 
 def _warn_of_missing_limits(joints: list[Joint], source: str) -> None:
@@ -511,6 +479,6 @@ def _warn_of_missing_limits(joints: list[Joint], source: str) -> None:
     if missing:
         warnings.warn(
             f"{source}: {'; '.join(missing)} (absent or infinite; 0 for effort and velocity). Cure: set it in <limit>",
-            RobotModelWarning,
+            IncompleteModelWarning,
             stacklevel=5,
         )

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.base.errors import (
+    IncompleteModelWarning,
     RobotModelError,
-    RobotModelWarning,
     use_one_of,
 )
 from robot_dynamics_ros.dynamics.description.dynamics_file import Loop
@@ -413,7 +413,7 @@ def massless(robot: ModelArrays, names: Sequence[str]) -> tuple[str, ...]:
 def check_mass(data: ModelData, source: str, strict: bool) -> None:
     """Warn of joints that move no inertia, and of bodies without mass that carry bodies with mass.
 
-    If ``strict``, raise RobotModelError instead of a RobotModelWarning. ``source`` is the beginning of messages.
+    If ``strict``, raise RobotModelError instead of an IncompleteModelWarning. ``source`` is the beginning of messages.
     """
     masses = zip(
         data.moving_joints, own_mass(data.robot), carried_mass(data.robot), strict=True
@@ -437,5 +437,5 @@ def check_mass(data: ModelData, source: str, strict: bool) -> None:
         if strict:
             raise RobotModelError(f"{source}: {error}. Cure: {cure}")
         warnings.warn(
-            f"{source}: {error}. Cure: {cure}", RobotModelWarning, stacklevel=5
+            f"{source}: {error}. Cure: {cure}", IncompleteModelWarning, stacklevel=5
         )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import (
+    IncompleteModelWarning,
     RobotDynamicsError,
     RobotModelError,
     RobotModelWarning,
@@ -125,10 +126,7 @@ class RobotModel(RobotQueries):
         """
         with warnings.catch_warnings():
             # a table has no limits, and need not have masses
-            for usual in ("limit ", "have no mass of their own", "move no mass"):
-                warnings.filterwarnings(
-                    "ignore", f"URDF: .* {usual}", RobotModelWarning
-                )
+            warnings.simplefilter("ignore", IncompleteModelWarning)
             return cls.from_urdf(
                 dh_urdf(rows, convention, joints, links, parents=parents),
                 gravity=gravity,

@@ -1,6 +1,7 @@
 """Robots from DH tables: frames of both conventions, the books' arms against their closed forms, files and errors."""
 
 import dataclasses
+import warnings
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,6 +29,7 @@ from robot_dynamics_ros import (
     RobotModelError,
     RobotModelWarning,
 )
+from robot_dynamics_ros.base.errors import IncompleteModelWarning
 from robot_dynamics_ros.base.resources import textbook_arm_names
 from robot_dynamics_ros.dynamics.description.dh_file import read_dh_file, textbook_arm
 from robot_dynamics_ros.dynamics.description.dh_table import dh_urdf
@@ -226,6 +228,17 @@ def test_mujoco_loads_the_file() -> None:
 def test_invalid_tables(changes: dict[str, Any], culprit: str) -> None:
     with pytest.raises(RobotModelError, match=f"{culprit}.*Cure: "):
         dh_urdf(**{"rows": [[0, 0, 0, 0]], **changes})
+
+
+def test_a_table_needs_neither_limits_nor_masses() -> None:
+    """Warnings of these alone have a category of their own, which ``from_dh`` ignores."""
+    rows = [[0, 0, 0.4, 0]]
+    with pytest.warns(IncompleteModelWarning) as caught:
+        RobotModel.from_urdf(dh_urdf(rows))
+    assert len(caught) == 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        RobotModel.from_dh(rows)
 
 
 def test_impossible_inertia_is_that_of_a_urdf() -> None:
