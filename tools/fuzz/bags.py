@@ -19,7 +19,6 @@ from rosbags.rosbag2 import CompressionMode, StoragePlugin
 from robot_dynamics_ros.recordings.bags import BagReader, Message, read_description
 from robot_dynamics_ros.recordings.bags.differences import contents
 from robot_dynamics_ros.recordings.bags.joint_series import (
-    read_joint_names,
     read_joint_states,
 )
 from robot_dynamics_ros.recordings.bags.recovery import MCAP
@@ -298,10 +297,7 @@ def _read(bag: Path) -> None:
         for message in reader.messages():
             contents(message.data, message.kind, unchanged)
     read_description(bag)
-    names = read_joint_names(bag, "/joint_states")
-    series = read_joint_states(bag, ["/joint_states"], joint_names=names)[
-        "/joint_states"
-    ]
+    series = read_joint_states(bag, ["/joint_states"])["/joint_states"]
     if len(series.stamps) == 0:
         raise Wrong("nothing was read")
 

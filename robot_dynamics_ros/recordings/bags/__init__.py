@@ -6,7 +6,6 @@ from robot_dynamics_ros.recordings.bags.comparison import (
 )
 from robot_dynamics_ros.recordings.bags.joint_series import (
     JointSeries,
-    read_joint_names,
     read_joint_states,
 )
 from robot_dynamics_ros.recordings.bags.reader import BagReader, read_description
@@ -20,6 +19,5 @@ __all__ = [
     "assert_bags_match",
     "compare_bags",
     "read_description",
-    "read_joint_names",
     "read_joint_states",
 ]

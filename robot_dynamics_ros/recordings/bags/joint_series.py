@@ -12,7 +12,6 @@ over short ones.
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -89,30 +88,6 @@ class JointSeries:
         """Return the messages whose stamps are at least ``first`` and at most ``last`` (ns)."""
         return self.rows((self.stamps >= first) & (self.stamps <= last))
 
-    def at(self, own: IntArray, times: IntArray) -> tuple[list[Array], bool]:
-        """Return position, velocity and effort (k, n) at ``times`` (k,), and True if each is the time of a message.
-
-        ``own`` (m,) are the times of the messages, ns, which must not decrease. Values between two messages are
-        interpolated linearly; they are NaN if these are more than 2.5 median steps apart, and outside all messages.
-        """
-        before = (np.searchsorted(own, times, side="right") - 1).clip(0)
-        after = np.searchsorted(own, times).clip(max=len(own) - 1)
-        step = own[after] - own[before]  # 0 at a message
-        exact = not step.any()
-        gap = step > _MAX_STEP * np.median(np.diff(own, append=own[-1:]))
-        places = np.where(gap, -1.0, times - own[0])  # -1: outside, thus NaN
-        nodes = (own - own[0]).astype(np.float64)
-        position = self.position
-        if not exact:
-            position = np.apply_along_axis(unwrapped, 0, position)
-        fields = []
-        for table in (position, self.velocity, self.effort):
-            columns = [
-                np.interp(places, nodes, column, np.nan, np.nan) for column in table.T
-            ]
-            fields.append(np.stack(columns, axis=1))
-        return fields, exact
-
 
 class Answers(NamedTuple):
     """Pairs of a state and the first command with the same stamp, in the order of the states.
@@ -187,31 +162,17 @@ def read_joint_states(
     }
 
 
-def read_joint_names(
-    path: str | Path | BagReader, topic: str, rename: Mapping[str, str] | None = None
-) -> tuple[str, ...]:
-    """Return the joints on ``topic`` (sensor_msgs/JointState), after renaming, those with most values first.
-
-    Raises BagError if the bag cannot be read, or the topic is missing, has another type, or has no message with joints.
-    """
-    return read_joint_states(path, [topic], rename)[topic].joint_names
-
-
 class _Group:
     """Messages with the joints of ``layout``, in any order, read block by block."""
 
     def __init__(self, layout: JointStateLayout) -> None:
         self.joint_names = layout.joint_names
         self.names = layout.names
-        self.numbers: list[int] = []
         self._block: list[tuple[int, bytes, JointStateLayout]] = []
         self._parts: dict[str, list[NDArray[Any]]] = defaultdict(list)
 
-    def add(
-        self, number: int, received: int, data: bytes, layout: JointStateLayout
-    ) -> None:
-        """Add the message with this ``number`` on its topic, which arrived at ``received`` (ns)."""
-        self.numbers.append(number)
+    def add(self, received: int, data: bytes, layout: JointStateLayout) -> None:
+        """Add a message that arrived at ``received`` (ns)."""
         self._block.append((received, data, layout))
         if len(self._block) == _BLOCK:
             self._read_block()
@@ -257,11 +218,9 @@ class _SeriesTable:
         self._layouts = JointStateLayouts(renamed)
         self._groups: dict[frozenset[str], _Group] = {}
         self._left_out: Counter[str] = Counter()
-        self._count = 0
 
     def add(self, received: int, data: bytes) -> None:
         """Add a message that arrived at ``received`` (ns)."""
-        self._count += 1
         try:
             layout = self._layouts.find(data)
         except ValueError:
@@ -277,13 +236,13 @@ class _SeriesTable:
         elif names:
             if names not in self._groups:
                 self._groups[names] = _Group(layout)
-            self._groups[names].add(self._count, received, data, layout)
+            self._groups[names].add(received, data, layout)
 
     def series(self, where: str) -> JointSeries:
         """Return the series; ``where`` names bag and topic in errors and warnings."""
         groups = list(self._groups.values())
         recorded = list(
-            dict.fromkeys(itertools.chain(*(group.joint_names for group in groups)))
+            dict.fromkeys(name for group in groups for name in group.joint_names)
         )
         names = recorded if self._joint_names is None else self._joint_names
         parts, missing = _parts(names, groups)
@@ -293,7 +252,7 @@ class _SeriesTable:
             lacking = [name for name in names if name not in group.names]
             used = any(group.names.issuperset(part) for part in parts)
             if len(lacking) < len(names) and not used:
-                self._left_out[f"lack {', '.join(lacking)}"] += len(group.numbers)
+                self._left_out[f"lack {', '.join(lacking)}"] += len(group.series.stamps)
         left_out = counted(self._left_out)
         if not parts:
             raise BagError(f"{where}: {_nothing(left_out, names, recorded)}")
@@ -316,7 +275,9 @@ def _parts(
     missing = list(names)
     for group in sorted(
         groups,
-        key=lambda group: len(group.names.intersection(names)) * len(group.numbers),
+        key=lambda group: (
+            len(group.names.intersection(names)) * len(group.series.stamps)
+        ),
         reverse=True,
     ):
         part = [name for name in missing if name in group.names]
@@ -328,15 +289,18 @@ def _parts(
 
 def _pooled(joint_names: Sequence[str], groups: Sequence[_Group]) -> JointSeries:
     """Return all messages that have ``joint_names``, in order of arrival."""
-    pooled = [group for group in groups if group.names.issuperset(joint_names)]
-    series = [group.series.in_order(joint_names) for group in pooled]
+    series = [
+        group.series.in_order(joint_names)
+        for group in groups
+        if group.names.issuperset(joint_names)
+    ]
     if len(series) == 1:
         return series[0]
     tables = (
         np.concatenate([getattr(one, name) for one in series]) for name in _TABLES
     )
-    order = np.argsort(np.concatenate([group.numbers for group in pooled]))
-    return JointSeries(tuple(joint_names), *tables).rows(order)
+    pooled = JointSeries(tuple(joint_names), *tables)
+    return pooled.rows(np.argsort(pooled.received, kind="stable"))
 
 
 def _nothing(left_out: str, names: Sequence[str], recorded: Sequence[str]) -> str:
@@ -369,19 +333,37 @@ def _in_order_of_stamps(series: JointSeries, where: str) -> JointSeries:
 
 
 def _merged(first: JointSeries, other: JointSeries, where: str) -> JointSeries:
-    """Return ``first`` with the joints of ``other`` at its times, by stamps that do not decrease, else by arrival."""
+    """Return ``first`` with the joints of ``other`` at its times, by stamps that do not decrease, else by arrival.
+
+    Values between two messages are interpolated linearly; they are NaN if these are more than 2.5 median steps apart,
+    and outside all messages.
+    """
     both = (first, other)
     stamped = all(one.stamps.any() and (np.diff(one.stamps) >= 0).all() for one in both)
     times, own = (one.stamps if stamped else one.received for one in both)
-    fields, exact = other.at(own, times)
-    names = ", ".join(other.joint_names)
-    if not exact:
+    before = (np.searchsorted(own, times, side="right") - 1).clip(0)
+    after = np.searchsorted(own, times).clip(max=len(own) - 1)
+    step = own[after] - own[before]  # 0 at a message
+    if step.any():
+        names = ", ".join(other.joint_names)
         text = f"{where}: {names} come in other messages, and are interpolated at the times of the rest"
         warnings.warn(BagWarning(text), stacklevel=1)
-    tables = (first.position, first.velocity, first.effort)
-    return JointSeries(
-        first.joint_names + other.joint_names,
-        first.stamps,
-        first.received,
-        *map(np.hstack, zip(tables, fields, strict=True)),
-    )
+        position = np.apply_along_axis(unwrapped, 0, other.position)
+        other = replace(other, position=position)
+    gap = step > _MAX_STEP * np.median(np.diff(own, append=own[-1:]))
+    places = np.where(gap, -1.0, times - own[0])  # -1: outside, thus NaN
+    nodes = (own - own[0]).astype(np.float64)
+
+    def at_times(column: Array) -> Array:
+        return np.interp(places, nodes, column, np.nan, np.nan)
+
+    fields = {
+        field: np.hstack(
+            [
+                getattr(first, field),
+                np.apply_along_axis(at_times, 0, getattr(other, field)),
+            ]
+        )
+        for field in FIELDS
+    }
+    return replace(first, joint_names=first.joint_names + other.joint_names, **fields)

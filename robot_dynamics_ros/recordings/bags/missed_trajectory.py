@@ -26,9 +26,8 @@ def missed_trajectory(bag: BagReader, other: BagReader, commands: str) -> list[s
     pairs = answers(live, again)
     moves = (abs(live.velocity[pairs.states]) > 0.0).any(axis=1)
     rests = ~again.velocity[pairs.commands].any(axis=1)
-    if not (moves & rests).any():
-        return []
-    return [
+    note = (
         f"{bag.path}: the desired position moves without a trajectory: the recorder missed it, or it came by an "
         "action. Cure: start the recorder first, and use ~/joint_trajectory"
-    ]
+    )
+    return [note] if (moves & rests).any() else []

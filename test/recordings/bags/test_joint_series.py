@@ -14,7 +14,6 @@ from robot_dynamics_ros.recordings.bags import (
     JointSeries,
     Message,
     read_description,
-    read_joint_names,
     read_joint_states,
 )
 from support.bag_recordings import (
@@ -290,8 +289,6 @@ def test_joints_are_renamed_by_name_or_prefix(
     path = bag(
         tmp_path, b"\0\1\0\0", joint_state(START, ("fer_joint1", "fer_joint2"), [1, 2])
     )
-    with pytest.warns(BagWarning):
-        assert read_joint_names(path, TOPIC, rename) == names
     for chosen, order in ((None, 1), (names[::-1], -1)):
         with pytest.warns(BagWarning):
             series = read(path, rename=rename, joint_names=chosen)
@@ -341,8 +338,6 @@ def test_errors_name_bag_and_topic(tmp_path: Path) -> None:
     for empty in (tmp_path / "silent", nameless):
         with pytest.raises(BagError, match=f"{empty}: {TOPIC}: "):
             read(empty)
-        with pytest.raises(BagError, match=f"{empty}: {TOPIC}: "):
-            read_joint_names(empty, TOPIC)
 
 
 def test_description(tmp_path: Path) -> None:
