@@ -91,16 +91,36 @@ def add_joint_states(parser: argparse.ArgumentParser) -> None:
     add_rename(parser)
 
 
-def add_rename(parser: argparse.ArgumentParser) -> None:
-    """Add --rename OLD=NEW, pairs of names; ``dict(arguments.rename)`` maps old joint names or prefixes to new ones."""
+def add_list(
+    parser: argparse.ArgumentParser,
+    flag: str,
+    metavar: str,
+    text: str,
+    kind: Callable[[str], Any] = str,
+) -> None:
+    """Add the option ``flag`` with the help ``text``: a list of values of this ``kind``, empty by default.
+
+    An option that is repeated extends the list.
+    """
     parser.add_argument(
-        "--rename",
-        type=partial(pair, form="OLD=NEW"),
+        flag,
+        type=kind,
         nargs="+",
         action="extend",
         default=[],
-        metavar="OLD=NEW",
-        help="replace joint names of the bag, or their prefixes, for example fer_=panda_",
+        metavar=metavar,
+        help=text,
+    )
+
+
+def add_rename(parser: argparse.ArgumentParser) -> None:
+    """Add --rename OLD=NEW, pairs of names; ``dict(arguments.rename)`` maps old joint names or prefixes to new ones."""
+    add_list(
+        parser,
+        "--rename",
+        "OLD=NEW",
+        "replace joint names of the bag, or their prefixes, for example fer_=panda_",
+        partial(pair, form="OLD=NEW"),
     )
 
 
@@ -150,14 +170,12 @@ def add_joints(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="joints of the model (default: all movable joints, or those of the bag's controller)",
     )
-    parser.add_argument(
+    add_list(
+        parser,
         "--locked",
-        type=joint_value,
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=VALUE",
-        help="positions of locked joints, rad or m (default: 0, or those in the bag)",
+        "NAME=VALUE",
+        "positions of locked joints, rad or m (default: 0, or those in the bag)",
+        joint_value,
     )
 
 
@@ -175,14 +193,12 @@ def _add_robot_files(parser: argparse.ArgumentParser) -> None:
         metavar=("X", "Y", "Z"),
         help="gravity in the root frame, m/s^2 (default: the dynamics file's, else 0 0 -9.81)",
     )
-    parser.add_argument(
+    add_list(
+        parser,
         "--xacro-arg",
-        type=partial(pair, form="NAME:=VALUE"),
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME:=VALUE",
-        help="arguments of a xacro file, which needs xacro, or parameters of a textbook arm, such as l1:=0.3",
+        "NAME:=VALUE",
+        "arguments of a xacro file, which needs xacro, or parameters of a textbook arm, such as l1:=0.3",
+        partial(pair, form="NAME:=VALUE"),
     )
 
 
@@ -250,14 +266,12 @@ def add_effort(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="delay of the effort relative to position and velocity, which is removed (default: 0)",
     )
-    parser.add_argument(
+    add_list(
+        parser,
         "--drive-gains",
-        type=joint_value,
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="[JOINT=]GAIN",
-        help="Nm or N per recorded unit of effort, as for currents: of one joint, or of all others",
+        "[JOINT=]GAIN",
+        "Nm or N per recorded unit of effort, as for currents: of one joint, or of all others",
+        joint_value,
     )
 
 

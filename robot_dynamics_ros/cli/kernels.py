@@ -6,7 +6,6 @@ all kernels of the controller together.
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +26,7 @@ from robot_dynamics_ros.dynamics.kernels.compilation import (
     will_be_stored,
 )
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.arguments import cores
 
 _POLLING_PERIOD = 0.2  # s
 EXPERIMENT = (
@@ -134,12 +134,7 @@ def _compiled_beside(
     run: Callable[[RobotModel], None], model: RobotModel, kernels: Sequence[Any]
 ) -> Iterator[None]:
     """Call ``run(model)`` in another process while the block runs, if one of the ``kernels`` is not in the cache."""
-    processors = (
-        len(os.sched_getaffinity(0))
-        if hasattr(os, "sched_getaffinity")
-        else os.cpu_count() or 1
-    )
-    if processors == 1 or not any(map(will_be_stored, kernels)):
+    if cores() == 1 or not any(map(will_be_stored, kernels)):
         yield
         return
     process = get_context("spawn").Process(

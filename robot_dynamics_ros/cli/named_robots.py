@@ -24,6 +24,7 @@ from robot_dynamics_ros.base.resources import (
 )
 from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.dynamics.description.dh_file import textbook_arm
+from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.robot_source import ROBOTS, RobotSource
 
 
@@ -50,6 +51,15 @@ def named_robot(arguments: argparse.Namespace) -> RobotSource:
         path = Path(name) if os.path.exists(name) else _described_urdf(name)
         dynamics = dynamics_file(arguments.dynamics)
     return RobotSource(str(path), read_urdf(path, dict(arguments.xacro_arg)), dynamics)
+
+
+def chosen_model(source: RobotSource, arguments: argparse.Namespace) -> RobotModel:
+    """Return the model of ``source`` by --joints, --locked and --gravity; RobotModelError if they do not fit it."""
+    return source.model(
+        joints=arguments.joints,
+        locked=dict(arguments.locked),
+        gravity=arguments.gravity,
+    )
 
 
 def described() -> dict[str, bool]:

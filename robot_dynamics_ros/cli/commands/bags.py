@@ -27,6 +27,7 @@ from robot_dynamics_ros.cli.command_line import (
     add_joint_states,
     add_joints,
     add_json,
+    add_list,
     add_named_robot,
     add_no_browser,
     add_output,
@@ -39,7 +40,7 @@ from robot_dynamics_ros.cli.command_line import (
     print_json,
     read_series,
 )
-from robot_dynamics_ros.cli.named_robots import named_robot
+from robot_dynamics_ros.cli.named_robots import chosen_model, named_robot
 from robot_dynamics_ros.cli.processes import become_node, require_ros
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.robot_source import RobotSource
@@ -100,21 +101,17 @@ def add_play(parser: argparse.ArgumentParser) -> None:
         default=1.0,
         help="playback rate, 2 is twice as fast (default: %(default)g)",
     )
-    parser.add_argument(
+    add_list(
+        parser,
         "--topics",
-        nargs="+",
-        default=[],
-        action="extend",
-        metavar="TOPIC",
-        help="topics to publish (default: all whose message type is installed)",
+        "TOPIC",
+        "topics to publish (default: all whose message type is installed)",
     )
-    parser.add_argument(
+    add_list(
+        parser,
         "--wait-for",
-        nargs="+",
-        default=[],
-        action="extend",
-        metavar="NODE",
-        help="nodes that must subscribe before playback starts",
+        "NODE",
+        "nodes that must subscribe before playback starts",
     )
 
 
@@ -392,10 +389,7 @@ def run_view(arguments: argparse.Namespace) -> None:
     address = (arguments.host, arguments.port)
     folder = Path(source.name).parent
     if not arguments.bags:
-        locked = dict(arguments.locked)
-        model = source.model(
-            joints=arguments.joints, locked=locked, gravity=arguments.gravity
-        )
+        model = chosen_model(source, arguments)
         viewer, update = pose_view(model, source.text, folder, address)
     else:
         with ExitStack() as stack:

@@ -20,6 +20,7 @@ from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
 from robot_dynamics_ros.base.resources import find_resource, textbook_arm_names
 from robot_dynamics_ros.cli.command_line import (
     add_joints,
+    add_list,
     add_named_robot,
     add_output,
     check_output,
@@ -28,7 +29,7 @@ from robot_dynamics_ros.cli.command_line import (
     pair,
 )
 from robot_dynamics_ros.cli.live import write_trajectory
-from robot_dynamics_ros.cli.named_robots import named_robot
+from robot_dynamics_ros.cli.named_robots import chosen_model, named_robot
 from robot_dynamics_ros.control.end_effector.poses import COMPONENTS, pose_of
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.dynamics.description.dh_file import read_dh_file
@@ -55,14 +56,12 @@ def add_from_dh(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "table", metavar="TABLE", help=f"a DH table (YAML), or a textbook arm: {names}"
     )
-    parser.add_argument(
+    add_list(
+        parser,
         "--set",
-        type=partial(pair, form="NAME=VALUE"),
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=VALUE",
-        help="parameters of the table, SI units",
+        "NAME=VALUE",
+        "parameters of the table, SI units",
+        partial(pair, form="NAME=VALUE"),
     )
     add_output(
         parser, "-o", "--output", required=True, metavar="FILE", help="the new URDF"
@@ -133,11 +132,7 @@ def run_to_joints(arguments: argparse.Namespace) -> None:
         raise RobotDynamicsError(
             f"--rate {arguments.rate:g}: out of range. Cure: give more than 0, up to {_LARGEST_RATE:g}"
         )
-    model = named_robot(arguments).model(
-        joints=arguments.joints,
-        locked=dict(arguments.locked),
-        gravity=arguments.gravity,
-    )
+    model = chosen_model(named_robot(arguments), arguments)
     note_locked(model)
     try:
         task, points = _read_path(arguments.path, model)

@@ -26,7 +26,7 @@ from robot_dynamics_ros.cli.command_line import (
     note_locked,
     table,
 )
-from robot_dynamics_ros.cli.named_robots import named_robot
+from robot_dynamics_ros.cli.named_robots import chosen_model, named_robot
 from robot_dynamics_ros.dynamics.model import RobotModel
 
 _SAMPLES = 1000  # of the trajectory, for the table
@@ -104,11 +104,7 @@ def run_excite(arguments: argparse.Namespace) -> None:
             "and a seed of 0 or more"
         )
     check_output(arguments, arguments.output)
-    model = named_robot(arguments).model(
-        joints=arguments.joints,
-        locked=dict(arguments.locked),
-        gravity=arguments.gravity,
-    )
+    model = chosen_model(named_robot(arguments), arguments)
     note_locked(model)
     limits = ExcitationLimits.of(model, arguments.margin, arguments.acceleration)
     excitation, first = find_excitation(

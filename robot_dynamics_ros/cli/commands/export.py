@@ -20,7 +20,7 @@ from robot_dynamics_ros.cli.command_line import (
     add_output,
     check_output,
 )
-from robot_dynamics_ros.cli.named_robots import named_robot
+from robot_dynamics_ros.cli.named_robots import chosen_model, named_robot
 
 _FLAGS = "-std=c99 -O2 -ffp-contract=off -fno-tree-vectorize -Wall -Wextra -Wpedantic".split()
 
@@ -73,12 +73,7 @@ def run_export(arguments: argparse.Namespace) -> None:
     """
     folder = arguments.output
     check_output(arguments, folder, kind="export")
-    source = named_robot(arguments)
-    model = source.model(
-        joints=arguments.joints,
-        locked=dict(arguments.locked),
-        gravity=arguments.gravity,
-    )
+    model = chosen_model(named_robot(arguments), arguments)
     name = model.export_c(
         folder, arguments.links, name=arguments.name, overwrite=arguments.overwrite
     )

@@ -29,7 +29,7 @@ from robot_dynamics_ros.cli.model_facts import (
     model_facts,
     without_rounding,
 )
-from robot_dynamics_ros.cli.named_robots import named_robot
+from robot_dynamics_ros.cli.named_robots import chosen_model, named_robot
 from robot_dynamics_ros.cli.textbook_forms import (
     add_textbook_forms,
     textbook_facts,
@@ -69,11 +69,7 @@ def run_inspect(arguments: argparse.Namespace) -> None:
     source = named_robot(arguments)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotModelWarning)
-        model = source.model(
-            joints=arguments.joints,
-            locked=dict(arguments.locked),
-            gravity=arguments.gravity,
-        )
+        model = chosen_model(source, arguments)
     q = model.limit_rows.within(np.zeros(model.n))
     if arguments.state is not None:
         q = model.vector("--state", arguments.state)

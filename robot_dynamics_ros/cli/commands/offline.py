@@ -13,6 +13,7 @@ from pathlib import Path
 from robot_dynamics_ros.base.errors import did_you_mean
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
+    add_list,
     add_output,
     add_rename,
     add_robot,
@@ -58,14 +59,12 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
         help="the controller's parameter file (default: the parameters in the bag, else the defaults)",
     )
     add_robot(parser)
-    parser.add_argument(
+    add_list(
+        parser,
         "--topic",
-        type=_topic,
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="NAME=TOPIC",
-        help=f"the bag's topics for {', '.join(INPUTS)} and command_states (default: the only topic of that name)",
+        "NAME=TOPIC",
+        f"the bag's topics for {', '.join(INPUTS)} and command_states (default: the only topic of that name)",
+        _topic,
     )
     add_rename(parser)
 
