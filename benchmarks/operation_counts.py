@@ -7,7 +7,7 @@ updates them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction as _F
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from benchmarks.counting import Counted
 from benchmarks.document import markdown_table, print_report, report_parser
 from benchmarks.robots import random_chain, shipped
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.dynamics.codegen.expressions import Trace
+from robot_dynamics_ros.dynamics.codegen.expressions import Scalar, Trace
 from robot_dynamics_ros.dynamics.codegen.tracing import (
     FORWARD_DYNAMICS,
     GRAVITY_TORQUE,
@@ -112,7 +112,7 @@ def customised_count(algorithm: Algorithm, model: RobotModel) -> Count:
         algorithm, model.kernels.topology, model.kernels.parameters
     )
     assert program is not None
-    return _count(program.trace.count_operations(program.results.ravel().tolist()))
+    return _count(operations(program.trace, program.results.ravel().tolist()))
 
 
 def folded_count(algorithm: Algorithm, model: RobotModel) -> Count:
@@ -122,11 +122,17 @@ def folded_count(algorithm: Algorithm, model: RobotModel) -> Count:
     known = robot._replace(
         **{name: np.frompyfunc(float, 1, 1)(getattr(robot, name)) for name in _NUMBERS}
     )
-    return _count(
-        trace.count_operations(
-            _run(algorithm, known, model.n, trace.input).ravel().tolist()
-        )
-    )
+    results = _run(algorithm, known, model.n, trace.input).ravel().tolist()
+    return _count(operations(trace, results))
+
+
+def operations(trace: Trace, results: Iterable[Scalar]) -> Counter[str]:
+    """Return the number of each operation ("+", "-", "*", "/", ">", "sin", "cos", "sqrt") for ``results``.
+
+    Each recorded operation that ``results`` or the guards need counts once. Negations are not counted.
+    """
+    nodes = [trace.nodes[place] for place in trace.needed(results)]
+    return Counter(node.operation for node in nodes if node.operands)
 
 
 _NUMBERS = ("factors", "bodies", "rotors", "gravity")

@@ -87,7 +87,7 @@ def measured_setup(
     dynamics: str | None,
     gravity: Sequence[float] | None,
     joints: Sequence[str] | None,
-    locked: Mapping[str, float],
+    locked: dict[str, float],
 ) -> RecordedSetup:
     """Return the setup for the joint states ``series`` on ``topic``, whose joints have been renamed by ``rename``.
 
@@ -108,7 +108,7 @@ def measured_setup(
         renamed(name): position
         for name, position in chosen["locked"].items()
         if renamed(name) in known
-    } | dict(locked)
+    } | locked
     if joints is None:
         names = series.joint_names
         joints = [
@@ -121,21 +121,20 @@ def measured_setup(
                 f"{robot.name}: the robot's joints are {', '.join(known)}, the recording's {', '.join(names)}. "
                 f"Cure: give --rename {_fitting_rename(names, known)}, or another --robot"
             )
-    first = {
-        name: finite[0]
-        for name, column in zip(series.joint_names, series.position.T, strict=True)
-        if name in known and len(finite := column[np.isfinite(column)])
-    }
     others = {
         name: position
-        for name, position in (first | fixed).items()
+        for name, position in fixed.items()
         if name not in joints or name in locked
     }
     for name, column in zip(series.joint_names, series.position.T, strict=True):
-        if name in others and (np.abs(column - others[name]) > _MOVED).any():
+        finite = column[np.isfinite(column)]
+        if name not in known or name in joints or not finite.size:
+            continue
+        position = others.setdefault(name, finite[0])
+        if (np.abs(finite - position) > _MOVED).any():
             text = (
-                f"{bag.path}: {name} is locked at {others[name]:.4g}, but recorded from {np.nanmin(column):.4g} to "
-                f"{np.nanmax(column):.4g}. Cure: correct --joints or --locked"
+                f"{bag.path}: {name} is locked at {position:.4g}, but recorded from {finite.min():.4g} to "
+                f"{finite.max():.4g}. Cure: correct --joints or --locked"
             )
             warnings.warn(BagWarning(text), stacklevel=2)
     return RecordedSetup(

@@ -82,18 +82,14 @@ def unknown(
         complete = [other for other in known if other.endswith(f".{lower}")]
         tables = [other for other in known if lower.startswith(f"{other}.")]
         if tables:
-            messages.append(
-                f"parameter {name} is unknown and ignored, as {tables[0]} is no table. Cure: give it a value or a "
-                "list, such as locked: [finger_joint=0.02]"
-            )
+            cure = f"give a value or a list such as locked: [finger_joint=0.02], as {tables[0]} is no table"
         elif meant := complete or get_close_matches(lower, known, 1, _SIMILAR):
-            messages.append(
-                f"parameter {name} is unknown and ignored. Cure: correct it if {meant[0]} is meant"
-            )
+            cure = f"correct it if {meant[0]} is meant"
         elif name in own:
-            messages.append(
-                f"parameter {name} is unknown and ignored. Cure: remove it; docs/parameters.md lists all"
-            )
+            cure = "remove it; docs/parameters.md lists all"
+        else:
+            continue
+        messages.append(f"parameter {name} is unknown and ignored. Cure: {cure}")
     return messages
 
 

@@ -8,7 +8,6 @@ operation: it is a flag of the expression, which a sum or a result evaluates. A 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
@@ -81,14 +80,6 @@ class Trace:
             if place in needed:
                 needed.update(self.nodes[place].operands)
         return sorted(needed)
-
-    def count_operations(self, results: Iterable[Scalar]) -> Counter[str]:
-        """Return the number of each operation ("+", "-", "*", "/", ">", "sin", "cos", "sqrt") for ``results``.
-
-        Each recorded operation that ``results`` or the guards need counts once. Negations are not counted.
-        """
-        nodes = [self.nodes[place] for place in self.needed(results)]
-        return Counter(node.operation for node in nodes if node.operands)
 
     def sum(self, left: Scalar, right: Scalar) -> Scalar:
         """Return ``left + right``; at least one is an expression. The other is returned for a float 0."""

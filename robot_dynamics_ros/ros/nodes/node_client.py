@@ -48,15 +48,14 @@ class NodeClient:
 
     def trigger(self, service: str) -> str:
         """Call the private ``service`` of type std_srvs/srv/Trigger and return its message."""
-        answer = self._call(Trigger, service, Trigger.Request())
+        answer = self._call(Trigger, service)
         if not answer.success:
             raise RobotDynamicsError(answer.message)
         return str(answer.message)
 
     def parameter(self, name: str) -> object:
         """Return the value of the parameter ``name``."""
-        request = GetParameters.Request(names=[name])
-        values = self._call(GetParameters, "get_parameters", request).values
+        values = self._call(GetParameters, "get_parameters", names=[name]).values
         if not values:
             raise RobotDynamicsError(
                 f"{self.name} has no parameter {name}. Cure: use one of docs/parameters.md"
@@ -72,15 +71,16 @@ class NodeClient:
             raise RobotDynamicsError(
                 f"{name}: {text} is no value. Cure: give a number, a text or a list such as [1.0, 2.5]"
             ) from error
-        request = SetParameters.Request(parameters=[parameter])
-        (result,) = self._call(SetParameters, "set_parameters", request).results
+        answer = self._call(SetParameters, "set_parameters", parameters=[parameter])
+        (result,) = answer.results
         if not result.successful:
             raise RobotDynamicsError(result.reason)
 
     def change_state(self, transition: str) -> None:
         """Make a ``transition`` of the lifecycle, such as activate."""
-        request = ChangeState.Request(transition=Transition(label=transition))
-        if not self._call(ChangeState, "change_state", request).success:
+        requested = Transition(label=transition)
+        answer = self._call(ChangeState, "change_state", transition=requested)
+        if not answer.success:
             reason = self.status().message
             if "Cure: " not in reason:  # the state alone
                 reason += ". Cure: configure or deactivate before"
@@ -98,7 +98,7 @@ class NodeClient:
         self._wait(lambda: bool(found), "status in /diagnostics", _DISCOVERY_TIMEOUT)
         return found[0]
 
-    def _call(self, kind: Any, service: str, request: Any) -> Any:
+    def _call(self, kind: Any, service: str, **request: Any) -> Any:
         name = f"{self.name}/{service}"
         try:
             client: Any = self._node.create_client(kind, name)
@@ -107,7 +107,7 @@ class NodeClient:
                 f'"{self.name}" is not the name of a node. Cure: correct --node'
             ) from error
         self._wait(client.service_is_ready, f"service {service}", _DISCOVERY_TIMEOUT)
-        future = client.call_async(request)
+        future = client.call_async(kind.Request(**request))
         self._wait(future.done, f"answer of {service}", _ANSWER_TIMEOUT)
         return future.result()
 
