@@ -228,3 +228,27 @@ def test_force_of_a_mass() -> None:
         np.array([1.0, -2.0, 6.0]),
         1e-15,
     )
+
+
+@pytest.mark.parametrize(
+    ("axis", "expected"),
+    [
+        ([0, 1, 0], [1, -3, 2]),  # x of the link, -z, y
+        ([1, 0, 0], [2, 3, 1]),  # y, z, x
+        ([0.6, 0.8, 0], [3, -0.4, 2.2]),  # z, across, along
+    ],
+    ids=["y", "x", "oblique"],
+)
+def test_frame_of_a_joint_that_is_not_along_z(
+    axis: list[float], expected: list[float]
+) -> None:
+    """The trace has z on the joint, joint_reactions the axes of the URDF's link."""
+    gravity = np.array([1.0, 2.0, 3.0])
+    at_rest = np.zeros((3, 1))
+    arm = arms.Arm(
+        (arms.Link("base"), arms.Link("link", 1.0, (0.1, 0.2, 0.3))),
+        (arms.Joint("joint", "revolute", "base", "link", axis=axis),),
+    )
+    model = RobotModel.from_urdf(arm.urdf, gravity=gravity)
+    assert_close(newton_euler.newton_euler_trace(model, *at_rest).g[0], expected, 1e-15)
+    assert_close(model.joint_reactions(*at_rest)[0, :3], -gravity, 1e-15)
