@@ -389,7 +389,8 @@ def run_constrained(
     first = largest_magnitude(now.error)
     if first > _OPEN:
         raise RobotDynamicsError(
-            f"the initial position violates the constraints by {first:.3g}. Cure: compute it with close_loops"
+            f"the initial position violates the constraints by {first:.3g}. Cure: give one that satisfies them; for "
+            "loops, close_loops computes it"
         )
     _require_equal(
         "initial velocity",
