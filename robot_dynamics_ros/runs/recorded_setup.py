@@ -93,9 +93,10 @@ def measured_setup(
 
     Gravity, joints and locked positions are those of the recorded controller in the namespace of ``topic``, for the
     joints of ``robot``; ``gravity``, ``joints`` and ``locked`` (rad or m, by joint) have priority. Without a recorded
-    choice, the joints are all that are recorded. The others are locked where they are recorded first, else at 0.
-    Raises RobotDynamicsError if there is no robot, it is invalid, or none of its joints is recorded, and if bag or
-    files cannot be read.
+    choice, the joints are all that are recorded. The others are locked where they are recorded first, else at 0; a
+    BagWarning is issued for one that moves in the recording.
+    Raises RobotDynamicsError if there is no robot, it is invalid, none of its joints is recorded, or one of ``locked``
+    moves in the recording, and if bag or files cannot be read.
     """
     recorded = read_configuration(bag, topic)
     parameters: Values = DEFAULTS.get if recorded is None else recorded[1].values
@@ -136,6 +137,8 @@ def measured_setup(
                 f"{bag.path}: {name} is locked at {position:.4g}, but recorded from {finite.min():.4g} to "
                 f"{finite.max():.4g}. Cure: correct --joints or --locked"
             )
+            if name in locked:
+                raise RobotDynamicsError(text)
             warnings.warn(BagWarning(text), stacklevel=2)
     return RecordedSetup(
         robot, parameters, joints, gravity or chosen["gravity"], others

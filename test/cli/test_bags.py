@@ -276,8 +276,11 @@ def test_a_locked_joint_that_moves_is_named(tmp_path: Path) -> None:
     (tmp_path / "arm.urdf").write_text(ARM)
     bag = record(tmp_path / "bag")
     line = ("--robot", tmp_path / "arm.urdf", "--topic", STATES)
-    with pytest.warns(BagWarning, match="b is locked at 90, but recorded from"):
-        run("torque", bag, *line, "--locked", "b=90")
+    moves = "b is locked at .*, but recorded from"
+    with pytest.raises(RobotDynamicsError, match=moves):
+        run("identify", bag, *line, "--locked", "b=90", "-o", tmp_path / "found.yaml")
+    with pytest.warns(BagWarning, match=moves):
+        run("torque", bag, *line, "--joints", "a")
 
 
 def test_robot_that_cannot_be_used(tmp_path: Path) -> None:
