@@ -2,7 +2,7 @@
 
 ``python examples/send_trajectory.py [JOINT=POSITION ...]`` moves these joints (rad or m) in three seconds; by default
 the first joint by 0.2. It ends with an error if the controller reports a fault, refuses the trajectory or does not
-follow it.
+follow it, or if a joint is far from its goal at the end.
 """
 
 import sys
@@ -18,6 +18,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 CONTROLLER = "computed_torque_node"
 SECONDS = 3.0
 PATIENCE = 5.0  # s without motion
+FAR = 0.1  # rad or m
 
 
 def main() -> None:
@@ -29,6 +30,15 @@ def main() -> None:
     states: list[JointState] = []  # desired positions and velocities of the controller
     node.create_subscription(
         JointState, f"{CONTROLLER}/command_states", states.append, 10
+    )
+    measured: dict[str, float] = {}  # positions of the arm, rad or m
+    node.create_subscription(
+        JointState,
+        "joint_states",
+        lambda message: measured.update(
+            zip(message.name, message.position, strict=False)
+        ),
+        10,
     )
     publisher = node.create_publisher(
         JointTrajectory, f"{CONTROLLER}/joint_trajectory", 1
@@ -110,6 +120,11 @@ def main() -> None:
         return list(states[-1].position) == goal and not any(states[-1].velocity)
 
     wait(arrived)
+    for name, position in zip(names, goal, strict=True):
+        if not abs(measured.get(name, position) - position) < FAR:
+            sys.exit(
+                f"{name} is at {measured[name]:.3g}, not at {position:.3g}. Cure: read the log of the arm's driver"
+            )
     print("the motion has ended")
     node.destroy_node()
     rclpy.shutdown()

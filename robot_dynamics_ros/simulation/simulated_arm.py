@@ -190,7 +190,7 @@ class SimulatedArm:
         if effort.shape != (len(self.joint_names),):
             raise RobotDynamicsError(
                 f"{effort.size} numbers for {len(self.joint_names)} joints, ignored. "
-                f"Cure: send one for each of {', '.join(self.joint_names)}"
+                f"Cure: send one for each of {', '.join(self.joint_names)}, or set the same joints as in the sender"
             )
         finite = np.isfinite(effort)
         if not finite.all():
