@@ -1,12 +1,14 @@
 """Check that docs/theory.md names true functions and tests: `make check-index`.
 
-Each function that a row names is broken, once to return zeros and once twice its result. A named test of the row must
-then fail. Otherwise the function does not compute the equation, or no named test checks it. A named test that fails for
-none of the broken functions of its row is a fault, too.
+Each function that a row names is broken: its result is zero, doubled, of the other sign, transposed or squared. If that
+changes the result in a named test of the row, one of them must fail. Otherwise the function does not compute the
+equation, or no named test checks it. A named test that fails for none of the broken functions of its row is a fault,
+too; only zero and doubled results run each test, the others stop at the first failure of a row.
 """
 
 import argparse
 import itertools
+import json
 import os
 import random
 import re
@@ -19,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tools.broken_function import FACTORS
+from tools.broken_function import MUTATIONS, is_named
 
 ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\[`([^`]+)`\]\((\S+?)\)")
@@ -81,14 +83,22 @@ def index() -> list[Row]:
     return [row for row in rows if row.functions]
 
 
-def failures(broken: str, tests: Iterable[str], interpreted: bool) -> set[str]:
-    """Return the node ids of the tests that fail, and the test files that cannot be imported.
+class Outcome(NamedTuple):
+    """Node ids of the tests that failed, or of their files, and of those that got a changed result ("": on import)."""
 
-    ``broken`` is "module:name=zero", "module:name=double", or empty: no function is broken.
+    failed: set[str]
+    affected: set[str]
+
+
+def outcome(broken: str, groups: Sequence[Sequence[str]], interpreted: bool) -> Outcome:
+    """Run groups of tests with a broken function; after one failure the rest of a group is left out.
+
+    ``broken`` is "module:name=zero" or another of MUTATIONS, or empty: no function is broken.
     """
     environment = {
         **os.environ,
         "BROKEN": broken,
+        "BROKEN_GROUPS": json.dumps(groups),
         "HYPOTHESIS_PROFILE": "broken",
         "OPENBLAS_NUM_THREADS": "1",
     }
@@ -104,7 +114,7 @@ def failures(broken: str, tests: Iterable[str], interpreted: bool) -> set[str]:
         *_OPTIONS,
         "-m",
         "slow or not slow",
-        *sorted(tests),
+        *sorted(set(itertools.chain(*groups))),
     ]
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True
@@ -112,73 +122,80 @@ def failures(broken: str, tests: Iterable[str], interpreted: bool) -> set[str]:
     failed = re.findall(
         r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE
     )
+    affected = re.findall(r"^AFFECTED (.*)$", done.stdout, re.MULTILINE)
     if done.returncode and not failed:
         raise SystemExit(
             f"pytest ended with code {done.returncode} for {broken}:\n{done.stdout}{done.stderr}"
         )
-    return set(failed)
+    return Outcome(set(failed), set(affected))
 
 
-def is_named(failed: str, test: str) -> bool:
-    """Return True if a failed node id belongs to a named test, or is its file, which could not be imported."""
-    return (
-        failed == test
-        or failed.startswith((f"{test}[", f"{test}::"))
-        or test.startswith(f"{failed}::")
-    )
-
-
-def findings(rows: Sequence[Row], jobs: int) -> list[str]:
+def findings(rows: Sequence[Row], mutations: Sequence[str], jobs: int) -> list[str]:
     """Return a line for each fault of the rows, after running their tests in ``jobs`` processes at a time."""
-    tests = {
-        function: {
-            test for row in rows if function in row.functions for test in row.tests
-        }
-        for function in sorted({function for row in rows for function in row.functions})
+    functions = sorted({function for row in rows for function in row.functions})
+    groups = {
+        function: [row.tests for row in rows if function in row.functions]
+        for function in functions
     }
-    kernels = {function for function in tests if function.startswith(_KERNELS)}
+    # The first two run each test, the others until one fails.
+    each = {
+        function: [[test] for test in sorted(set(itertools.chain(*tests)))]
+        for function, tests in groups.items()
+    }
+    kernels = {function for function in functions if function.startswith(_KERNELS)}
     with ThreadPoolExecutor(jobs) as pool:
-        failed = {
+        outcomes = {
             (function, how): pool.submit(
-                failures, f"{function}={how}", tests[function], function in kernels
+                outcome,
+                f"{function}={how}",
+                (each if how in ("zero", "double") else groups)[function],
+                function in kernels,
             )
-            for function, how in itertools.product(tests, FACTORS)
+            for function, how in itertools.product(functions, mutations)
         }
         whole = [
             pool.submit(
-                failures,
+                outcome,
                 "",
-                set().union(*map(tests.__getitem__, group)),
+                sum((each[function] for function in group), []),
                 group == kernels,
             )
-            for group in (kernels, tests.keys() - kernels)
+            for group in (kernels, groups.keys() - kernels)
             if group
         ]
     lines = [
         f"{node} fails although nothing is broken"
         for future in whole
-        for node in sorted(future.result())
+        for node in sorted(future.result().failed)
     ]
     for row in rows:
         idle = set(row.tests)
-        for function, how in itertools.product(row.functions, FACTORS):
-            nodes = failed[function, how].result()
-            caught = {
-                test
-                for test in row.tests
-                if any(is_named(node, test) for node in nodes)
-            }
+        for function, how in itertools.product(row.functions, mutations):
+            result = outcomes[function, how].result()
+            caught = named_by(row, result.failed)
             idle -= caught
-            lines += (
-                []
-                if caught
-                else [f"{row.title}: no test fails if {function} is broken ({how})"]
-            )
-        lines += [
-            f"{row.title}: {test} fails for no broken function of the row"
-            for test in sorted(idle)
-        ]
+            # A mutation without effect is no fault, but with zeros there must be one.
+            if not caught and (
+                how == "zero" or "" in result.affected or named_by(row, result.affected)
+            ):
+                lines.append(
+                    f"{row.title}: no test fails if {function} is broken ({how})"
+                )
+        if "zero" in mutations:
+            lines += [
+                f"{row.title}: {test} fails for no broken function of the row"
+                for test in sorted(idle)
+            ]
     return lines
+
+
+def named_by(row: Row, nodes: Iterable[str]) -> set[str]:
+    """Return the tests of a row to which the node ids belong."""
+    return {
+        test
+        for test, node in itertools.product(row.tests, nodes)
+        if is_named(node, test)
+    }
 
 
 def drawn(rows: Sequence[Row], count: int) -> list[Row]:
@@ -203,6 +220,12 @@ def main() -> int:
         "--jobs", type=int, default=2, help="processes at a time (default: 2)"
     )
     parser.add_argument(
+        "--mutation",
+        action="append",
+        choices=MUTATIONS,
+        help="change of the results (default: all)",
+    )
+    parser.add_argument(
         "titles",
         nargs="*",
         help='check only rows whose title contains one of these: "Tsai (9.1)"',
@@ -214,7 +237,7 @@ def main() -> int:
         rows = [
             row for row in rows if any(title in row.title for title in options.titles)
         ]
-    lines = findings(rows, options.jobs)
+    lines = findings(rows, options.mutation or list(MUTATIONS), options.jobs)
     print(
         *lines,
         f"{len(rows)} rows, {len(lines)} faults, {time.monotonic() - start:.0f} s",

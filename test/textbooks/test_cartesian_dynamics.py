@@ -224,6 +224,7 @@ def test_isotropic_points_of_two_links() -> None:
                     for x in np.linspace(0.01, 3.13, 3001)
                 ]
                 assert 1.1 < least <= min(grid) * (1 + 1e-9)
+    assert condition_number(np.diag([1.5, 6.0])) == pytest.approx(4.0, rel=1e-14)
     assert condition_number([[1.0, 0.0], [0.0, 0.0]]) == np.inf
 
 

@@ -134,6 +134,28 @@ def test_craigs_three_links() -> None:
     assert_close(model.gravity_torque(q), 9.81 * np.triu(weights).sum(axis=1), 1e-12)
 
 
+def test_tsais_planar_arm() -> None:
+    """Tsai (9.71), from frame to frame; (9.72): centres of mass of the thin links in their frames."""
+    lengths = [0.5, 0.4]
+    masses = [4.0, 3.0]
+    links = [
+        (m, [-a / 2, 0, 0], arms.thin_rod(m, a))
+        for a, m in zip(lengths, masses, strict=True)
+    ]
+    model = RobotModel.from_dh(
+        [[0, 0, a, 0] for a in lengths], links=links, gravity=[0, -9.81, 0]
+    )
+    q = np.array([0.3, 1.1])
+    poses = [np.eye(4), *(model.link_pose(q, name) for name in ("link1", "link2"))]
+    for i, a in enumerate(lengths):
+        c = np.cos(q[i])
+        s = np.sin(q[i])
+        expected = [[c, -s, 0, a * c], [s, c, 0, a * s], [0, 0, 1, 0], [0, 0, 0, 1]]
+        assert_close(np.linalg.solve(poses[i], poses[i + 1]), expected, 1e-14)
+    p = tsai_planar_2r.Parameters(*lengths, *masses)
+    assert_close(model.gravity_torque(q), tsai_planar_2r.gravity(p, q), 1e-13)
+
+
 def test_gravity_in_frame_0() -> None:
     rows = [[0, 0, 0, 0], [0, 0.5, 0, 0]]
     links = [
