@@ -249,7 +249,7 @@ def test_exercises_5_2_5_3_and_5_12() -> None:
     rows = [[0, 0, 0, 0], [np.pi / 2, l1, 0, 0], [0, l2, 0, 0], [0, l3, 0, 0]]
     model = RobotModel.from_dh(rows, "craig", "RRRF")
 
-    def hand(q: Array) -> Array:
+    def expected(q: Array) -> Array:
         c23 = np.cos(q[1] + q[2])
         across = [0, l2 * np.cos(q[2]) + l3, l3]
         reach = [-l1 - l2 * np.cos(q[1]) - l3 * c23, 0, 0]
@@ -262,20 +262,20 @@ def test_exercises_5_2_5_3_and_5_12() -> None:
         propagation.force_jacobian(model, q, "link4"),
         model.jacobian(q, "link4", axes="link4"),
     ):
-        assert_close(found, hand(q), 1e-14)
+        assert_close(found, expected(q), 1e-14)
     slope = [
         (model.link_pose(q + h, "link4") - model.link_pose(q - h, "link4"))[:3, 3]
         / 2e-5
         for h in 1e-5 * np.eye(3)
     ]
     rotation = model.link_pose(q, "link4")[:3, :3]
-    assert_close(rotation.T @ np.transpose(slope), hand(q)[:3], 1e-9)
+    assert_close(rotation.T @ np.transpose(slope), expected(q)[:3], 1e-9)
     inside = np.arccos(-l1 / l2)  # the tip is on axis 1
     for turns in ([0.3, 0.7, 0.0], [0.3, inside, np.pi / 2 - inside]):
         j = model.jacobian(turns, "link4")[:3]
         assert smallest_singular_value(j) < 1e-14
-    assert smallest_singular_value(hand(q)[:3]) == pytest.approx(
-        1 / np.linalg.norm(np.linalg.inv(hand(q)[:3]), 2), rel=1e-12
+    assert smallest_singular_value(expected(q)[:3]) == pytest.approx(
+        1 / np.linalg.norm(np.linalg.inv(expected(q)[:3]), 2), rel=1e-12
     )
 
 

@@ -42,26 +42,36 @@ def test_no_drift_in_a_minute_just_below_breakaway(
 @any_method
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(
-    "friction", [{}, {"static": 0.8}, {"static": 0.8, "stribeck_velocity": 0.05}]
+    "friction",
+    [
+        {},
+        {"static": 0.8},
+        {"static": 0.8, "stribeck_velocity": 0.05},
+        {"ripple": {"amplitude": 0.2, "per_turn": 3, "phase": 0.4}},
+    ],
 )
 def test_torque_ramp_breaks_away_at_the_static_level(
-    method: str, sign: int, friction: dict[str, float]
+    method: str, sign: int, friction: dict[str, Any]
 ) -> None:
-    """In the step at the time tau_static / rate, or tau_c / rate without static friction."""
+    """In the step at the time tau_static / rate, or tau_c / rate without static friction; tau_c depends on q."""
     rate = 1.234
     step = 0.001
+    q = 0.3
     level = friction.get("static", 0.5 if sign > 0 else 0.6)
+    if "ripple" in friction:
+        level += 0.2 * math.sin(3 * q + 0.4)
     plant = plants.start(
         plants.turning(0.05, coulomb=0.5, coulomb_negative=0.6, **friction),
         method,
         step,
+        initial_positions=[q],
     )
     while plant.velocity[0] == 0.0:
-        assert plant.position[0] == 0.0 and plant.stuck[0]
+        assert plant.position[0] == q and plant.stuck[0]
         before = plant.time
         plant.step([sign * rate * (before + step)])
         assert plant.time < 1.0
-    assert before < level / rate < plant.time and sign * plant.position[0] > 0.0
+    assert before < level / rate < plant.time and sign * (plant.position[0] - q) > 0.0
     assert not plant.stuck[0]
 
 

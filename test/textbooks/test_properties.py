@@ -136,9 +136,8 @@ def test_rows_of_a_wrong_shape_are_refused(
 
 def test_bounds_of_the_planar_elbow() -> None:
     """M of Spong (9.82) depends on q2 only: a fine grid contains its extremes; the largest is at the stretched arm."""
-    model = load(
-        elbow(spong_elbow.Parameters(0.7, 0.2, 0.3, 1.5, 2.5, 0.05, 0.1)), DOWN
-    )
+    p = spong_elbow.Parameters(0.7, 0.2, 0.3, 1.5, 2.5, 0.05, 0.1)
+    model = load(elbow(p), DOWN)
     bounds = inertia_bounds(model)
     turns = np.linspace(0.0, 2.0 * np.pi, 100001)
     eigenvalues = np.linalg.eigvalsh(
@@ -149,7 +148,11 @@ def test_bounds_of_the_planar_elbow() -> None:
     assert np.cos(bounds.upper_at[1]) == pytest.approx(1.0, abs=1e-6)
     bent = np.array([0.0, np.pi / 2])
     narrow = inertia_bounds(model, bent, bent)
-    assert_close([narrow.lower, narrow.upper], eigenvalue_range(model, bent), 1e-14)
+    (d11, d12), (_, d22) = spong_elbow.mass_matrix(p, bent)
+    root = np.hypot((d11 - d22) / 2, d12)
+    expected = [(d11 + d22) / 2 - root, (d11 + d22) / 2 + root]
+    for found in (eigenvalue_range(model, bent), [narrow.lower, narrow.upper]):
+        assert_close(found, expected, 1e-14)
 
 
 @pytest.mark.parametrize("robot", ["scara", "puma560"])
