@@ -10,7 +10,6 @@ from oracles import (
     craig_planar_2r,
     craig_rp,
     tsai_exercises,
-    tsai_planar_2r,
     tsai_pointer,
 )
 from robot_dynamics_ros import RobotModel
@@ -22,7 +21,6 @@ from robot_dynamics_ros.textbooks.lagrange import (
     named_coefficients,
     pose_derivatives,
 )
-from robot_dynamics_ros.textbooks.mass_properties import rod_inertia, rotated
 from support import arms, robots_with_drives
 from support.comparing import assert_close
 from support.pinocchio_peer import Peer
@@ -45,32 +43,16 @@ def test_lagrangian_of_any_robot(robot: robots_with_drives.Robot) -> None:
     )
 
 
-def test_tsais_planar_arm() -> None:
-    """Tsai (9.104)-(9.106), link inertias in base axes, and (9.110)-(9.113), link Jacobians."""
-    a1, a2, m1, m2 = 0.5, 0.4, 4.0, 3.0
-    p = tsai_planar_2r.Parameters(a1, a2, m1, m2)
-    q = np.array([0.3, 0.9])
-    (c1, c12), (s1, s12) = np.cos([q[0], q.sum()]), np.sin([q[0], q.sum()])
-    # The rod of (9.13) is along z, Tsai's links are along x.
-    along_x = np.array([[0, 0, 1], [1, 0, 0], [0, 1, 0]])
-    for m, a, c, s in ((m1, a1, c1, s1), (m2, a2, c12, s12)):
-        turn = np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
-        expected = (
-            m
-            * a**2
-            / 12
-            * np.array([[s * s, -s * c, 0], [-s * c, c * c, 0], [0, 0, 1]])
-        )
-        assert_close(rotated(rod_inertia(m, a), turn @ along_x), expected, 1e-15)
-    J_v, J_w = link_jacobians(load(arms.tsai_planar_2r(p), IN_PLANE), q)
-    first = [[-a1 * s1 / 2, 0], [a1 * c1 / 2, 0], [0, 0]]
-    second = [
-        [-a1 * s1 - a2 * s12 / 2, -a2 * s12 / 2],
-        [a1 * c1 + a2 * c12 / 2, a2 * c12 / 2],
-        [0, 0],
-    ]
-    assert_close(J_v, [first, second], 1e-15)
-    assert_close(J_w, [[[0, 0], [0, 0], [1, 0]], [[0, 0], [0, 0], [1, 1]]], 1e-15)
+def test_tsais_link_jacobians() -> None:
+    """Tsai (9.110)-(9.113), for a1 = 0.5 and a2 = 0.4; y0 is along z of the base."""
+    model = RobotModel.shipped("tsai_2r")
+    across = np.array([[-np.sin(0.3), np.cos(0.3)], [-np.sin(1.2), np.cos(1.2)]])
+    J_v, J_w = link_jacobians(model, [0.3, 0.9])
+    end = 0.5 * across[0]
+    middle = 0.2 * across[1]
+    assert_close(J_v[0, ::2].T, [0.25 * across[0], [0, 0]], 1e-15)
+    assert_close(J_v[1, ::2].T, [end + middle, middle], 1e-15)
+    assert_close(J_w[:, 1], [[-1, 0], [-1, -1]], 1e-15)
 
 
 def test_derivatives_of_poses() -> None:

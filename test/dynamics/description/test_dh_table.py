@@ -135,24 +135,19 @@ def test_craigs_three_links() -> None:
 
 
 def test_tsais_planar_arm() -> None:
-    """Tsai (9.71), from frame to frame; (9.72): centres of mass of the thin links in their frames."""
-    lengths = [0.5, 0.4]
-    masses = [4.0, 3.0]
-    links = [
-        (m, [-a / 2, 0, 0], arms.thin_rod(m, a))
-        for a, m in zip(lengths, masses, strict=True)
-    ]
-    model = RobotModel.from_dh(
-        [[0, 0, a, 0] for a in lengths], links=links, gravity=[0, -9.81, 0]
-    )
+    """Tsai (9.71), and by the gravity torque the centres of mass (9.72)."""
+    lengths = (0.5, 0.4)
+    links = [(3.0, [-a / 2, 0, 0], np.eye(3)) for a in lengths]
+    rows = [[0, 0, a, 0] for a in lengths]
+    model = RobotModel.from_dh(rows, links=links, gravity=[0, -9.81, 0])
     q = np.array([0.3, 1.1])
-    poses = [np.eye(4), *(model.link_pose(q, name) for name in ("link1", "link2"))]
-    for i, a in enumerate(lengths):
-        c = np.cos(q[i])
-        s = np.sin(q[i])
-        expected = [[c, -s, 0, a * c], [s, c, 0, a * s], [0, 0, 1, 0], [0, 0, 0, 1]]
-        assert_close(np.linalg.solve(poses[i], poses[i + 1]), expected, 1e-14)
-    p = tsai_planar_2r.Parameters(*lengths, *masses)
+    first, second = (
+        [[c, -s, 0, a * c], [s, c, 0, a * s], [0, 0, 1, 0], [0, 0, 0, 1]]
+        for a, c, s in zip(lengths, np.cos(q), np.sin(q), strict=True)
+    )
+    assert_close(model.link_pose(q, "link1"), first, 1e-14)
+    assert_close(model.link_pose(q, "link2"), np.matmul(first, second), 1e-14)
+    p = tsai_planar_2r.Parameters(*lengths, 3.0, 3.0)
     assert_close(model.gravity_torque(q), tsai_planar_2r.gravity(p, q), 1e-13)
 
 
