@@ -43,9 +43,10 @@ def test_lagrangian_of_any_robot(robot: robots_with_drives.Robot) -> None:
     )
 
 
-def test_tsais_link_jacobians() -> None:
-    """Tsai (9.110)-(9.113), for a1 = 0.5 and a2 = 0.4; y0 is along z of the base."""
-    model = RobotModel.shipped("tsai_2r")
+@pytest.mark.parametrize("name", ["tsai_2r", "spong_elbow"])
+def test_link_jacobians_of_planar_arms(name: str) -> None:
+    """Tsai (9.110)-(9.113), Spong (9.75)-(9.79): lengths 0.5 and 0.4; y0 is along z of the base."""
+    model = RobotModel.shipped(name)
     across = np.array([[-np.sin(0.3), np.cos(0.3)], [-np.sin(1.2), np.cos(1.2)]])
     J_v, J_w = link_jacobians(model, [0.3, 0.9])
     end = 0.5 * across[0]
