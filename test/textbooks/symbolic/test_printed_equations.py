@@ -320,6 +320,8 @@ def test_the_printed_equations(name: str) -> None:
     terms = equation_terms(form, KINDS if "Mx" in expected else KINDS[:-2])
     for term, text in expected.items():
         assert_printed(form.arm, terms[term], text)
+    for term in {"p", "pd", "dL"} & expected.keys():
+        assert terms[term].shape == (len(form.arm.q), 1)
 
 
 @pytest.mark.parametrize(
