@@ -130,7 +130,7 @@ formulations: $(TEST) ## count and time the formulations of the dynamics for 1 t
 # INDEX_ARGS='"Tsai (9.1)" "Spong"' selects rows by their titles.
 INDEX_ARGS ?=
 .PHONY: check-index
-check-index: $(TEST) ## break each function that docs/theory.md names, and see a named test fail (a quarter of an hour)
+check-index: $(TEST) ## break each function that docs/theory.md names, and see a named test fail (most of an hour)
 	@$(BIN)/python -m tools.check_index $(INDEX_ARGS)
 
 # BENCH_ARGS='--write docs/numerics.md' updates that page.

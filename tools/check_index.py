@@ -130,7 +130,7 @@ def outcome(broken: str, groups: Sequence[Sequence[str]], interpreted: bool) -> 
     return Outcome(set(failed), set(affected))
 
 
-def findings(rows: Sequence[Row], mutations: Sequence[str], jobs: int) -> list[str]:
+def findings(rows: Sequence[Row], jobs: int) -> list[str]:
     """Return a line for each fault of the rows, after running their tests in ``jobs`` processes at a time."""
     functions = sorted({function for row in rows for function in row.functions})
     groups = {
@@ -151,7 +151,7 @@ def findings(rows: Sequence[Row], mutations: Sequence[str], jobs: int) -> list[s
                 (each if how in ("zero", "double") else groups)[function],
                 function in kernels,
             )
-            for function, how in itertools.product(functions, mutations)
+            for function, how in itertools.product(functions, MUTATIONS)
         }
         whole = [
             pool.submit(
@@ -170,7 +170,7 @@ def findings(rows: Sequence[Row], mutations: Sequence[str], jobs: int) -> list[s
     ]
     for row in rows:
         idle = set(row.tests)
-        for function, how in itertools.product(row.functions, mutations):
+        for function, how in itertools.product(row.functions, MUTATIONS):
             result = outcomes[function, how].result()
             caught = named_by(row, result.failed)
             idle -= caught
@@ -181,11 +181,10 @@ def findings(rows: Sequence[Row], mutations: Sequence[str], jobs: int) -> list[s
                 lines.append(
                     f"{row.title}: no test fails if {function} is broken ({how})"
                 )
-        if "zero" in mutations:
-            lines += [
-                f"{row.title}: {test} fails for no broken function of the row"
-                for test in sorted(idle)
-            ]
+        lines += [
+            f"{row.title}: {test} fails for no broken function of the row"
+            for test in sorted(idle)
+        ]
     return lines
 
 
@@ -220,12 +219,6 @@ def main() -> int:
         "--jobs", type=int, default=2, help="processes at a time (default: 2)"
     )
     parser.add_argument(
-        "--mutation",
-        action="append",
-        choices=MUTATIONS,
-        help="change of the results (default: all)",
-    )
-    parser.add_argument(
         "titles",
         nargs="*",
         help='check only rows whose title contains one of these: "Tsai (9.1)"',
@@ -237,7 +230,7 @@ def main() -> int:
         rows = [
             row for row in rows if any(title in row.title for title in options.titles)
         ]
-    lines = findings(rows, options.mutation or list(MUTATIONS), options.jobs)
+    lines = findings(rows, options.jobs)
     print(
         *lines,
         f"{len(rows)} rows, {len(lines)} faults, {time.monotonic() - start:.0f} s",
