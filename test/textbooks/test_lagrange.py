@@ -6,12 +6,7 @@ import pytest
 from hypothesis import assume, given
 from numpy.typing import ArrayLike
 
-from oracles import (
-    craig_planar_2r,
-    craig_rp,
-    tsai_exercises,
-    tsai_pointer,
-)
+from oracles import craig_planar_2r, craig_rp, tsai_exercises, tsai_pointer
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.textbooks.lagrange import (
     arm_angular_momentum,
