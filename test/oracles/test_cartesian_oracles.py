@@ -26,6 +26,7 @@ from robot_dynamics_ros.textbooks.cartesian_dynamics import (
     cartesian_dynamics,
     configuration_space_form,
     joint_rates,
+    require_regular,
     smallest_singular_value,
 )
 from robot_dynamics_ros.textbooks.propagation import force_transform, inverse_pose
@@ -175,6 +176,7 @@ def test_example_5_6(load_robot: Callable[..., RobotModel]) -> None:
         1.0 / np.linalg.norm(np.linalg.inv(j), 2), rel=1e-10
     )
     assert smallest_singular_value(j) > 0.05
+    require_regular(j, regular)
     wrist = regular * [1, 1, 1, 1, 0, 1]
     assert smallest_singular_value(model.jacobian(wrist, "tool0")) < 1e-10
     tree = LinkTree.of(model)

@@ -172,6 +172,7 @@ def test_spong_single_link_behind_a_gear() -> None:
         assert friction @ qd == pytest.approx(
             p.b_m * (p.r * qd[0]) ** 2 + p.b_l * qd[0] ** 2, rel=1e-12
         )
+    assert spong_single_link.potential_energy(p, np.zeros(1)) == 0.0
 
 
 def test_spong_elbow_is_linear_in_five_parameters() -> None:
@@ -203,6 +204,17 @@ def test_lavalle_particle_and_planar_body() -> None:
     )
     for q, qd, qdd in zip(*arms.states(2, 3, 10), strict=True):
         expected = lavalle_free_bodies.particle_torque(p, qdd)
+        energies = [
+            particle.kinetic_energy(q, qd),
+            particle.potential_energy(q) - particle.potential_energy(0.0 * q),
+            body.kinetic_energy(q, qd),
+        ]
+        by_hand = [
+            0.5 * p.m * qd @ qd,
+            p.m * p.g * q[2],
+            0.5 * p.m * qd[:2] @ qd[:2] + 0.5 * p.i * qd[2] ** 2,
+        ]
+        assert_close(np.array(energies), by_hand, TOLERANCE)
         assert_close(
             particle.forward_dynamics(q, qd, np.zeros(3)), [0.0, 0.0, -p.g], TOLERANCE
         )

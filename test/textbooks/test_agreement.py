@@ -6,6 +6,7 @@ acceleration of the parent's origin.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -212,6 +213,13 @@ def test_rotation_and_translation_apart(arm: arms.Arm) -> None:
     np.testing.assert_allclose(
         0.5 * qd @ terms.D_tran @ qd, translating, rtol=1e-10, atol=1e-14
     )
+    points = replace(
+        tree, links=tuple(replace(k, inertia=np.zeros((3, 3))) for k in tree.links)
+    )
+    whole, moving = (lagrange.velocity_coupling(t, q, qd) for t in (tree, points))
+    scale = 1e-10 * (1.0 + np.abs(whole).max())
+    np.testing.assert_allclose(terms.h_tran, moving, rtol=0, atol=scale)
+    np.testing.assert_allclose(terms.h_rot, whole - moving, rtol=0, atol=scale)
     stride = float(np.abs(qd).sum()) + 1.0
     bound = 1e-8 * stride**3 * (np.abs(terms.D_rot).max() + np.abs(terms.D_tran).max())
     for part, h in (("D_rot", terms.h_rot), ("D_tran", terms.h_tran)):

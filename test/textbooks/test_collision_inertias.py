@@ -80,7 +80,7 @@ def test_cylinder_and_sphere() -> None:
 
 
 def test_shapes_add_up() -> None:
-    """Two halves of a rotated box equal the box: products of inertia and the order of rotations matter."""
+    """Two parts of a rotated box equal the box: products of inertia and the order of rotations matter."""
     rpy = np.array([0.3, -0.7, 1.1])
     centre = np.array([0.1, -0.2, 0.3])
     (cr, cp, cy) = np.cos(rpy)
@@ -94,13 +94,12 @@ def test_shapes_add_up() -> None:
         )
 
     whole = robot(collision(BOX, origin(centre)))
-    half = '<box size="0.2 0.2 0.6"/>'
-    halves = robot(
-        collision(half, origin(centre + 0.1 * along_y))
-        + collision(half, origin(centre - 0.1 * along_y))
+    parts = robot(
+        collision('<box size="0.2 0.3 0.6"/>', origin(centre - 0.05 * along_y))
+        + collision('<box size="0.2 0.1 0.6"/>', origin(centre + 0.15 * along_y))
     )
     first, second = (
-        parameters(with_collision_inertials(text, 800.0)) for text in (whole, halves)
+        parameters(with_collision_inertials(text, 800.0)) for text in (whole, parts)
     )
     assert abs(first["forearm.ixy"]) > 0.1
     assert_close(list(second.values()), list(first.values()), 1e-13)

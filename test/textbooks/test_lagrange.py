@@ -1,12 +1,20 @@
 """Energies and momentum of the links, and reasons why dynamic coefficients are zero: Milicevic below (2.15)."""
 
+import itertools
+
 import numpy as np
 import pinocchio as pin
 import pytest
 from hypothesis import assume, given
 from numpy.typing import ArrayLike
 
-from oracles import craig_planar_2r, craig_rp, tsai_exercises, tsai_pointer
+from oracles import (
+    craig_planar_2r,
+    craig_rp,
+    spong_cartesian,
+    tsai_exercises,
+    tsai_pointer,
+)
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.textbooks.lagrange import (
     arm_angular_momentum,
@@ -16,10 +24,20 @@ from robot_dynamics_ros.textbooks.lagrange import (
     named_coefficients,
     pose_derivatives,
 )
+from robot_dynamics_ros.textbooks.properties import christoffel_symbols
 from support import arms, robots_with_drives
 from support.comparing import assert_close
 from support.pinocchio_peer import Peer
-from support.worked_arms import DOWN, IN_PLANE, chain, load, pointer, sliding, turning
+from support.worked_arms import (
+    DOWN,
+    IN_PLANE,
+    cartesian,
+    chain,
+    load,
+    pointer,
+    sliding,
+    turning,
+)
 
 
 @given(robot=robots_with_drives.robots())
@@ -49,6 +67,15 @@ def test_link_jacobians_of_planar_arms(name: str) -> None:
     assert_close(J_v[0, ::2].T, [0.25 * across[0], [0, 0]], 1e-15)
     assert_close(J_v[1, ::2].T, [end + middle, middle], 1e-15)
     assert_close(J_w[:, 1], [[-1, 0], [-1, -1]], 1e-15)
+
+
+def test_link_jacobians_of_the_cartesian_arm() -> None:
+    """Spong (9.65)-(9.68): the slides move along z and y."""
+    arm = load(cartesian(spong_cartesian.Parameters(2.0, 3.0)), DOWN)
+    J_v, J_w = link_jacobians(arm, [0.3, 0.9])
+    assert_close(J_v[0], [[0, 0], [0, 0], [1, 0]], 1e-15)
+    assert_close(J_v[1], [[0, 0], [0, 1], [1, 0]], 1e-15)
+    assert not J_w.any()
 
 
 def test_derivatives_of_poses() -> None:
@@ -147,8 +174,9 @@ def test_spin_of_rotors() -> None:
 
 
 def reasons_of(model: RobotModel, q: ArrayLike) -> dict[str, str]:
-    """Return the reasons of the coefficients that are zero, and compare the others with M and G."""
+    """Return the reasons of the coefficients that are zero, and compare the others with M, G and Spong (9.58)."""
     named = named_coefficients(model, q)
+    symbols = christoffel_symbols(model, q)
     m = model.mass_matrix(q)
     g = model.gravity_torque(q)
     for i in range(model.n):
@@ -158,6 +186,9 @@ def reasons_of(model: RobotModel, q: ArrayLike) -> dict[str, str]:
             m[i, i:],
             atol=1e-12,
         )
+        for k, x in itertools.combinations_with_replacement(range(model.n), 2):
+            value, _ = named[f"h{i + 1}{k + 1}{x + 1}"]
+            assert np.isclose(value, symbols[k, x, i], atol=1e-12)
     return {name: reason for name, (_, reason) in named.items() if reason}
 
 

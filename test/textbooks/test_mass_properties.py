@@ -124,6 +124,8 @@ def test_principal_axes() -> None:
         inertia = arms.central_inertia(np.random.default_rng(seed), 2.0)
         moments, axes = mass_properties.principal_axes(inertia)
         assert_close(inertia @ axes, axes * moments, 1e-14)
+        turned = mass_properties.rotated(inertia, axes.T)
+        assert_close(turned, np.diag(moments), 1e-14)
         assert np.all(np.diff(moments) >= 0.0) and np.linalg.det(axes) == pytest.approx(
             1.0
         )
