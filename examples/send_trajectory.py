@@ -120,11 +120,18 @@ def main() -> None:
         return list(states[-1].position) == goal and not any(states[-1].velocity)
 
     wait(arrived)
-    for name, position in zip(names, goal, strict=True):
-        if not abs(measured.get(name, position) - position) < FAR:
-            sys.exit(
-                f"{name} is at {measured[name]:.3g}, not at {position:.3g}. Cure: read the log of the arm's driver"
-            )
+    end = time.monotonic() + PATIENCE
+
+    def far() -> list[str]:
+        return [
+            f"{name} is at {measured[name]:.3g}, not at {position:.3g}"
+            for name, position in zip(names, goal, strict=True)
+            if name in measured and not abs(measured[name] - position) < FAR
+        ]
+
+    wait(lambda: not far() or time.monotonic() > end)
+    if far():
+        sys.exit(f"{', '.join(far())}. Cure: read the log of the arm's driver")
     print("the motion has ended")
     node.destroy_node()
     rclpy.shutdown()

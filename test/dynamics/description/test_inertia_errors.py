@@ -166,7 +166,7 @@ def test_equal_moments_fit_the_size(
 
 
 @pytest.mark.parametrize("robot", robot_names())
-@pytest.mark.parametrize(("metre", "kilogram"), product((1.0, 1e3), repeat=2))
+@pytest.mark.parametrize(("metre", "kilogram"), list(product((1.0, 1e3), repeat=2)))
 def test_millimetres_and_grams_throughout(
     robot: str, metre: float, kilogram: float
 ) -> None:
