@@ -1,0 +1,231 @@
+"""Battery of single faults against the control core, with a plant and a judge of its own.
+
+``python -m tools.fault_battery`` runs each kind of ``kinds.py`` on seven arms with two parameter sets, and prints a
+table of the kinds with the shares of critical and high runs; ``--json FILE`` writes each run. Rest or motion, period,
+joint and sensors are drawn by ``--seed`` and the names of kind, arm and set. ``--sample N`` draws N of the runs.
+``--healthy`` makes the runs without faults instead, in which a fault whose cause is untrue counts.
+``--run KIND ARM SET`` repeats one run.
+
+A run is marked "unanswerable" if it is critical or high, and so is the run with the true state in place of the faulted
+signal; for faults of drives and plant, the run with a controller that knows state, plant and fault. Wrong requests are
+never marked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from benchmarks.document import markdown_table
+from tools.fault_battery.arms import ARMS, load
+from tools.fault_battery.judge import Verdict, judge
+from tools.fault_battery.kinds import HEALTHY, KINDS
+from tools.fault_battery.parameter_sets import SETS
+from tools.fault_battery.run import Case, Kind, Record, Run
+
+_GRADES = ("none", "high", "critical")
+_HEALTHY_RUNS = 120
+
+
+class Result(NamedTuple):
+    """Result of one run; ``false_alarm`` is the untrue cause of a fault of a healthy run, or ""."""
+
+    kind: str
+    family: str
+    arm: str
+    parameters: str
+    seed: int
+    moving: bool
+    period: float
+    joint: str
+    effort_reports: str
+    verdict: Verdict
+    unanswerable: bool
+    refused: str
+    false_alarm: str
+    last_mode: str
+
+
+def case_of(kind: Kind, arm: str, parameters: str, seed: int) -> Case:
+    """Return the case with a seed of its own, which does not depend on the other kinds."""
+    text = f"{kind.name}|{arm}|{parameters}|{seed}"
+    return Case(kind, arm, parameters, zlib.crc32(text.encode()))
+
+
+def matrix(kinds: Iterable[Kind], seed: int) -> list[Case]:
+    """Return all cases of the kinds."""
+    return [case_of(k, arm, s, seed) for k in kinds for arm in ARMS for s in SETS]
+
+
+def execute(case: Case) -> Result:
+    """Run a case, and its twin if it exceeds the scale."""
+    run = Run(case)
+    record = run.execute()
+    verdict = _judge(run, record)
+    unanswerable = False
+    if verdict.grade != "none" and case.kind.twin:
+        twin = Run(case, case.kind.twin)
+        other = _judge(twin, twin.execute())
+        unanswerable = _GRADES.index(other.grade) >= _GRADES.index(verdict.grade)
+    return Result(
+        case.kind.name, case.kind.family, case.arm, case.parameters, case.seed, run.moving, run.period * 1e-3,
+        run.names[run.joint], run.echo, verdict, unanswerable, record.refused, _false_alarm(run, record), run.mode,
+    )  # fmt: skip
+
+
+def _judge(run: Run, record: Record) -> Verdict:
+    return judge(record, run.arm.prismatic, run.arm.effort)
+
+
+def _false_alarm(run: Run, record: Record) -> str:
+    """Return the first cause of a fault that is not true by the plant and by the kind."""
+    arm = run.arm
+    q = np.array(record.q)
+    margin = 1e-3
+    true = set(run.case.kind.peaceful)
+    if (np.abs(record.qd) > arm.velocity - margin).any():
+        true.add("velocity_limit")
+    if ((q > arm.upper - margin) | (q < arm.lower + margin)).any():
+        true.add("position_limit")
+    if record.largest_gap > run.settings.safety.state_timeout:
+        true.add("state_stale")
+    return next((cause for _, cause in record.faults if cause not in true), "")
+
+
+def run_all(cases: Sequence[Case], jobs: int) -> list[Result]:
+    """Run the cases, in parallel if ``jobs`` is above 1; the results are in their order."""
+    if jobs == 1:
+        return [execute(case) for case in tqdm(cases, disable=None)]
+    with get_context("spawn").Pool(jobs) as pool:
+        found = pool.imap(execute, cases, chunksize=4)
+        return list(tqdm(found, total=len(cases), disable=None))
+
+
+def shares(results: Sequence[Result]) -> str:
+    """Return the table of shares by parameter set."""
+    rows = [["set", "runs", "unanswerable", "critical", "high", "critical in mode zero", "fell after release"]]
+    for name in SETS:
+        chosen = [r for r in results if r.parameters == name]
+        rest = [r for r in chosen if not r.unanswerable]
+        critical = [r for r in rest if r.verdict.grade == "critical"]
+        high = [r for r in rest if r.verdict.grade == "high"]
+        part = max(len(rest), 1) / 100.0
+        rows.append([
+            name, str(len(chosen)), str(len(chosen) - len(rest)), f"{len(critical)} ({len(critical) / part:.1f} %)",
+            f"{len(high)} ({len(high) / part:.1f} %)", str(sum(r.verdict.mode == "zero" for r in critical)),
+            str(sum(r.verdict.fell != "none" for r in rest)),
+        ])  # fmt: skip
+    return markdown_table(rows)
+
+
+def table(results: Sequence[Result]) -> str:
+    """Return the table of kinds: critical / high / none of the runs that can be answered, for each set."""
+    rows = [["kind", *SETS, "unanswerable", "fell after release", "detected in", "worst"]]
+    groups: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        groups[result.kind].append(result)
+    for kind, group in groups.items():
+        cells = []
+        for name in SETS:
+            chosen = [r for r in group if r.parameters == name and not r.unanswerable]
+            grades = [r.verdict.grade for r in chosen]
+            cells.append(" / ".join(str(grades.count(g)) for g in _GRADES[::-1]))
+        times = [r.verdict.detected for r in group if r.verdict.detected is not None]
+        detected = f"{len(times)} of {len(group)}"
+        if times:
+            detected += f", {np.median(times) * 1e3:.0f} ms"
+        marked = sum(r.unanswerable for r in group)
+        fell = sum(r.verdict.fell != "none" for r in group)
+        rows.append([kind, *cells, str(marked or ""), str(fell or ""), detected, _worst(group)])
+    return markdown_table(rows)
+
+
+def _worst(group: Sequence[Result]) -> str:
+    worst = max(group, key=lambda r: (_GRADES.index(r.verdict.grade), r.verdict.speed))
+    v = worst.verdict
+    if v.grade == "none":
+        return ""
+    return f"{v.speed:.3g} rad/s, {v.distance:.2g} rad, {v.step:.3g} Nm ({worst.arm}, {worst.parameters}, {v.mode})"
+
+
+def healthy_table(results: Sequence[Result]) -> str:
+    """Return the table of healthy runs: false alarms, and runs beyond the scale."""
+    rows = [["kind", "runs", "false alarms", "critical", "high"]]
+    groups: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        groups[result.kind].append(result)
+    for kind, group in groups.items():
+        alarms = [f"{r.false_alarm} ({r.arm}, {r.parameters})" for r in group if r.false_alarm]
+        grades = [r.verdict.grade for r in group]
+        cells = (str(grades.count(g) or "") for g in ("critical", "high"))
+        rows.append([kind, str(len(group)), "; ".join(alarms), *cells])
+    return markdown_table(rows)
+
+
+def as_json(results: Sequence[Result]) -> str:
+    """Return the results as JSON, one run a line."""
+    lines = [json.dumps({**r._asdict(), "verdict": r.verdict._asdict()}, default=float) for r in results]
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
+def read_json(path: Path) -> list[Result]:
+    """Return the results of a file."""
+    rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return [Result(**{**row, "verdict": Verdict(**row["verdict"])}) for row in rows]
+
+
+def drawn(cases: list[Case], count: int, seed: int) -> list[Case]:
+    """Return ``count`` of the cases, in their order."""
+    random = np.random.default_rng(seed)
+    chosen = random.choice(len(cases), min(count, len(cases)), replace=False)
+    return [cases[i] for i in sorted(chosen)]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the battery; return 1 for a healthy run with a false alarm."""
+    parser = argparse.ArgumentParser(prog="python -m tools.fault_battery", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0, help="seed of all draws (default 0)")
+    parser.add_argument("--sample", type=int, help="number of runs, instead of all")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    parser.add_argument("--only", default="", help="kinds whose names contain this text")
+    parser.add_argument("--healthy", action="store_true", help=f"{_HEALTHY_RUNS} runs without faults instead")
+    parser.add_argument("--json", type=Path, help="file for the results")
+    parser.add_argument("--read", type=Path, help="print the tables of such a file instead")
+    parser.add_argument("--run", nargs=3, metavar=("KIND", "ARM", "SET"), help="repeat one run and print it")
+    options = parser.parse_args(arguments)
+    if options.run:
+        name, arm, parameters = options.run
+        (kind,) = (k for k in (*KINDS, *HEALTHY) if k.name == name)
+        print(as_json([execute(case_of(kind, arm, parameters, options.seed))]))
+        return 0
+    kinds = HEALTHY if options.healthy else KINDS
+    cases = matrix((k for k in kinds if options.only in k.name), options.seed)
+    count = options.sample or (_HEALTHY_RUNS if options.healthy else len(cases))
+    if options.read:
+        results = read_json(options.read)
+    else:
+        for arm in ARMS:
+            load(arm)
+        results = run_all(drawn(cases, count, options.seed), options.jobs)
+    if options.json:
+        options.json.write_text(as_json(results), encoding="utf-8")
+    alarms = [r for r in results if r.false_alarm]
+    if options.healthy:
+        print(healthy_table(results), f"{len(results)} runs, {len(alarms)} false alarms", sep="\n\n")
+        return 1 if alarms else 0
+    print(table(results), shares(results), sep="\n\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,497 @@
+"""One run: the controller in lockstep with the plant, its messages, drives and requests changed by the hooks of a kind.
+
+The controller is called as the node calls it: serialized messages by ``InputReader``, the watchdog, ``clear_fault``.
+Time advances by ``STEP``; a state is measured every ``period`` steps. A hook is a function of the run:
+
+- SENSE ``(run, message)`` returns the messages that arrive instead of a measured state;
+- DRIVE ``(run, effort)`` returns the effort of the drives for a command;
+- PLANT ``(run)`` changes the plant, or returns a push (n,);
+- REQUEST ``(run)`` sends requests.
+
+They are called from the onset on, each with its parameters; ``run.since`` is the time (s) since the onset.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.control.clock import Now
+from robot_dynamics_ros.control.interface import Output
+from robot_dynamics_ros.control.session import ControllerSession
+from robot_dynamics_ros.runs.inputs import InputReader
+from support.independent_plant import (
+    EPOCH,
+    SECOND,
+    STORE,
+    TYPES,
+    header,
+    joint_state,
+    quick_joint_state,
+    target_pose,
+    trajectory,
+)
+from tools.fault_battery.arms import Arm, Floats, load
+from tools.fault_battery.parameter_sets import settings_of
+from tools.fault_battery.plant import Plant
+
+STEP = 0.001  # s
+PERIODS = (1, 2, 4, 5, 8)  # steps
+TASK_SPEED = 0.8
+"""Speed (rad/s) of joints that is wished in task space, in both directions."""
+
+AFTER = 2.5  # s from the onset to the end
+BASIS = "basis"
+"""Mode of an effort in the record that is no command, but with which the next command is compared."""
+
+_WATCH = 0.02  # s
+_WRONG = 0.02  # rad, of a measured position
+_CATCH = 0.3  # s
+_IDEAL_FREQUENCY = 10.0  # rad/s
+_POINTS = 24  # of a quintic
+
+
+class Hook(Enum):
+    """Place at which a function of a kind acts."""
+
+    SENSE = "sense"
+    DRIVE = "drive"
+    PLANT = "plant"
+    REQUEST = "request"
+
+
+class Fault(NamedTuple):
+    """Function of a hook with its parameters."""
+
+    hook: Hook
+    function: Callable[..., Any]
+    parameters: dict[str, Any] = {}
+
+
+class Kind(NamedTuple):
+    """One kind of fault.
+
+    ``lost`` is True if no command can reach the faulty drive, ``from_start`` if the fault exists before the activation,
+    ``task`` for the task-space law. ``after`` (s) is the time from the onset to the end. ``values`` are parameters of
+    the controller in addition to those of the set.
+    """
+
+    family: str
+    name: str
+    faults: tuple[Fault, ...]
+    lost: bool = False
+    from_start: bool = False
+    task: bool = False
+    after: float = AFTER
+    values: dict[str, Any] = {}
+    peaceful: tuple[str, ...] = ()  # of a healthy kind: causes that are true
+
+    @property
+    def twin(self) -> str:
+        """Name of the run that decides whether the kind can be answered: "true", "ideal", or "" for none."""
+        hooks = {fault.hook for fault in self.faults}
+        if Hook.SENSE in hooks:
+            return "true"
+        return "ideal" if hooks & {Hook.DRIVE, Hook.PLANT} else ""
+
+
+class Case(NamedTuple):
+    """One run of a kind."""
+
+    kind: Kind
+    arm: str
+    parameters: str
+    seed: int
+
+
+@dataclass
+class Message:
+    """Measured state on its way: time of arrival (s), stamp (ns), names and fields."""
+
+    at: float
+    stamp: int
+    names: tuple[str, ...]
+    q: Floats
+    qd: Floats
+    effort: Floats
+
+    def copy(self, **changes: Any) -> Message:
+        """Return a copy whose arrays can be changed."""
+        arrays = {key: getattr(self, key).copy() for key in ("q", "qd", "effort")}
+        return replace(self, **{**arrays, **changes})
+
+
+@dataclass
+class Record:
+    """What the judge reads. Rows of lists are steps; those of ``wish`` are positions of the intended path.
+
+    ``places`` and ``wished_places`` are those of the last body (3,), m, in task space, and empty otherwise. ``slowest``
+    and ``fastest`` are the wished velocities (n,). ``released`` is True from the mode ``zero`` with measured positions
+    that are wrong or missing until they have been true for ``_CATCH``: the arm is left to its brakes, as documented.
+    """
+
+    onset: float = math.inf
+    times: list[float] = field(default_factory=list)
+    q: list[Floats] = field(default_factory=list)
+    qd: list[Floats] = field(default_factory=list)
+    commands: list[tuple[float, str, Floats]] = field(default_factory=list)
+    faults: list[tuple[float, str]] = field(default_factory=list)
+    wish: list[Floats] = field(default_factory=list)
+    slowest: Floats = field(default_factory=lambda: np.zeros(0))
+    fastest: Floats = field(default_factory=lambda: np.zeros(0))
+    places: list[Floats] = field(default_factory=list)
+    wished_places: list[Floats] = field(default_factory=list)
+    released: list[bool] = field(default_factory=list)
+    largest_gap: float = 0.0
+    refused: str = ""
+
+
+class Run:
+    """State of one run; hooks use its methods and ``memory``.
+
+    ``twin`` is "" for the run itself, "true" without SENSE hooks, "ideal" with the ideal controller from the onset on,
+    "healthy" without any fault.
+    """
+
+    def __init__(self, case: Case, twin: str = "") -> None:
+        kind = case.kind
+        self.case = case
+        self.twin = twin
+        self.arm: Arm = load(case.arm)
+        self.n = len(self.arm.start)
+        self.names = tuple(self.arm.model.joint_names)
+        # The draws of a scenario precede all others, so that twins have the same.
+        draw = np.random.default_rng([case.seed, 1])
+        self.random = np.random.default_rng([case.seed, 2])
+        self.period = int(draw.choice(PERIODS))
+        self.moving = bool(draw.integers(2))
+        self.joint = int(draw.integers(self.n))
+        self.other = int((self.joint + 1 + draw.integers(self.n - 1)) % self.n)
+        self.sign = 1.0 if draw.integers(2) else -1.0
+        self.echo = ("command", "measured", "none")[int(draw.integers(3))]
+        self.noise = (10.0 ** draw.uniform(-6.0, -4.3), 10.0 ** draw.uniform(-4.0, -2.7))
+        self.settings = settings_of(self.arm, case.parameters, kind.task, kind.values)
+        self.speed = (0.9 if case.parameters == "default" else 0.35) * draw.uniform(0.6, 1.0)
+        self.goal = self._goal(draw)
+        self.plant = Plant(
+            self.arm.urdf, self.arm.start, self.arm.friction, self.arm.viscous, self.arm.rotor
+        )  # fmt: skip
+        self.record = Record(slowest=np.zeros(self.n), fastest=np.zeros(self.n))
+        self.record.wish.append(self.arm.start.copy())
+        if kind.task:
+            self.record.wished_places.append(self.plant.place(self.arm.start))
+            self.record.slowest[:] = -TASK_SPEED
+            self.record.fastest[:] = TASK_SPEED
+        self.memory: dict[Any, Any] = {}
+        self.time = 0.0
+        self.steps = 0
+        self.effort = np.zeros(self.n)  # command in force
+        self.driven = np.zeros(self.n)  # effort of the drives
+        self.obeyed = True  # the node's commands drive the arm
+        self.driver: Callable[[Run], Floats] | None = None  # another controller
+        self.clock_shift = 0
+        self.commanded = False
+        self.mode = "active"
+        self.notes: list[str] = []
+        self._queue: list[tuple[float, int, Message]] = []
+        self._count = 0
+        self._next_watch = _WATCH
+        self._last_arrival = 0.0
+        self._wrong_position = False
+        self._free_until = -math.inf
+        self.begin = 0.4 + float(np.max(self.settings.ramp_time))
+        leg = self.duration(self.goal - self.arm.start)
+        self.onset = self.begin + (draw.uniform(0.25, 0.7) * leg if self.moving else 0.2)
+        self.sending = self.begin if self.moving else self.begin + 0.5
+        self.active_onset = 0.0 if kind.from_start else self.onset
+        self.record.onset = self.active_onset
+        self.end = self.onset + kind.after
+        self.faults = {hook: [f for f in kind.faults if f.hook is hook] for hook in Hook}
+        if twin == "healthy":
+            self.faults = {hook: [] for hook in Hook}
+        elif twin == "true":
+            self.faults[Hook.SENSE] = []
+        self.session = ControllerSession(self.arm.model, self.settings)
+        self.reader = InputReader(self.session)
+
+    def _goal(self, draw: np.random.Generator) -> Floats:
+        arm = self.arm
+        size = draw.uniform(0.25, 0.7, self.n) * np.where(arm.prismatic, 0.3, 1.0)
+        size *= self.speed / 0.9
+        sign = np.where(draw.integers(2, size=self.n), 1.0, -1.0)
+        sign = np.where(arm.start + sign * size > arm.upper - 0.15, -1.0, sign)
+        sign = np.where(arm.start + sign * size < arm.lower + 0.15, 1.0, sign)
+        room = np.where(sign > 0.0, arm.upper - arm.start, arm.start - arm.lower) - 0.1
+        return np.array(arm.start + sign * np.minimum(size, np.maximum(room, 0.0)))
+
+    # Time
+
+    @property
+    def since(self) -> float:
+        """Time (s) since the onset."""
+        return self.time - self.active_onset
+
+    @property
+    def ros(self) -> int:
+        """Time of the ROS clock (ns)."""
+        return EPOCH + round(self.time * SECOND) + self.clock_shift
+
+    @property
+    def now(self) -> Now:
+        """Both times, for the session."""
+        return Now(100.0 + self.time, lambda: self.ros)
+
+    def once(self, key: str, at: float = 0.0) -> bool:
+        """Return True at the first call with ``key`` when ``at`` (s) since the onset has passed."""
+        if self.since < at - 1e-9 or ("once", key) in self.memory:
+            return False
+        self.memory["once", key] = True
+        return True
+
+    def every(self, key: str, seconds: float) -> bool:
+        """Return True once every ``seconds``."""
+        due = self.memory.get(("every", key), -math.inf)
+        if self.time < due - 1e-9:
+            return False
+        self.memory["every", key] = self.time + seconds
+        return True
+
+    def execute(self) -> Record:
+        """Run to the end and return the record."""
+        try:
+            self._take(self.session.activate(compare_effort=True))
+            while self.time < self.end:
+                self._step()
+        except RobotDynamicsError as error:
+            self.record.refused = str(error)
+        return self.record
+
+    def _step(self) -> None:
+        begun = self.time >= self.active_onset - 1e-9
+        if self.commanded or self.driver:
+            self._move(begun)
+        self.steps += 1
+        self.time = self.steps * STEP
+        if not self.case.kind.task and self._starts_motion():
+            self.move_there_and_back()
+        if self.case.kind.task and self._starts_motion():
+            self.aim(self.tool_goal())
+        for fault in self.faults[Hook.REQUEST] if begun else ():
+            fault.function(self, **fault.parameters)
+        if self.steps % self.period == 0:
+            self._measure(begun)
+        while self._queue and self._queue[0][0] <= self.time + 1e-9:
+            self._arrive(heapq.heappop(self._queue)[2])
+        if self.time >= self._next_watch - 1e-9:
+            output = self.session.watch(self.now)
+            self._next_watch = self.time + max(self.session.watch_period, STEP)
+            self._take(output)
+        record = self.record
+        record.times.append(self.time)
+        record.q.append(self.plant.q.copy())
+        record.qd.append(self.plant.qd.copy())
+        record.released.append(self._is_released())
+        if self.case.kind.task:
+            record.places.append(self.plant.place(self.plant.q))
+
+    def _is_released(self) -> bool:
+        gap = self.time - self._last_arrival
+        if self.mode == "zero" and (self._wrong_position or gap > self.settings.safety.state_timeout):
+            self._free_until = self.time + _CATCH
+        released = self.time < self._free_until
+        if not released and self.record.released and self.record.released[-1]:
+            self.record.wish.append(self.plant.q.copy())  # where it is caught
+            self.record.wished_places += self.record.places[-1:]
+        return released
+
+    def _starts_motion(self) -> bool:
+        if self.time < self.sending or ("sent",) in self.memory:
+            return False
+        self.memory[("sent",)] = True
+        return True
+
+    def _move(self, begun: bool) -> None:
+        push = np.zeros(self.n)
+        for fault in self.faults[Hook.PLANT] if begun else ():
+            given = fault.function(self, **fault.parameters)
+            if given is not None:
+                push = push + given
+        effort = self.effort
+        if self.driver is not None and not self.obeyed:
+            effort = self.driver(self)
+        driven = effort
+        if begun and self.faults[Hook.DRIVE]:
+            for fault in self.faults[Hook.DRIVE]:
+                driven = fault.function(self, driven.copy(), **fault.parameters)
+        if begun and self.twin == "ideal":
+            driven = self._ideal(driven)
+        self.driven = np.clip(driven, -self.arm.effort, self.arm.effort)
+        self.plant.step(self.driven, STEP, push)
+
+    def _ideal(self, driven: Floats) -> Floats:
+        """Return the effort of a controller that knows state, plant and fault, and stops the arm at the onset."""
+        plant = self.plant
+        held = self.memory.setdefault("held", plant.q.copy())
+        feedback = _IDEAL_FREQUENCY**2 * (held - plant.q) - 2.0 * _IDEAL_FREQUENCY * plant.qd
+        ideal = plant.bias() + plant.mass_matrix() @ feedback
+        if self.case.kind.lost:
+            ideal[self.joint] = driven[self.joint]
+        return np.array(ideal)
+
+    # States
+
+    def measure(self) -> Message:
+        """Return the measured state with the noise of a real sensor."""
+        plant = self.plant
+        random = self.random
+        resolution = self.noise[0]
+        q = np.round((plant.q + 0.3 * resolution * random.standard_normal(self.n)) / resolution) * resolution
+        qd = plant.qd + self.noise[1] * random.standard_normal(self.n)
+        effort = np.empty(0)
+        if self.echo == "command":
+            effort = self.effort.copy() if self.commanded else plant.gravity()
+        elif self.echo == "measured":
+            held = self.driven if self.commanded else plant.gravity()
+            effort = held + 0.005 * self.arm.effort * random.standard_normal(self.n)
+        return Message(self.time, self.ros, self.names, q, qd, effort)
+
+    def _measure(self, begun: bool) -> None:
+        messages = [self.measure()]
+        for fault in self.faults[Hook.SENSE] if begun else ():
+            given = [fault.function(self, m, **fault.parameters) for m in messages]
+            messages = [m for part in given for m in (part if isinstance(part, list) else [part])]
+        for message in messages:
+            self.send(message)
+
+    def send(self, message: Message) -> None:
+        """Let ``message`` arrive at its time."""
+        self._count += 1
+        heapq.heappush(self._queue, (message.at, self._count, message))
+
+    def _arrive(self, m: Message) -> None:
+        self.record.largest_gap = max(
+            self.record.largest_gap, self.time - self._last_arrival
+        )
+        self._last_arrival = self.time
+        unit = np.where(self.arm.prismatic, 0.3, 1.0)
+        same = len(m.q) == self.n and m.names == self.names
+        self._wrong_position = not (same and bool((np.abs(m.q - self.plant.q) < _WRONG * unit).all()))
+        fields = (np.asarray(field, dtype=float) for field in (m.q, m.qd, m.effort))
+        write = quick_joint_state if len(m.names) == self.n else joint_state
+        self.receive("joint_states", write(m.stamp, m.names, *fields))
+
+    # Outputs
+
+    def receive(self, topic: str, data: bytes) -> Output:
+        """Pass a serialized message to the controller, and process its output."""
+        output = self.reader.receive(topic, data, self.now)
+        self._take(output)
+        return output
+
+    def _take(self, output: Output) -> None:
+        if output.command is not None:
+            effort = np.array(output.command.effort, dtype=float)
+            self.mode = output.command.mode.value
+            if self.obeyed:
+                self.record.commands.append((self.time, self.mode, effort))
+            self.effort = effort
+            self.commanded = True
+        for transition in output.transitions:
+            if transition.after.value != "active":
+                self.record.faults.append((self.time, transition.fault.cause.value))
+        self.notes += [note.text for note in output.notes]
+
+    # Requests
+
+    def duration(self, distance: Floats) -> float:
+        """Return the duration (s) of a quintic whose largest speed is that of the run."""
+        scale = np.where(self.arm.prismatic, 0.3, 1.0)
+        speed = np.minimum(self.speed * scale, 0.6 * self.arm.velocity)
+        return max(float((1.875 * np.abs(distance) / speed).max()), 0.5)
+
+    def quintic(self, start: Floats, goal: Floats, begin: float = 0.0) -> tuple[Floats, ...]:
+        """Return times (m,), positions, velocities and accelerations (m, n) of a quintic at rest at both ends."""
+        length = self.duration(goal - start)
+        s = np.linspace(0.0, 1.0, _POINTS + 1)[1:, None]
+        d = goal - start
+        q = start + d * (10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5)
+        qd = d * (30.0 * s**2 - 60.0 * s**3 + 30.0 * s**4) / length
+        qdd = d * (60.0 * s - 180.0 * s**2 + 120.0 * s**3) / length**2
+        return begin + length * s[:, 0], q, qd, qdd
+
+    def there_and_back(self) -> tuple[Floats, ...]:
+        """Return the points of the motion from the start to the goal and back."""
+        there = self.quintic(self.arm.start, self.goal)
+        back = self.quintic(self.goal, self.arm.start, float(there[0][-1]))
+        return tuple(np.concatenate(parts) for parts in zip(there, back, strict=True))
+
+    def move_there_and_back(self) -> None:
+        """Send the motion, which is what is wished."""
+        times, q, qd, qdd = self.there_and_back()
+        self.wish(q, qd)
+        self.follow(times, q, velocities=qd, accelerations=qdd)
+
+    def wish(self, q: Floats, qd: Floats) -> None:
+        """Add rows (m, n) of positions and velocities to what is wished."""
+        dense = np.linspace(0.0, len(q) - 1.0, 4 * len(q))
+        index = np.arange(len(q))
+        self.record.wish += list(np.transpose([np.interp(dense, index, c) for c in np.transpose(q)]))
+        self.record.slowest = np.minimum(self.record.slowest, qd.min(axis=0))
+        self.record.fastest = np.maximum(self.record.fastest, qd.max(axis=0))
+
+    def follow(self, times: Any, q: Any, stamp: int = 0, **fields: Any) -> Output:
+        """Send a trajectory."""
+        return self.receive(
+            "joint_trajectory", trajectory(self.names, times, q, stamp, **fields)
+        )
+
+    def tool_goal(self, distance: float = 0.12) -> Floats:
+        """Return a position (3,) of the last body, ``distance`` (m) from the start towards the base and up."""
+        place = self.plant.place(self.arm.start)
+        sideways = 0.3 if self.n >= 6 else 0.0
+        direction = np.array([-0.6 * np.sign(place[0] or 1.0), sideways, 0.5])
+        return np.array(place + distance * direction)
+
+    def aim(self, position: Floats, stamp: int = 0) -> None:
+        """Send a target pose, which is what is wished."""
+        wished = self.record.wished_places
+        wished += list(np.linspace(wished[-1], position, 20))
+        self.receive("target_pose", target_pose(stamp, position, (0.0, 0.0, 0.0, 1.0)))
+
+    def feed_forward(self, topic: str, stamp: int, vector: Sequence[float]) -> None:
+        """Send a target twist or acceleration of six numbers."""
+        part, kind = {"target_twist": ("twist", "Twist"), "target_acceleration": ("accel", "Accel")}[topic]
+        vectors = [TYPES["geometry_msgs/msg/Vector3"](*map(float, v)) for v in (vector[:3], vector[3:])]
+        stamped = f"geometry_msgs/msg/{kind}Stamped"
+        value = TYPES[f"geometry_msgs/msg/{kind}"](*vectors)
+        message = TYPES[stamped](**{"header": header(stamp), part: value})
+        self.receive(topic, bytes(STORE.serialize_cdr(message, stamped)))
+
+    def payload(self, mass: float, com: Sequence[float], inertia: float) -> None:
+        """Send the payload of the last link."""
+        name = "geometry_msgs/msg/InertiaStamped"
+        body = TYPES["geometry_msgs/msg/Inertia"](
+            mass, TYPES["geometry_msgs/msg/Vector3"](*com), inertia, 0.0, 0.0, inertia, 0.0, inertia
+        )  # fmt: skip
+        message = TYPES[name](header(0, self.arm.tool), body)
+        self.receive("payload", bytes(STORE.serialize_cdr(message, name)))
+
+    def boolean(self, topic: str, value: bool) -> None:
+        """Send a std_msgs/Bool."""
+        message = TYPES["std_msgs/msg/Bool"](value)
+        self.receive(topic, bytes(STORE.serialize_cdr(message, "std_msgs/msg/Bool")))
+
+    def clear(self) -> bool:
+        """Call ``clear_fault``; return False if it is refused."""
+        try:
+            self._take(self.session.clear_fault(self.now))
+        except RobotDynamicsError:
+            return False
+        return True
