@@ -113,7 +113,17 @@ def run_all(cases: Sequence[Case], jobs: int) -> list[Result]:
 
 def shares(results: Sequence[Result]) -> str:
     """Return the table of shares by parameter set."""
-    rows = [["set", "runs", "unanswerable", "critical", "high", "critical in mode zero", "fell after release"]]
+    rows = [
+        [
+            "set",
+            "runs",
+            "unanswerable",
+            "critical",
+            "high",
+            "critical in mode zero",
+            "fell after release",
+        ]
+    ]
     for name in SETS:
         chosen = [r for r in results if r.parameters == name]
         rest = [r for r in chosen if not r.unanswerable]
@@ -130,7 +140,9 @@ def shares(results: Sequence[Result]) -> str:
 
 def table(results: Sequence[Result]) -> str:
     """Return the table of kinds: critical / high / none of the runs that can be answered, for each set."""
-    rows = [["kind", *SETS, "unanswerable", "fell after release", "detected in", "worst"]]
+    rows = [
+        ["kind", *SETS, "unanswerable", "fell after release", "detected in", "worst"]
+    ]
     groups: dict[str, list[Result]] = defaultdict(list)
     for result in results:
         groups[result.kind].append(result)
@@ -144,9 +156,14 @@ def table(results: Sequence[Result]) -> str:
         detected = f"{len(times)} of {len(group)}"
         if times:
             detected += f", {np.median(times) * 1e3:.0f} ms"
+        refused = sum(bool(r.refused) for r in group)
+        if refused:
+            detected += f", {refused} refused at the start"
         marked = sum(r.unanswerable for r in group)
         fell = sum(r.verdict.fell != "none" for r in group)
-        rows.append([kind, *cells, str(marked or ""), str(fell or ""), detected, _worst(group)])
+        rows.append(
+            [kind, *cells, str(marked or ""), str(fell or ""), detected, _worst(group)]
+        )
     return markdown_table(rows)
 
 
@@ -165,7 +182,9 @@ def healthy_table(results: Sequence[Result]) -> str:
     for result in results:
         groups[result.kind].append(result)
     for kind, group in groups.items():
-        alarms = [f"{r.false_alarm} ({r.arm}, {r.parameters})" for r in group if r.false_alarm]
+        alarms = [
+            f"{r.false_alarm} ({r.arm}, {r.parameters})" for r in group if r.false_alarm
+        ]
         grades = [r.verdict.grade for r in group]
         cells = (str(grades.count(g) or "") for g in ("critical", "high"))
         rows.append([kind, str(len(group)), "; ".join(alarms), *cells])
@@ -174,7 +193,10 @@ def healthy_table(results: Sequence[Result]) -> str:
 
 def as_json(results: Sequence[Result]) -> str:
     """Return the results as JSON, one run a line."""
-    lines = [json.dumps({**r._asdict(), "verdict": r.verdict._asdict()}, default=float) for r in results]
+    lines = [
+        json.dumps({**r._asdict(), "verdict": r.verdict._asdict()}, default=float)
+        for r in results
+    ]
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
@@ -193,15 +215,32 @@ def drawn(cases: list[Case], count: int, seed: int) -> list[Case]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the battery; return 1 for a healthy run with a false alarm."""
-    parser = argparse.ArgumentParser(prog="python -m tools.fault_battery", description=__doc__)
-    parser.add_argument("--seed", type=int, default=0, help="seed of all draws (default 0)")
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.fault_battery", description=__doc__
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of all draws (default 0)"
+    )
     parser.add_argument("--sample", type=int, help="number of runs, instead of all")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
-    parser.add_argument("--only", default="", help="kinds whose names contain this text")
-    parser.add_argument("--healthy", action="store_true", help=f"{_HEALTHY_RUNS} runs without faults instead")
+    parser.add_argument(
+        "--only", default="", help="kinds whose names contain this text"
+    )
+    parser.add_argument(
+        "--healthy",
+        action="store_true",
+        help=f"{_HEALTHY_RUNS} runs without faults instead",
+    )
     parser.add_argument("--json", type=Path, help="file for the results")
-    parser.add_argument("--read", type=Path, help="print the tables of such a file instead")
-    parser.add_argument("--run", nargs=3, metavar=("KIND", "ARM", "SET"), help="repeat one run and print it")
+    parser.add_argument(
+        "--read", type=Path, help="print the tables of such a file instead"
+    )
+    parser.add_argument(
+        "--run",
+        nargs=3,
+        metavar=("KIND", "ARM", "SET"),
+        help="repeat one run and print it",
+    )
     options = parser.parse_args(arguments)
     if options.run:
         name, arm, parameters = options.run
@@ -221,7 +260,11 @@ def main(arguments: list[str] | None = None) -> int:
         options.json.write_text(as_json(results), encoding="utf-8")
     alarms = [r for r in results if r.false_alarm]
     if options.healthy:
-        print(healthy_table(results), f"{len(results)} runs, {len(alarms)} false alarms", sep="\n\n")
+        print(
+            healthy_table(results),
+            f"{len(results)} runs, {len(alarms)} false alarms",
+            sep="\n\n",
+        )
         return 1 if alarms else 0
     print(table(results), shares(results), sep="\n\n")
     return 0

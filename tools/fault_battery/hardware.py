@@ -12,7 +12,9 @@ def _rows(run: Run, joints: str) -> slice | int:
     return slice(None) if joints == "all" else run.joint
 
 
-def factor(run: Run, effort: Floats, by: float, joints: str = "one", seconds: float = np.inf) -> Floats:
+def factor(
+    run: Run, effort: Floats, by: float, joints: str = "one", seconds: float = np.inf
+) -> Floats:
     """Multiply the effort: 0 is a dead drive, -1 a reversed one, below 1 a weak one."""
     if run.since <= seconds:
         effort[_rows(run, joints)] *= by
@@ -79,7 +81,11 @@ def gravity_twice(run: Run, effort: Floats) -> Floats:
 
 
 def wall(
-    run: Run, stiffness: float, distance: float, seconds: float = np.inf, joints: str = "one"
+    run: Run,
+    stiffness: float,
+    distance: float,
+    seconds: float = np.inf,
+    joints: str = "one",
 ) -> None:
     """Put a contact ahead of one joint, or of the last body, at ``distance`` (rad or m) from the onset's position.
 
@@ -89,7 +95,9 @@ def wall(
     if run.once("wall"):
         if joints == "one":
             direction = np.zeros(run.n)
-            towards = np.sign(plant.qd[run.joint] or (run.goal - run.arm.start)[run.joint])
+            towards = np.sign(
+                plant.qd[run.joint] or (run.goal - run.arm.start)[run.joint]
+            )
             unit = 0.3 if run.arm.prismatic[run.joint] else 1.0
             direction[run.joint] = -(towards or 1.0)
             distance *= unit
@@ -109,16 +117,27 @@ def _gradient(run: Run) -> Floats:
     here = plant.place(plant.q)
     way = plant.place(plant.q + 0.01 * moved) - here
     way /= max(float(np.linalg.norm(way)), 1e-9)
-    rows = [way @ (plant.place(plant.q + 1e-6 * e) - here) / 1e-6 for e in np.eye(run.n)]
+    rows = [
+        way @ (plant.place(plant.q + 1e-6 * e) - here) / 1e-6 for e in np.eye(run.n)
+    ]
     return np.array(rows)
 
 
-def push(run: Run, share: float, seconds: float, period: float = np.inf, joints: str = "one") -> Floats:
-    """Push with a share of the effort limit for ``seconds``, again in each ``period`` (s)."""
+def push(
+    run: Run, share: float, seconds: float, period: float = np.inf, joints: str = "one", speed: float = np.inf
+) -> Floats:  # fmt: skip
+    """Push with a share of the effort limit for ``seconds``, again in each ``period`` (s).
+
+    The push is at most one that gives the free joint this ``speed`` (rad/s).
+    """
     torque = np.zeros(run.n)
     if run.since % period < seconds:
         rows = _rows(run, joints)
-        torque[rows] = run.sign * share * run.arm.effort[rows]
+        most = share * run.arm.effort
+        if np.isfinite(speed):
+            inertia = run.plant.mass_matrix().diagonal()
+            most = np.minimum(most, run.arm.friction + inertia * speed / seconds)
+        torque[rows] = run.sign * most[rows]
     return torque
 
 
@@ -136,9 +155,16 @@ def capacity(run: Run) -> float:
     if "capacity" not in run.memory:
         plant = run.plant
         q = plant.q
-        rows = np.array([(plant.place(q + 1e-6 * e) - plant.place(q))[2] / 1e-6 for e in np.eye(run.n)])
+        rows = np.array(
+            [
+                (plant.place(q + 1e-6 * e) - plant.place(q))[2] / 1e-6
+                for e in np.eye(run.n)
+            ]
+        )
         room = 0.75 * run.arm.effort - np.abs(plant.gravity())
-        run.memory["capacity"] = float((room / np.maximum(9.81 * np.abs(rows), 1e-3)).min())
+        run.memory["capacity"] = float(
+            (room / np.maximum(9.81 * np.abs(rows), 1e-3)).min()
+        )
     return float(np.clip(run.memory["capacity"], 0.0, 20.0))
 
 
@@ -148,7 +174,9 @@ def lighter(run: Run, factor: float) -> None:
         inertias = run.plant.model.inertias
         for i in range(1, run.plant.model.njoints):
             body = inertias[i]
-            inertias[i] = type(body)(body.mass * factor, body.lever, body.inertia * factor)
+            inertias[i] = type(body)(
+                body.mass * factor, body.lever, body.inertia * factor
+            )
         run.plant.data = run.plant.model.createData()
 
 
@@ -171,4 +199,6 @@ def brakes(run: Run, seconds: float, reports: bool, releases: float = 0.0) -> No
 def tilt(run: Run, angle: float) -> None:
     """Tilt gravity by ``angle`` (rad)."""
     if run.once("tilt"):
-        run.plant.model.gravity.linear = 9.81 * np.array([np.sin(angle), 0.0, -np.cos(angle)])
+        run.plant.model.gravity.linear = 9.81 * np.array(
+            [np.sin(angle), 0.0, -np.cos(angle)]
+        )

@@ -74,8 +74,12 @@ def judge(record: Record, prismatic: NDArray[np.bool_], limits: Floats) -> Verdi
     stride = _stride(len(times))
     fell = "none"
     if not held.all():
-        most = max(speeds[~held].max() / SPEED, distances[~held[::stride]].max(initial=0.0))
-        fell = "critical" if most >= 1.0 else "high" if most >= _HIGH_DISTANCE else "none"
+        most = max(
+            speeds[~held].max() / SPEED, distances[~held[::stride]].max(initial=0.0)
+        )
+        fell = (
+            "critical" if most >= 1.0 else "high" if most >= _HIGH_DISTANCE else "none"
+        )
     speeds = speeds * held
     distances = distances * held[::stride]
     sampled = times[::stride]

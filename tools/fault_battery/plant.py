@@ -122,9 +122,7 @@ class Plant:
 
     def bias(self) -> Floats:
         """Return the torque (n,) of gravity and velocities."""
-        return np.array(
-            pin.nonLinearEffects(self.model, self.data, self.q, self.qd)
-        )
+        return np.array(pin.nonLinearEffects(self.model, self.data, self.q, self.qd))
 
     def gravity(self) -> Floats:
         """Return the torque (n,) that balances gravity."""

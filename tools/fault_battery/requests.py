@@ -17,15 +17,20 @@ from tools.fault_battery.run import BASIS, STEP, Run
 # Gains per Nm of the effort limit, as in config/ros2_control_joint_trajectory.yaml.
 _STIFFNESS = 7.0  # Nm/rad
 _DAMPING = 0.35  # Nms/rad
+_REST = 0.02  # rad/s
 
 
-def target_feedforward(run: Run, quantity: str, size: float, period: float = 0.0) -> None:
+def target_feedforward(
+    run: Run, quantity: str, size: float, period: float = 0.0
+) -> None:
     """Send a pose at 0.03 m with a wrong twist (m/s) or acceleration (m/s^2), once or every ``period`` (s)."""
     due = run.every("target", period) if period else run.once("target", 0.1)
     if due:
         stamp = run.ros
         run.aim(run.tool_goal(0.03), stamp)
-        run.feed_forward(f"target_{quantity}", stamp, [run.sign * size, 0.0, size, 0.0, 0.0, 0.0])
+        run.feed_forward(
+            f"target_{quantity}", stamp, [run.sign * size, 0.0, size, 0.0, 0.0, 0.0]
+        )
 
 
 def target_pose(run: Run, distance: float) -> None:
@@ -83,7 +88,7 @@ def set_points(run: Run, size: float, period: float) -> None:
         unit = np.where(run.arm.prismatic, 0.3, 1.0)
         q = base + (run.sign * size * unit if odd else 0.0)
         run.wish(np.array([base, q]), np.zeros((2, run.n)))
-        run.follow([run.period * 0.001], [q])
+        run.follow([period], [q])
 
 
 def late_start(run: Run, seconds: float) -> None:
@@ -120,8 +125,9 @@ def bouncing_stop(run: Run, bounce: float, period: float, clears: bool = True) -
 
 
 def resend(run: Run, period: float) -> None:
-    """Send the motion again and again, as a program that retries does."""
-    if run.every("resend", period) and run.mode == "active":
+    """Send the motion again and again while the arm rests, as a program that retries does."""
+    rests = np.abs(run.plant.qd).max() < _REST
+    if rests and run.mode == "active" and run.every("resend", period):
         times, q, qd, qdd = run.quintic(run.plant.q.copy(), run.goal)
         run.wish(q, qd)
         run.follow(times, q, velocities=qd, accelerations=qdd)
@@ -211,7 +217,9 @@ def _hand_over(run: Run, distance: float) -> None:
     run.obeyed = False
 
 
-def switched(run: Run, distance: float, fault: bool = False, clears: bool = False) -> None:
+def switched(
+    run: Run, distance: float, fault: bool = False, clears: bool = False
+) -> None:
     """Let another controller move the arm by ``distance`` (rad) for 1.2 s, then switch back to the node.
 
     The node is active meanwhile, or in a fault, which may be cleared just before the switch.
@@ -239,23 +247,25 @@ def forwarded(run: Run, distance: float, clears: bool = False) -> None:
     """
     if run.once("begin"):
         _hand_over(run, distance)
-        run.record.commands.append((run.time, BASIS, run.driven.copy()))
     if clears and run.once("clear", 1.15):
         run.clear()
+    mode = BASIS if run.since < 1.19 else run.mode
+    run.record.commands.append((run.time, mode, run.driven.copy()))
     if run.once("forward", 1.2):
-        times, q, qd, qdd = run.quintic(run.plant.q.copy(), run.goal)
+        length, q, qd, _ = run.quintic(run.plant.q.copy(), run.goal)
         run.wish(q, qd)
-        output = run.follow(times, q, velocities=qd, accelerations=qdd)
+        output = run.follow(length[-1:], [run.goal])
         if output.followed is not None:
             parts = trajectory_effort(
                 run.session.arm.model, output.followed.trajectory, run.names, 0.02
             )
             points = next(part for part in parts if part is not None)
-            run.memory |= {"points": points, "from": run.time, "held": run.memory["there"]}
+            run.memory |= {
+                "points": points,
+                "from": run.time,
+                "held": run.memory["there"],
+            }
             run.driver = _forwarded
-            run.record.commands.append((run.time, BASIS, run.driven.copy()))
-    elif run.since > 1.2:
-        run.record.commands.append((run.time, run.mode, run.driven.copy()))
 
 
 def _forwarded(run: Run) -> Floats:
@@ -267,7 +277,9 @@ def _forwarded(run: Run) -> Floats:
     def path(time: float) -> Floats:
         return _interpolated(time - run.memory["from"], times, rows)
 
-    return _track(run, path, _interpolated(run.time - run.memory["from"], times, efforts))
+    return _track(
+        run, path, _interpolated(run.time - run.memory["from"], times, efforts)
+    )
 
 
 def _interpolated(at: float, times: Floats, rows: Floats) -> Floats:

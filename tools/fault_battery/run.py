@@ -176,9 +176,14 @@ class Run:
         self.other = int((self.joint + 1 + draw.integers(self.n - 1)) % self.n)
         self.sign = 1.0 if draw.integers(2) else -1.0
         self.echo = ("command", "measured", "none")[int(draw.integers(3))]
-        self.noise = (10.0 ** draw.uniform(-6.0, -4.3), 10.0 ** draw.uniform(-4.0, -2.7))
+        self.noise = (
+            10.0 ** draw.uniform(-6.0, -4.3),
+            10.0 ** draw.uniform(-4.0, -2.7),
+        )
         self.settings = settings_of(self.arm, case.parameters, kind.task, kind.values)
-        self.speed = (0.9 if case.parameters == "default" else 0.35) * draw.uniform(0.6, 1.0)
+        self.speed = (0.9 if case.parameters == "default" else 0.35) * draw.uniform(
+            0.6, 1.0
+        )
         self.goal = self._goal(draw)
         self.plant = Plant(
             self.arm.urdf, self.arm.start, self.arm.friction, self.arm.viscous, self.arm.rotor
@@ -208,12 +213,16 @@ class Run:
         self._free_until = -math.inf
         self.begin = 0.4 + float(np.max(self.settings.ramp_time))
         leg = self.duration(self.goal - self.arm.start)
-        self.onset = self.begin + (draw.uniform(0.25, 0.7) * leg if self.moving else 0.2)
+        self.onset = self.begin + (
+            draw.uniform(0.25, 0.7) * leg if self.moving else 0.2
+        )
         self.sending = self.begin if self.moving else self.begin + 0.5
         self.active_onset = 0.0 if kind.from_start else self.onset
         self.record.onset = self.active_onset
         self.end = self.onset + kind.after
-        self.faults = {hook: [f for f in kind.faults if f.hook is hook] for hook in Hook}
+        self.faults = {
+            hook: [f for f in kind.faults if f.hook is hook] for hook in Hook
+        }
         if twin == "healthy":
             self.faults = {hook: [] for hook in Hook}
         elif twin == "true":
@@ -303,7 +312,9 @@ class Run:
 
     def _is_released(self) -> bool:
         gap = self.time - self._last_arrival
-        if self.mode == "zero" and (self._wrong_position or gap > self.settings.safety.state_timeout):
+        if self.mode == "zero" and (
+            self._wrong_position or gap > self.settings.safety.state_timeout
+        ):
             self._free_until = self.time + _CATCH
         released = self.time < self._free_until
         if not released and self.record.released and self.record.released[-1]:
@@ -339,7 +350,9 @@ class Run:
         """Return the effort of a controller that knows state, plant and fault, and stops the arm at the onset."""
         plant = self.plant
         held = self.memory.setdefault("held", plant.q.copy())
-        feedback = _IDEAL_FREQUENCY**2 * (held - plant.q) - 2.0 * _IDEAL_FREQUENCY * plant.qd
+        feedback = (
+            _IDEAL_FREQUENCY**2 * (held - plant.q) - 2.0 * _IDEAL_FREQUENCY * plant.qd
+        )
         ideal = plant.bias() + plant.mass_matrix() @ feedback
         if self.case.kind.lost:
             ideal[self.joint] = driven[self.joint]
@@ -352,7 +365,13 @@ class Run:
         plant = self.plant
         random = self.random
         resolution = self.noise[0]
-        q = np.round((plant.q + 0.3 * resolution * random.standard_normal(self.n)) / resolution) * resolution
+        q = (
+            np.round(
+                (plant.q + 0.3 * resolution * random.standard_normal(self.n))
+                / resolution
+            )
+            * resolution
+        )
         qd = plant.qd + self.noise[1] * random.standard_normal(self.n)
         effort = np.empty(0)
         if self.echo == "command":
@@ -366,7 +385,11 @@ class Run:
         messages = [self.measure()]
         for fault in self.faults[Hook.SENSE] if begun else ():
             given = [fault.function(self, m, **fault.parameters) for m in messages]
-            messages = [m for part in given for m in (part if isinstance(part, list) else [part])]
+            messages = [
+                m
+                for part in given
+                for m in (part if isinstance(part, list) else [part])
+            ]
         for message in messages:
             self.send(message)
 
@@ -382,7 +405,9 @@ class Run:
         self._last_arrival = self.time
         unit = np.where(self.arm.prismatic, 0.3, 1.0)
         same = len(m.q) == self.n and m.names == self.names
-        self._wrong_position = not (same and bool((np.abs(m.q - self.plant.q) < _WRONG * unit).all()))
+        self._wrong_position = not (
+            same and bool((np.abs(m.q - self.plant.q) < _WRONG * unit).all())
+        )
         fields = (np.asarray(field, dtype=float) for field in (m.q, m.qd, m.effort))
         write = quick_joint_state if len(m.names) == self.n else joint_state
         self.receive("joint_states", write(m.stamp, m.names, *fields))
@@ -416,7 +441,9 @@ class Run:
         speed = np.minimum(self.speed * scale, 0.6 * self.arm.velocity)
         return max(float((1.875 * np.abs(distance) / speed).max()), 0.5)
 
-    def quintic(self, start: Floats, goal: Floats, begin: float = 0.0) -> tuple[Floats, ...]:
+    def quintic(
+        self, start: Floats, goal: Floats, begin: float = 0.0
+    ) -> tuple[Floats, ...]:
         """Return times (m,), positions, velocities and accelerations (m, n) of a quintic at rest at both ends."""
         length = self.duration(goal - start)
         s = np.linspace(0.0, 1.0, _POINTS + 1)[1:, None]
@@ -442,7 +469,9 @@ class Run:
         """Add rows (m, n) of positions and velocities to what is wished."""
         dense = np.linspace(0.0, len(q) - 1.0, 4 * len(q))
         index = np.arange(len(q))
-        self.record.wish += list(np.transpose([np.interp(dense, index, c) for c in np.transpose(q)]))
+        self.record.wish += list(
+            np.transpose([np.interp(dense, index, c) for c in np.transpose(q)])
+        )
         self.record.slowest = np.minimum(self.record.slowest, qd.min(axis=0))
         self.record.fastest = np.maximum(self.record.fastest, qd.max(axis=0))
 
@@ -467,8 +496,14 @@ class Run:
 
     def feed_forward(self, topic: str, stamp: int, vector: Sequence[float]) -> None:
         """Send a target twist or acceleration of six numbers."""
-        part, kind = {"target_twist": ("twist", "Twist"), "target_acceleration": ("accel", "Accel")}[topic]
-        vectors = [TYPES["geometry_msgs/msg/Vector3"](*map(float, v)) for v in (vector[:3], vector[3:])]
+        part, kind = {
+            "target_twist": ("twist", "Twist"),
+            "target_acceleration": ("accel", "Accel"),
+        }[topic]
+        vectors = [
+            TYPES["geometry_msgs/msg/Vector3"](*map(float, v))
+            for v in (vector[:3], vector[3:])
+        ]
         stamped = f"geometry_msgs/msg/{kind}Stamped"
         value = TYPES[f"geometry_msgs/msg/{kind}"](*vectors)
         message = TYPES[stamped](**{"header": header(stamp), part: value})

@@ -37,7 +37,9 @@ def frozen(
             values[rows] = 0.0 if zero else _values(kept, field)[rows]
             size = 10.0 * noise if field == "qd" else noise
             if noise:
-                values[rows] += size * run.random.standard_normal(np.shape(values[rows]))
+                values[rows] += size * run.random.standard_normal(
+                    np.shape(values[rows])
+                )
     return [m]
 
 
@@ -48,7 +50,9 @@ def stuck_at_rest(run: Run, m: Message, noise: float = 0.0) -> Messages:
     return [m]
 
 
-def jump(run: Run, m: Message, size: float, joints: str = "one", seconds: float = np.inf) -> Messages:
+def jump(
+    run: Run, m: Message, size: float, joints: str = "one", seconds: float = np.inf
+) -> Messages:
     """Add ``size`` (rad) to positions, for ``seconds``."""
     m = m.copy()
     if run.since <= seconds:
@@ -56,7 +60,9 @@ def jump(run: Run, m: Message, size: float, joints: str = "one", seconds: float 
     return [m]
 
 
-def creep(run: Run, m: Message, rate: float, interval: float = 0.0, agrees: bool = False) -> Messages:
+def creep(
+    run: Run, m: Message, rate: float, interval: float = 0.0, agrees: bool = False
+) -> Messages:
     """Let the position of one joint drift by ``rate`` (rad/s), once every ``interval`` (s); the velocity may agree."""
     m = m.copy()
     since = run.since
@@ -78,15 +84,26 @@ def scaled(
     for field in fields:
         values = _values(m, field)
         if len(values):
-            centre = _values(kept, field)[rows] if about == "onset" and field == "q" else 0.0
+            centre = (
+                _values(kept, field)[rows] if about == "onset" and field == "q" else 0.0
+            )
             values[rows] = centre + factor * (values[rows] - centre)
     return [m]
 
 
-def swapped(run: Run, m: Message, fields: Sequence[str] = ("q", "qd")) -> Messages:
-    """Exchange two joints."""
+def swapped(
+    run: Run, m: Message, fields: Sequence[str] = ("q", "qd"), nearest: bool = False, continues: bool = False
+) -> Messages:  # fmt: skip
+    """Exchange two joints, the second one with the ``nearest`` position; or exchange the changes since the onset."""
+    first = run.memory.setdefault("first", m.copy())
     m = m.copy()
     pair = [run.joint, run.other]
+    if nearest:
+        apart = np.abs(first.q - first.q[run.joint])
+        apart[run.joint] = np.inf
+        pair[1] = int(np.argmin(apart))
+    if continues:
+        m.q[pair] += first.q[pair[::-1]] - first.q[pair]
     for field in fields:
         values = _values(m, field)
         if len(values):
@@ -99,7 +116,9 @@ def shifted_names(run: Run, m: Message) -> Messages:
     return [m.copy(names=m.names[1:] + m.names[:1])]
 
 
-def velocity_offset(run: Run, m: Message, size: float, samples: int = 0, joints: str = "one") -> Messages:
+def velocity_offset(
+    run: Run, m: Message, size: float, samples: int = 0, joints: str = "one"
+) -> Messages:
     """Add ``size`` (rad/s) to velocities, in the first ``samples`` only unless that is 0."""
     m = m.copy()
     count = run.memory["count"] = run.memory.get("count", 0) + 1
@@ -138,7 +157,7 @@ def spoiled(
 def hang(run: Run, m: Message, seconds: float, then: str) -> Messages:
     """Send nothing for ``seconds``; ``then`` is what follows.
 
-    "true": current states. "late": one state of the beginning of the hang at first. "queued": all states of the hang
+    "true": current states. "late": one state of the beginning of the hang, then current ones. "queued": all states of the hang
     at once. "stale": old values with current stamps meanwhile. "repeated": the last message again and again meanwhile.
     """
     last = run.memory.setdefault("last", m.copy())
@@ -149,7 +168,7 @@ def hang(run: Run, m: Message, seconds: float, then: str) -> Messages:
             return [last.copy(at=m.at, stamp=m.stamp)]
         return [last.copy(at=m.at)] if then == "repeated" else []
     if then == "late" and run.once("late"):
-        return [last.copy(at=m.at), m]
+        return [last.copy(at=m.at)]
     return [m]
 
 
@@ -185,8 +204,12 @@ def dropped_joint(run: Run, m: Message, how: str) -> Messages:
     if how == "alternating" and count % 2:
         return [m]
     keep = np.arange(run.n) != run.joint
-    fields = {f: _values(m, f)[keep] if len(_values(m, f)) else _values(m, f) for f in FIELDS}
-    return [m.copy(names=tuple(n for n, k in zip(names, keep, strict=True) if k), **fields)]
+    fields = {
+        f: _values(m, f)[keep] if len(_values(m, f)) else _values(m, f) for f in FIELDS
+    }
+    return [
+        m.copy(names=tuple(n for n, k in zip(names, keep, strict=True) if k), **fields)
+    ]
 
 
 def short_fields(run: Run, m: Message, field: str) -> Messages:
@@ -253,5 +276,10 @@ def turned(run: Run, m: Message, turns: float) -> Messages:
 def bad_effort(run: Run, m: Message, how: str) -> Messages:
     """Report wrong efforts: "reversed", "zero", "permuted" or in "milli" units."""
     held = m.effort if len(m.effort) else run.effort
-    effort = {"reversed": -held, "zero": 0.0 * held, "permuted": held[::-1], "milli": 1e3 * held}[how]
+    effort = {
+        "reversed": -held,
+        "zero": 0.0 * held,
+        "permuted": held[::-1],
+        "milli": 1e3 * held,
+    }[how]
     return [m.copy(effort=np.array(effort))]
