@@ -6,9 +6,9 @@ joint and sensors are drawn by ``--seed`` and the names of kind, arm and set. ``
 ``--healthy`` makes the runs without faults instead, in which a fault whose cause is untrue counts.
 ``--run KIND ARM SET`` repeats one run.
 
-A run is marked "unanswerable" if it is critical or high, and so is the run with the true state in place of the faulted
-signal; for faults of drives and plant, the run with a controller that knows state, plant and fault. Wrong requests are
-never marked.
+A run is marked "unanswerable" if it is critical or high, and so is the same run with the true state in place of the
+faulted signal. Where no signal is faulted but drives or plant, a controller that knows state and plant takes the place
+of the node from the onset on; it corrects a faulty drive unless that is ``lost``. Wrong requests are never marked.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _false_alarm(run: Run, record: Record) -> str:
     arm = run.arm
     q = np.array(record.q)
     margin = 1e-3
-    true = set(run.case.kind.peaceful)
+    true = set(run.case.kind.true_causes)
     if (np.abs(record.qd) > arm.velocity - margin).any():
         true.add("velocity_limit")
     if ((q > arm.upper - margin) | (q < arm.lower + margin)).any():

@@ -117,9 +117,9 @@ _RADIUS = 0.06  # m, of gyration of the links about their centres of mass
 class Arm(NamedTuple):
     """One arm: the controller's ``model``, and what the plant needs.
 
-    Arrays have one number for each joint. ``friction`` is the Coulomb friction, ``viscous`` the viscous one, ``lower``
-    and ``upper`` the position limits, infinite for continuous joints. ``prismatic`` is True for these joints; ``tool`` is
-    the last link.
+    Arrays have one number for each joint. ``friction`` is the Coulomb friction, ``viscous`` the viscous one; ``lower``
+    and ``upper`` are the position limits, infinite for continuous joints. ``prismatic`` is True for these joints;
+    ``tool`` is the last link.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Faults of drives and plant: DRIVE ``(run, effort)`` to the effort of the drives, PLANT ``(run)`` to a push or None."""
+"""Faults of drives and plant: functions of the hooks DRIVE and PLANT."""
 
 from __future__ import annotations
 
@@ -29,12 +29,6 @@ def fixed(run: Run, effort: Floats, share: float | None) -> Floats:
     return effort
 
 
-def offset(run: Run, effort: Floats, share: float) -> Floats:
-    """Add a share of the limit to one drive."""
-    effort[run.joint] += run.sign * share * run.arm.effort[run.joint]
-    return effort
-
-
 def clipped(run: Run, effort: Floats, share: float, joints: str = "one") -> Floats:
     """Limit drives to a share of their limits."""
     rows = _rows(run, joints)
@@ -51,24 +45,17 @@ def lag(run: Run, effort: Floats, seconds: float) -> Floats:
     return history.pop(0) if len(history) > count else history[0].copy()
 
 
-def sampled(run: Run, effort: Floats, seconds: float) -> Floats:
-    """Update the drives' effort only every ``seconds``."""
-    if run.every("sampled", seconds):
-        run.memory["sample"] = effort.copy()
-    return np.array(run.memory["sample"])
+def offset(run: Run, effort: Floats, share: float, frequency: float = 0.0) -> Floats:
+    """Add a share of the limit to one drive, with a ``frequency`` (Hz) as a cosine."""
+    wave = np.cos(2.0 * np.pi * frequency * run.since)
+    effort[run.joint] += run.sign * share * wave * run.arm.effort[run.joint]
+    return effort
 
 
 def exchanged(run: Run, effort: Floats) -> Floats:
     """Exchange the commands of two joints."""
     pair = [run.joint, run.other]
     effort[pair] = effort[pair[::-1]]
-    return effort
-
-
-def rippling(run: Run, effort: Floats, share: float, frequency: float) -> Floats:
-    """Add a sine of a share of the limit to one drive."""
-    wave = np.sin(2.0 * np.pi * frequency * run.since)
-    effort[run.joint] += share * run.arm.effort[run.joint] * wave
     return effort
 
 
@@ -194,11 +181,3 @@ def brakes(run: Run, seconds: float, reports: bool, releases: float = 0.0) -> No
         run.plant.brakes = closed
         if reports:
             run.boolean("brakes_engaged", closed)
-
-
-def tilt(run: Run, angle: float) -> None:
-    """Tilt gravity by ``angle`` (rad)."""
-    if run.once("tilt"):
-        run.plant.model.gravity.linear = 9.81 * np.array(
-            [np.sin(angle), 0.0, -np.cos(angle)]
-        )

@@ -6,9 +6,10 @@
 | distance from the wished path | 1 rad, 0.3 m | 0.3 rad, 0.1 m |
 | step between two commands | 100 Nm, 333 N | 30 Nm, 100 N, or half the effort limit |
 
-The wished velocities of a joint are those between the least and the largest of the motion, 0 included, since a stop is
-always permitted. Motion of a released arm does not count; ``Record`` defines it. The distance from the path is that of the joint which is farthest off, at the closest point of the
-path; in task space it is that of the last body. Steps count from the onset on. A command that is not finite is critical.
+The wished velocities of a joint are those between the least and the largest of the motion, 0 included, since a stop
+is always permitted. Motion of a released arm does not count; ``Record`` defines it. The distance from the path is that
+of the joint which is farthest off, at the closest point of the path; in task space it is that of the last body. Steps
+count from the onset on. A command that is not finite is critical.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Plant with exact stiction: Pinocchio's dynamics, and friction that is solved for at the level of velocities.
 
 In a step of ``dt`` the velocity v after it fulfils (M + dt D) (v - u) = dt f, where u is the velocity without dry
-friction and |f_i| <= c_i, f_i = -c_i sign(v_i) for v_i != 0. A joint thus sticks at exactly zero velocity as long as its
-bound suffices. Contact is one more row of the problem with 0 <= f, and 0 <= the speed of separation where f > 0. It is
-a box problem in f, solved by an active set, with projected Gauss-Seidel where that cycles.
+friction, and |f_i| <= c_i with f_i = -c_i sign(v_i) for v_i != 0. A joint thus sticks at exactly zero velocity as long
+as its bound suffices. Contact is one more row of the problem with f >= 0. It is a box problem in f, solved by an active
+set, and by projected Gauss-Seidel where the active set cycles.
 
 No code of the package is used.
 """
@@ -165,7 +165,7 @@ class Plant:
     def _contact(self, dt: float) -> tuple[Floats, float, float] | None:
         """Return row, compliance and speed of a contact that has begun, else None.
 
-        Its impulse f = dt (k (depth - dt w) - d w) at the speed w of separation is f = (speed - w) / compliance, at least 0.
+        Its impulse f = dt (k (depth - dt w) - d w) at the speed w of separation is (speed - w) / compliance.
         """
         if self.wall is None:
             return None

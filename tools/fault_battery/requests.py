@@ -1,4 +1,4 @@
-"""Wrong, hostile or unlucky requests: functions of the hook REQUEST, ``(run)``, called in each step."""
+"""Wrong or unlucky requests: functions of the hook REQUEST."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
-from support.independent_plant import SECOND
 from tools.fault_battery.arms import Floats
 from tools.fault_battery.run import BASIS, STEP, Run
 
@@ -18,32 +17,23 @@ from tools.fault_battery.run import BASIS, STEP, Run
 _STIFFNESS = 7.0  # Nm/rad
 _DAMPING = 0.35  # Nms/rad
 _REST = 0.02  # rad/s
+_AGAIN = 0.4  # s
 
 
-def target_feedforward(
-    run: Run, quantity: str, size: float, period: float = 0.0
-) -> None:
-    """Send a pose at 0.03 m with a wrong twist (m/s) or acceleration (m/s^2), once or every ``period`` (s)."""
-    due = run.every("target", period) if period else run.once("target", 0.1)
-    if due:
+def target(
+    run: Run, distance: float = 0.03, quantity: str = "", size: float = 0.0, period: float = np.inf
+) -> None:  # fmt: skip
+    """Send a pose at a ``distance`` (m), once or every ``period`` (s).
+
+    ``quantity`` is "twist" or "acceleration" for one that is wrong, of ``size`` (m/s or m/s^2).
+    """
+    if run.since > 0.05 and run.every("target", period):
         stamp = run.ros
-        run.aim(run.tool_goal(0.03), stamp)
-        run.feed_forward(
-            f"target_{quantity}", stamp, [run.sign * size, 0.0, size, 0.0, 0.0, 0.0]
-        )
-
-
-def target_pose(run: Run, distance: float) -> None:
-    """Send a plain target pose at a ``distance`` (m)."""
-    if run.once("target", 0.1):
-        run.aim(run.tool_goal(distance))
-
-
-def jumping_targets(run: Run, distance: float, period: float) -> None:
-    """Send target poses that alternate between two positions, ``distance`` (m) apart."""
-    if run.every("target", period):
-        odd = run.memory["odd"] = not run.memory.get("odd", False)
-        run.aim(run.tool_goal(distance if odd else 0.0))
+        run.aim(run.tool_goal(distance), stamp)
+        if quantity:
+            run.feed_forward(
+                f"target_{quantity}", stamp, [run.sign * size, 0.0, size, 0.0, 0.0, 0.0]
+            )
 
 
 def payload(run: Run, mass: float, com: float = 0.0, inertia: float = 0.0) -> None:
@@ -61,25 +51,6 @@ def point_effort(run: Run, share: float) -> None:
         run.follow(times, q, velocities=qd, accelerations=qdd, effort=effort)
 
 
-def wrong_points(run: Run, field: str, by: float) -> None:
-    """Send the motion with velocities or accelerations that are scaled, as by a wrong unit."""
-    if run.once("points", 0.05):
-        times, q, qd, qdd = run.quintic(run.plant.q.copy(), run.goal)
-        run.wish(q, qd)
-        fields = {"velocities": qd, "accelerations": qdd}
-        fields[field] = fields[field] * by
-        run.follow(times, q, **fields)
-
-
-def hasty(run: Run, seconds: float) -> None:
-    """Send the goal to be reached in ``seconds``, by position alone."""
-    if run.once("hasty", 0.05):
-        start = run.plant.q.copy()
-        speed = 2.0 * (run.goal - start) / seconds
-        run.wish(np.array([start, run.goal]), np.array([0.0 * speed, speed]))
-        run.follow([seconds], [run.goal])
-
-
 def set_points(run: Run, size: float, period: float) -> None:
     """Stream set points that jump by ``size`` (rad) to and fro, as of a noisy program."""
     if run.every("set_points", period):
@@ -89,15 +60,6 @@ def set_points(run: Run, size: float, period: float) -> None:
         q = base + (run.sign * size * unit if odd else 0.0)
         run.wish(np.array([base, q]), np.zeros((2, run.n)))
         run.follow([period], [q])
-
-
-def late_start(run: Run, seconds: float) -> None:
-    """Send a motion whose header.stamp is ``seconds`` ahead; negative: in the past."""
-    if run.once("late", 0.05):
-        times, q, qd, qdd = run.quintic(run.plant.q.copy(), run.goal)
-        run.wish(q, qd)
-        stamp = run.ros + round(seconds * SECOND)
-        run.follow(times, q, stamp, velocities=qd, accelerations=qdd)
 
 
 def elsewhere(run: Run, distance: float) -> None:
@@ -114,40 +76,32 @@ def elsewhere(run: Run, distance: float) -> None:
         )  # fmt: skip
 
 
-def bouncing_stop(run: Run, bounce: float, period: float, clears: bool = True) -> None:
+def bouncing_stop(run: Run, bounce: float, period: float) -> None:
     """Engage an emergency stop whose contact bounces every ``bounce`` (s), beside a program that clears faults."""
     if run.every("bounce", bounce):
         engaged = run.memory["engaged"] = not run.memory.get("engaged", False)
         run.boolean("emergency_stop", engaged)
-    if clears and run.every("clear", period):
+    clearing(run, period)
+
+
+def clearing(run: Run, period: float) -> None:
+    """Call ~/clear_fault every ``period`` (s), and send the motion again while the arm rests, as programs do."""
+    if run.every("clear", period):
         run.clear()
-    resend(run, 0.5)
-
-
-def resend(run: Run, period: float) -> None:
-    """Send the motion again and again while the arm rests, as a program that retries does."""
     rests = np.abs(run.plant.qd).max() < _REST
-    if rests and run.mode == "active" and run.every("resend", period):
+    if rests and run.mode == "active" and run.every("again", _AGAIN):
         times, q, qd, qdd = run.quintic(run.plant.q.copy(), run.goal)
         run.wish(q, qd)
         run.follow(times, q, velocities=qd, accelerations=qdd)
 
 
-def clearing(run: Run, period: float, again: bool = False) -> None:
-    """Call ~/clear_fault every ``period`` (s), and send the motion again if ``again``."""
-    if run.every("clear", period):
-        run.clear()
-    if again:
-        resend(run, 0.4)
-
-
-def stop(run: Run, seconds: float, clears: bool = True) -> None:
+def stop(run: Run, seconds: float) -> None:
     """Engage an emergency stop for ``seconds``, then release it and clear."""
     if run.once("stop"):
         run.boolean("emergency_stop", True)
     if run.once("release", seconds):
         run.boolean("emergency_stop", False)
-    if clears and run.once("clear", seconds + 0.01):
+    if run.once("clear", seconds + 0.01):
         run.clear()
 
 
@@ -161,13 +115,6 @@ def tune(run: Run, period: float = 0.0, **values: object) -> None:
             run.session.tune(changed)
         except RobotDynamicsError as error:
             run.notes.append(str(error))
-
-
-def speed_factor(run: Run, period: float) -> None:
-    """Switch the speed factor between 0 and 1."""
-    if run.every("speed", period):
-        odd = run.memory["odd"] = not run.memory.get("odd", False)
-        run.session.on_speed(0.0 if odd else 1.0)
 
 
 def restart(run: Run, seconds: float) -> None:
@@ -204,7 +151,7 @@ def _way(run: Run, time: float) -> Floats:
     return np.array(here + (there - here) * (10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5))
 
 
-def _hand_over(run: Run, distance: float) -> None:
+def _take_over(run: Run, distance: float) -> None:
     """Let another controller move the arm by ``distance`` (rad), while the node's commands have no effect."""
     unit = np.where(run.arm.prismatic, 0.3, 1.0)
     way = np.sign(run.goal - run.arm.start) * distance * unit
@@ -225,7 +172,7 @@ def switched(
     The node is active meanwhile, or in a fault, which may be cleared just before the switch.
     """
     if run.once("begin"):
-        _hand_over(run, distance)
+        _take_over(run, distance)
         if fault:
             run.boolean("emergency_stop", True)
             run.boolean("emergency_stop", False)
@@ -246,7 +193,7 @@ def forwarded(run: Run, distance: float, clears: bool = False) -> None:
     position. The points are those that the node would publish with effort.
     """
     if run.once("begin"):
-        _hand_over(run, distance)
+        _take_over(run, distance)
     if clears and run.once("clear", 1.15):
         run.clear()
     mode = BASIS if run.since < 1.19 else run.mode

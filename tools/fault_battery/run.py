@@ -78,9 +78,10 @@ class Fault(NamedTuple):
 class Kind(NamedTuple):
     """One kind of fault.
 
-    ``lost`` is True if no command can reach the faulty drive, ``from_start`` if the fault exists before the activation,
-    ``task`` for the task-space law. ``after`` (s) is the time from the onset to the end. ``values`` are parameters of
-    the controller in addition to those of the set.
+    ``lost`` is True if other commands cannot correct a faulty drive, ``from_start`` if the fault exists before the
+    activation, ``task`` for the task-space law. ``after`` (s) is the time from the onset to the end. ``values`` are
+    parameters of the controller in addition to those of the set, ``true_causes`` those of faults in a healthy kind that
+    are true.
     """
 
     family: str
@@ -91,7 +92,7 @@ class Kind(NamedTuple):
     task: bool = False
     after: float = AFTER
     values: dict[str, Any] = {}
-    peaceful: tuple[str, ...] = ()  # of a healthy kind: causes that are true
+    true_causes: tuple[str, ...] = ()
 
     @property
     def twin(self) -> str:
@@ -130,7 +131,7 @@ class Message:
 
 @dataclass
 class Record:
-    """What the judge reads. Rows of lists are steps; those of ``wish`` are positions of the intended path.
+    """Data for the judge. Rows of lists are steps; those of ``wish`` are positions of the intended path.
 
     ``places`` and ``wished_places`` are those of the last body (3,), m, in task space, and empty otherwise. ``slowest``
     and ``fastest`` are the wished velocities (n,). ``released`` is True from the mode ``zero`` with measured positions
@@ -280,6 +281,7 @@ class Run:
                 self._step()
         except RobotDynamicsError as error:
             self.record.refused = str(error)
+            self._write()
         return self.record
 
     def _step(self) -> None:
@@ -302,6 +304,9 @@ class Run:
             output = self.session.watch(self.now)
             self._next_watch = self.time + max(self.session.watch_period, STEP)
             self._take(output)
+        self._write()
+
+    def _write(self) -> None:
         record = self.record
         record.times.append(self.time)
         record.q.append(self.plant.q.copy())
@@ -337,26 +342,22 @@ class Run:
         effort = self.effort
         if self.driver is not None and not self.obeyed:
             effort = self.driver(self)
-        driven = effort
-        if begun and self.faults[Hook.DRIVE]:
+        ideal = begun and self.twin == "ideal"
+        driven = self._ideal() if ideal else effort
+        if begun and (self.case.kind.lost or not ideal):
             for fault in self.faults[Hook.DRIVE]:
                 driven = fault.function(self, driven.copy(), **fault.parameters)
-        if begun and self.twin == "ideal":
-            driven = self._ideal(driven)
         self.driven = np.clip(driven, -self.arm.effort, self.arm.effort)
         self.plant.step(self.driven, STEP, push)
 
-    def _ideal(self, driven: Floats) -> Floats:
-        """Return the effort of a controller that knows state, plant and fault, and stops the arm at the onset."""
+    def _ideal(self) -> Floats:
+        """Return the effort of a controller that knows state and plant, and stops the arm at the onset."""
         plant = self.plant
         held = self.memory.setdefault("held", plant.q.copy())
         feedback = (
             _IDEAL_FREQUENCY**2 * (held - plant.q) - 2.0 * _IDEAL_FREQUENCY * plant.qd
         )
-        ideal = plant.bias() + plant.mass_matrix() @ feedback
-        if self.case.kind.lost:
-            ideal[self.joint] = driven[self.joint]
-        return np.array(ideal)
+        return np.array(plant.bias() + plant.mass_matrix() @ feedback)
 
     # States
 
@@ -424,7 +425,7 @@ class Run:
         if output.command is not None:
             effort = np.array(output.command.effort, dtype=float)
             self.mode = output.command.mode.value
-            if self.obeyed:
+            if self.obeyed and self.twin != "ideal":
                 self.record.commands.append((self.time, self.mode, effort))
             self.effort = effort
             self.commanded = True

@@ -1,8 +1,9 @@
-"""Faults of the measured states: functions of the hook SENSE, ``(run, message)`` to the messages that arrive instead."""
+"""Faults of the measured states: functions of the hook SENSE."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,52 +13,123 @@ from tools.fault_battery.run import Message, Run
 
 Messages = list[Message]
 FIELDS = ("q", "qd", "effort")
+_BOTH = ("q", "qd")
 
 
 def _joints(run: Run, joints: str) -> Any:
     return slice(None) if joints == "all" else run.joint
 
 
-def _values(m: Message, field: str) -> Any:
-    """Return the array of ``field``, which may be empty; changes apply to the message."""
-    return getattr(m, field)
+def _count(run: Run) -> int:
+    """Return the number of calls."""
+    run.memory["count"] = run.memory.get("count", 0) + 1
+    return int(run.memory["count"])
 
 
 def frozen(
-    run: Run, m: Message, fields: Sequence[str] = ("q", "qd"), noise: float = 0.0, joints: str = "one",
-    zero: bool = False,
+    run: Run, m: Message, fields: Sequence[str] = _BOTH, noise: float = 0.0, joints: str = "one",
+    zero: Sequence[str] = (),
 ) -> Messages:  # fmt: skip
-    """Freeze the fields of one or all joints, within ``noise`` (rad; of velocities ten times that); or send zeros."""
+    """Freeze ``fields`` of one or all joints, those of ``zero`` at 0, within noise (rad; ten times that for rad/s)."""
     kept = run.memory.setdefault("frozen", m.copy())
     m = m.copy()
     rows = _joints(run, joints)
-    for field in fields:
-        values = _values(m, field)
-        if len(values):
-            values[rows] = 0.0 if zero else _values(kept, field)[rows]
-            size = 10.0 * noise if field == "qd" else noise
-            if noise:
-                values[rows] += size * run.random.standard_normal(
-                    np.shape(values[rows])
-                )
+    for name in (*fields, *zero):
+        values = getattr(m, name)
+        size = 10.0 * noise if name == "qd" else noise
+        values[rows] = 0.0 if name in zero else getattr(kept, name)[rows]
+        values[rows] += size * run.random.standard_normal(np.shape(values[rows]))
     return [m]
 
 
-def stuck_at_rest(run: Run, m: Message, noise: float = 0.0) -> Messages:
-    """Freeze the position of one joint and report zero velocity."""
-    (m,) = frozen(run, m, ("q",), noise)
-    m.qd[run.joint] = 10.0 * noise * run.random.standard_normal()
-    return [m]
-
-
-def jump(
-    run: Run, m: Message, size: float, joints: str = "one", seconds: float = np.inf
-) -> Messages:
-    """Add ``size`` (rad) to positions, for ``seconds``."""
+def offset(
+    run: Run, m: Message, size: float, field: str = "q", joints: str = "one", seconds: float = np.inf
+) -> Messages:  # fmt: skip
+    """Add ``size`` (rad or rad/s) for ``seconds``; a short time is one sample."""
     m = m.copy()
-    if run.since <= seconds:
-        m.q[_joints(run, joints)] += run.sign * size
+    if run.since <= seconds or _count(run) == 1:
+        getattr(m, field)[_joints(run, joints)] += run.sign * size
     return [m]
+
+
+def swapped(
+    run: Run, m: Message, fields: Sequence[str] = _BOTH, nearest: bool = False, continues: bool = False
+) -> Messages:  # fmt: skip
+    """Exchange two joints, the second one with the ``nearest`` position; or exchange the changes since the onset."""
+    first = run.memory.setdefault("first", m.copy())
+    m = m.copy()
+    pair = [run.joint, run.other]
+    if nearest:
+        apart = np.abs(first.q - first.q[run.joint])
+        apart[run.joint] = np.inf
+        pair[1] = int(np.argmin(apart))
+    if continues:
+        m.q[pair] += first.q[pair[::-1]] - first.q[pair]
+    for name in fields:
+        values = getattr(m, name)
+        values[pair] = values[pair[::-1]]
+    return [m]
+
+
+def spoiled(
+    run: Run, m: Message, value: float, fields: Sequence[str] = ("q",), every: int = 1, seconds: float = np.inf,
+    joints: str = "one",
+) -> Messages:  # fmt: skip
+    """Set fields to ``value``, such as NaN, in each ``every``-th message for ``seconds``."""
+    m = m.copy()
+    if run.since <= seconds and _count(run) % every == 0:
+        for name in fields:
+            getattr(m, name)[_joints(run, joints)] = value
+    return [m]
+
+
+def cut(run: Run, m: Message, field: str, keep: int) -> Messages:
+    """Leave out numbers of a field at its end: all but ``keep``, or as many as a negative one."""
+    return [m.copy(**{field: getattr(m, field)[:keep]})]
+
+
+def names(run: Run, m: Message, how: str) -> Messages:
+    """Leave out one joint, "always" or "alternating", or let its name be "renamed", or all names be "rotated"."""
+    if how == "rotated":
+        return [m.copy(names=m.names[1:] + m.names[:1])]
+    if how == "renamed":
+        return [
+            m.copy(
+                names=tuple(
+                    "other" if i == run.joint else n for i, n in enumerate(m.names)
+                )
+            )
+        ]
+    if how == "alternating" and _count(run) % 2:
+        return [m]
+    fields = {
+        name: np.delete(getattr(m, name), [run.joint] if len(getattr(m, name)) else [])
+        for name in FIELDS
+    }
+    return [
+        m.copy(
+            names=tuple(n for i, n in enumerate(m.names) if i != run.joint), **fields
+        )
+    ]
+
+
+def delayed(
+    run: Run, m: Message, seconds: float, restamped: bool = False, every: int = 1
+) -> Messages:
+    """Let each ``every``-th state arrive late, stamped at its measurement or, if ``restamped``, at its arrival."""
+    if _count(run) % every:
+        return [m]
+    stamp = m.stamp + round(seconds * SECOND) if restamped else m.stamp
+    return [m.copy(at=m.at + seconds, stamp=stamp)]
+
+
+def second_publisher(run: Run, m: Message, how: str, size: float = 0.0) -> Messages:
+    """Add a message to each: the "same" one, or a little newer the "old" state of the onset, or one "off" by a size."""
+    first = run.memory.setdefault("first", m.copy())
+    if how == "same":
+        return [m, m]
+    extra = first.copy(at=m.at) if how == "old" else m.copy(q=m.q + size)
+    return [m, replace(extra, stamp=m.stamp + 1000)]
 
 
 def creep(
@@ -82,48 +154,12 @@ def scaled(
     m = m.copy()
     rows = _joints(run, joints)
     for field in fields:
-        values = _values(m, field)
+        values = getattr(m, field)
         if len(values):
             centre = (
-                _values(kept, field)[rows] if about == "onset" and field == "q" else 0.0
+                getattr(kept, field)[rows] if about == "onset" and field == "q" else 0.0
             )
             values[rows] = centre + factor * (values[rows] - centre)
-    return [m]
-
-
-def swapped(
-    run: Run, m: Message, fields: Sequence[str] = ("q", "qd"), nearest: bool = False, continues: bool = False
-) -> Messages:  # fmt: skip
-    """Exchange two joints, the second one with the ``nearest`` position; or exchange the changes since the onset."""
-    first = run.memory.setdefault("first", m.copy())
-    m = m.copy()
-    pair = [run.joint, run.other]
-    if nearest:
-        apart = np.abs(first.q - first.q[run.joint])
-        apart[run.joint] = np.inf
-        pair[1] = int(np.argmin(apart))
-    if continues:
-        m.q[pair] += first.q[pair[::-1]] - first.q[pair]
-    for field in fields:
-        values = _values(m, field)
-        if len(values):
-            values[pair] = values[pair[::-1]]
-    return [m]
-
-
-def shifted_names(run: Run, m: Message) -> Messages:
-    """Rotate the names by one joint."""
-    return [m.copy(names=m.names[1:] + m.names[:1])]
-
-
-def velocity_offset(
-    run: Run, m: Message, size: float, samples: int = 0, joints: str = "one"
-) -> Messages:
-    """Add ``size`` (rad/s) to velocities, in the first ``samples`` only unless that is 0."""
-    m = m.copy()
-    count = run.memory["count"] = run.memory.get("count", 0) + 1
-    if not samples or count <= samples:
-        m.qd[_joints(run, joints)] += run.sign * size
     return [m]
 
 
@@ -135,30 +171,11 @@ def noisy(run: Run, m: Message, q: float = 0.0, qd: float = 0.0) -> Messages:
     return [m]
 
 
-def without_velocity(run: Run, m: Message) -> Messages:
-    """Leave out the velocities."""
-    return [m.copy(qd=np.empty(0))]
-
-
-def spoiled(
-    run: Run, m: Message, value: float, fields: Sequence[str] = ("q",), every: int = 1, seconds: float = np.inf,
-    joints: str = "one",
-) -> Messages:  # fmt: skip
-    """Set fields to ``value``, such as NaN, in each ``every``-th message for ``seconds``."""
-    m = m.copy()
-    count = run.memory["count"] = run.memory.get("count", 0) + 1
-    if run.since <= seconds and count % every == 0:
-        for field in fields:
-            if len(_values(m, field)):
-                _values(m, field)[_joints(run, joints)] = value
-    return [m]
-
-
 def hang(run: Run, m: Message, seconds: float, then: str) -> Messages:
     """Send nothing for ``seconds``; ``then`` is what follows.
 
-    "true": current states. "late": one state of the beginning of the hang, then current ones. "queued": all states of the hang
-    at once. "stale": old values with current stamps meanwhile. "repeated": the last message again and again meanwhile.
+    "true": current states. "late": one state of the beginning of the hang, then current ones. "queued": all states of
+    the hang at once. "stale": old values with current stamps meanwhile. "repeated": the last message again and again.
     """
     last = run.memory.setdefault("last", m.copy())
     if run.since < seconds:
@@ -194,92 +211,10 @@ def stamps(run: Run, m: Message, how: str, size: float = 0.0) -> Messages:
     return [m.copy(stamp=value)]
 
 
-def dropped_joint(run: Run, m: Message, how: str) -> Messages:
-    """Leave out one joint, in each message, in every other one, or after renaming it."""
-    names = list(m.names)
-    count = run.memory["count"] = run.memory.get("count", 0) + 1
-    if how == "renamed":
-        names[run.joint] = "other"
-        return [m.copy(names=tuple(names))]
-    if how == "alternating" and count % 2:
-        return [m]
-    keep = np.arange(run.n) != run.joint
-    fields = {
-        f: _values(m, f)[keep] if len(_values(m, f)) else _values(m, f) for f in FIELDS
-    }
-    return [
-        m.copy(names=tuple(n for n, k in zip(names, keep, strict=True) if k), **fields)
-    ]
-
-
-def short_fields(run: Run, m: Message, field: str) -> Messages:
-    """Leave out the last number of a field."""
-    return [m.copy(**{field: _values(m, field)[:-1]})]
-
-
-def duplicated(run: Run, m: Message, count: int = 2, newer: bool = False) -> Messages:
-    """Send each message several times; with ``newer`` stamps that grow."""
-    return [m.copy(stamp=m.stamp + (k * 10_000 if newer else 0)) for k in range(count)]
-
-
-def delayed(run: Run, m: Message, seconds: float, restamped: bool = False) -> Messages:
-    """Let states arrive late, stamped at their measurement or, if ``restamped``, at their arrival."""
-    stamp = m.stamp + round(seconds * SECOND) if restamped else m.stamp
-    return [m.copy(at=m.at + seconds, stamp=stamp)]
-
-
-def reordered(run: Run, m: Message, seconds: float) -> Messages:
-    """Let every fourth state arrive late."""
-    count = run.memory["count"] = run.memory.get("count", 0) + 1
-    return [m.copy(at=m.at + (seconds if count % 4 == 0 else 0.0))]
-
-
-def lagging(run: Run, m: Message, seconds: float, fields: Sequence[str]) -> Messages:
-    """Filter fields by a first-order lag with a time constant of ``seconds``."""
-    m = m.copy()
-    share = min(run.period * 0.001 / seconds, 1.0)
-    for field in fields:
-        values = _values(m, field)
-        old = run.memory.setdefault(("lag", field), values.copy())
-        values[:] = run.memory["lag", field] = old + share * (values - old)
-    return [m]
-
-
-def second_publisher(run: Run, m: Message, how: str, size: float = 0.0) -> Messages:
-    """Add a message of another publisher to each one: the state of the onset, or one that is off by ``size`` (rad)."""
-    first = run.memory.setdefault("first", m.copy())
-    if how == "old":
-        extra = first.copy(at=m.at, stamp=m.stamp + 1000)
-    elif how == "zeros":
-        extra = m.copy(stamp=m.stamp + 1000, q=np.zeros(run.n), qd=np.zeros(run.n))
-    else:
-        extra = m.copy(stamp=m.stamp + 1000, q=m.q + size)
-    return [m, extra]
-
-
 def quantized(run: Run, m: Message, size: float, fields: Sequence[str]) -> Messages:
     """Round fields to multiples of ``size``."""
     m = m.copy()
     for field in fields:
-        values = _values(m, field)
+        values = getattr(m, field)
         values[:] = np.round(values / size) * size
     return [m]
-
-
-def turned(run: Run, m: Message, turns: float) -> Messages:
-    """Add turns to the position of one joint."""
-    m = m.copy()
-    m.q[run.joint] += turns * 2.0 * np.pi
-    return [m]
-
-
-def bad_effort(run: Run, m: Message, how: str) -> Messages:
-    """Report wrong efforts: "reversed", "zero", "permuted" or in "milli" units."""
-    held = m.effort if len(m.effort) else run.effort
-    effort = {
-        "reversed": -held,
-        "zero": 0.0 * held,
-        "permuted": held[::-1],
-        "milli": 1e3 * held,
-    }[how]
-    return [m.copy(effort=np.array(effort))]
