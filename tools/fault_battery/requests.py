@@ -157,7 +157,7 @@ def _take_over(run: Run, distance: float) -> None:
     way = np.sign(run.goal - run.arm.start) * distance * unit
     here = run.plant.q.copy()
     run.memory |= {"here": here, "there": here + way, "left": run.time}
-    run.memory["sent",] = True
+    run.has_sent = True
     rows = here + np.linspace(0.0, 1.0, 20)[:, None] * way
     run.wish(rows, 1.9 * np.outer(np.linspace(0.0, 1.0, 20), way))
     run.driver = _other

@@ -134,8 +134,9 @@ class Record:
     """Data for the judge. Rows of lists are steps; those of ``wish`` are positions of the intended path.
 
     ``places`` and ``wished_places`` are those of the last body (3,), m, in task space, and empty otherwise. ``slowest``
-    and ``fastest`` are the wished velocities (n,). ``released`` is True from the mode ``zero`` with measured positions
-    that are wrong or missing until they have been true for ``_CATCH``: the arm is left to its brakes, as documented.
+    and ``fastest`` are the wished velocities (n,). ``released`` is True in the mode ``zero`` with measured positions
+    that are wrong or missing, from ``stale_hold_time`` after the first fault until they have been true for ``_CATCH``:
+    the arm is left to its brakes, as documented.
     """
 
     onset: float = math.inf
@@ -157,8 +158,7 @@ class Record:
 class Run:
     """State of one run; hooks use its methods and ``memory``.
 
-    ``twin`` is "" for the run itself, "true" without SENSE hooks, "ideal" with the ideal controller from the onset on,
-    "healthy" without any fault.
+    ``twin`` is "" for the run itself, "true" without SENSE hooks, "ideal" with the ideal controller from the onset on.
     """
 
     def __init__(self, case: Case, twin: str = "") -> None:
@@ -202,8 +202,8 @@ class Run:
         self.driven = np.zeros(self.n)  # effort of the drives
         self.obeyed = True  # the node's commands drive the arm
         self.driver: Callable[[Run], Floats] | None = None  # another controller
-        self.clock_shift = 0
         self.commanded = False
+        self.has_sent = False
         self.mode = "active"
         self.notes: list[str] = []
         self._queue: list[tuple[float, int, Message]] = []
@@ -224,9 +224,7 @@ class Run:
         self.faults = {
             hook: [f for f in kind.faults if f.hook is hook] for hook in Hook
         }
-        if twin == "healthy":
-            self.faults = {hook: [] for hook in Hook}
-        elif twin == "true":
+        if twin == "true":
             self.faults[Hook.SENSE] = []
         self.session = ControllerSession(self.arm.model, self.settings)
         self.reader = InputReader(self.session)
@@ -251,7 +249,7 @@ class Run:
     @property
     def ros(self) -> int:
         """Time of the ROS clock (ns)."""
-        return EPOCH + round(self.time * SECOND) + self.clock_shift
+        return EPOCH + round(self.time * SECOND)
 
     @property
     def now(self) -> Now:
@@ -290,10 +288,12 @@ class Run:
             self._move(begun)
         self.steps += 1
         self.time = self.steps * STEP
-        if not self.case.kind.task and self._starts_motion():
-            self.move_there_and_back()
-        if self.case.kind.task and self._starts_motion():
-            self.aim(self.tool_goal())
+        if self.time >= self.sending and not self.has_sent:
+            self.has_sent = True
+            if self.case.kind.task:
+                self.aim(self.tool_goal())
+            else:
+                self.move_there_and_back()
         for fault in self.faults[Hook.REQUEST] if begun else ():
             fault.function(self, **fault.parameters)
         if self.steps % self.period == 0:
@@ -317,8 +317,13 @@ class Run:
 
     def _is_released(self) -> bool:
         gap = self.time - self._last_arrival
-        if self.mode == "zero" and (
-            self._wrong_position or gap > self.settings.safety.state_timeout
+        safety = self.settings.safety
+        missing = self._wrong_position or gap > safety.state_timeout
+        given_up = self.mode == "zero" and bool(self.record.faults)
+        if (
+            given_up
+            and missing
+            and self.time >= self.record.faults[0][0] + safety.stale_hold_time
         ):
             self._free_until = self.time + _CATCH
         released = self.time < self._free_until
@@ -326,12 +331,6 @@ class Run:
             self.record.wish.append(self.plant.q.copy())  # where it is caught
             self.record.wished_places += self.record.places[-1:]
         return released
-
-    def _starts_motion(self) -> bool:
-        if self.time < self.sending or ("sent",) in self.memory:
-            return False
-        self.memory[("sent",)] = True
-        return True
 
     def _move(self, begun: bool) -> None:
         push = np.zeros(self.n)
