@@ -21,13 +21,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
 from benchmarks.document import markdown_table
-from tools.fault_battery.arms import ARMS, load
+from tools.fault_battery.arms import ARMS
 from tools.fault_battery.judge import Verdict, judge
 from tools.fault_battery.kinds import HEALTHY, KINDS
 from tools.fault_battery.parameter_sets import SETS
@@ -175,22 +175,6 @@ def _worst(group: Sequence[Result]) -> str:
     return f"{v.speed:.3g} rad/s, {v.distance:.2g} rad, {v.step:.3g} Nm ({worst.arm}, {worst.parameters}, {v.mode})"
 
 
-def healthy_table(results: Sequence[Result]) -> str:
-    """Return the table of healthy runs: false alarms, and runs beyond the scale."""
-    rows = [["kind", "runs", "false alarms", "critical", "high"]]
-    groups: dict[str, list[Result]] = defaultdict(list)
-    for result in results:
-        groups[result.kind].append(result)
-    for kind, group in groups.items():
-        alarms = [
-            f"{r.false_alarm} ({r.arm}, {r.parameters})" for r in group if r.false_alarm
-        ]
-        grades = [r.verdict.grade for r in group]
-        cells = (str(grades.count(g) or "") for g in ("critical", "high"))
-        rows.append([kind, str(len(group)), "; ".join(alarms), *cells])
-    return markdown_table(rows)
-
-
 def as_json(results: Sequence[Result]) -> str:
     """Return the results as JSON, one run a line."""
     lines = [
@@ -198,12 +182,6 @@ def as_json(results: Sequence[Result]) -> str:
         for r in results
     ]
     return "[\n" + ",\n".join(lines) + "\n]\n"
-
-
-def read_json(path: Path) -> list[Result]:
-    """Return the results of a file."""
-    rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-    return [Result(**{**row, "verdict": Verdict(**row["verdict"])}) for row in rows]
 
 
 def drawn(cases: list[Case], count: int, seed: int) -> list[Case]:
@@ -233,9 +211,6 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--json", type=Path, help="file for the results")
     parser.add_argument(
-        "--read", type=Path, help="print the tables of such a file instead"
-    )
-    parser.add_argument(
         "--run",
         nargs=3,
         metavar=("KIND", "ARM", "SET"),
@@ -250,24 +225,17 @@ def main(arguments: list[str] | None = None) -> int:
     kinds = HEALTHY if options.healthy else KINDS
     cases = matrix((k for k in kinds if options.only in k.name), options.seed)
     count = options.sample or (_HEALTHY_RUNS if options.healthy else len(cases))
-    if options.read:
-        results = read_json(options.read)
-    else:
-        for arm in ARMS:
-            load(arm)
-        results = run_all(drawn(cases, count, options.seed), options.jobs)
+    results = run_all(drawn(cases, count, options.seed), options.jobs)
     if options.json:
         options.json.write_text(as_json(results), encoding="utf-8")
-    alarms = [r for r in results if r.false_alarm]
-    if options.healthy:
-        print(
-            healthy_table(results),
-            f"{len(results)} runs, {len(alarms)} false alarms",
-            sep="\n\n",
-        )
-        return 1 if alarms else 0
     print(table(results), shares(results), sep="\n\n")
-    return 0
+    if not options.healthy:
+        return 0
+    alarms = [r for r in results if r.false_alarm]
+    for r in alarms:
+        print(f"false alarm: {r.false_alarm}, {r.kind}, {r.arm}, {r.parameters}")
+    print(f"{len(results)} healthy runs, {len(alarms)} false alarms")
+    return 1 if alarms else 0
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ SPEED = 3.0  # rad/s
 DISTANCE = 1.0  # rad
 STEP = 100.0  # Nm
 METRE = 0.3  # m per rad
+_METRE_PER_SECOND = 1.0 / 3.0  # m/s per rad/s
 _HIGH_SPEED = 1.0 / 3.0  # shares of the above
 _HIGH_DISTANCE = 0.3
 _HIGH_STEP = 0.3
@@ -36,9 +37,9 @@ _ROWS = 200  # of the record and the path that are compared
 class Verdict(NamedTuple):
     """Result: ``grade`` is "critical", "high" or "none".
 
-    ``speed`` (rad/s), ``distance`` (rad) and ``step`` (Nm) are the largest ones, of prismatic joints divided by 0.3 m
-    a rad; ``limit`` is the largest step as a share of an effort limit. ``by`` is the measure of the grade, ``at`` the
-    time (s) from the onset to the first excess of that grade, and ``mode`` the controller's mode then.
+    ``speed`` (rad/s), ``distance`` (rad) and ``step`` (Nm) are the largest ones, of prismatic joints in the ratios of
+    the table; ``limit`` is the largest step as a share of an effort limit. ``by`` is the measure of the grade, ``at``
+    the time (s) from the onset to the first excess of that grade, and ``mode`` the controller's mode then.
     ``fell`` is the grade of what happened while the arm was released, which does not count.
     ``detected`` (s) is the time from the onset to the first fault, whose ``cause`` it is.
     """
@@ -64,8 +65,8 @@ def judge(record: Record, prismatic: NDArray[np.bool_], limits: Floats) -> Verdi
     held = ~np.array(record.released)[late]
     times = times[late]
     qd = np.array(record.qd)[late]
-    beyond = np.maximum(qd - record.fastest, record.slowest - qd).clip(0.0) / unit
-    speeds = _worst(beyond)
+    beyond = np.maximum(qd - record.fastest, record.slowest - qd).clip(0.0)
+    speeds = _worst(beyond / np.where(prismatic, _METRE_PER_SECOND, 1.0))
     if record.places:
         places = np.array(record.places)[late]
         distances = _distances(places / METRE, np.array(record.wished_places) / METRE)

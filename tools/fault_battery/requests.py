@@ -90,9 +90,9 @@ def clearing(run: Run, period: float) -> None:
         run.clear()
     rests = np.abs(run.plant.qd).max() < _REST
     if rests and run.mode == "active" and run.every("again", _AGAIN):
-        times, q, qd, qdd = run.quintic(run.plant.q.copy(), run.goal)
+        times, q, qd, _ = run.quintic(run.plant.q.copy(), run.goal)
         run.wish(q, qd)
-        run.follow(times, q, velocities=qd, accelerations=qdd)
+        run.follow(times[-1:], [run.goal])
 
 
 def stop(run: Run, seconds: float) -> None:
