@@ -65,7 +65,7 @@ def test_energy_of_a_fall_is_constant_without_friction_and_decreases_with_it(
         free.step(none, 2e-4)
         rubbing.step(none, STEP)
         energies.append(rubbing.energy())
-    kinetic = 0.5 * free.qd @ free.mass_matrix() @ free.qd
+    kinetic = float(0.5 * free.qd @ free.mass_matrix() @ free.qd)
     assert free.energy() == pytest.approx(begin, abs=5e-3 * kinetic)
     assert np.diff(energies).max() < 1e-3 * (energies[0] - energies[-1])
 

@@ -42,7 +42,7 @@ def lag(run: Run, effort: Floats, seconds: float) -> Floats:
     history = run.memory.setdefault("commands", [])
     history.append(effort.copy())
     count = round(seconds / STEP)
-    return history.pop(0) if len(history) > count else history[0].copy()
+    return np.array(history.pop(0) if len(history) > count else history[0])
 
 
 def offset(run: Run, effort: Floats, share: float, frequency: float = 0.0) -> Floats:

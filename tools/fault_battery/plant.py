@@ -51,8 +51,8 @@ def solve_box(
     for _ in range(_SWEEPS):
         before = f.copy()
         for i in range(len(f)):
-            w = float(delassus[i] @ f + free[i])
-            f[i] = min(max(f[i] - w / diagonal[i], lower[i]), upper[i])
+            speed = float(delassus[i] @ f + free[i])
+            f[i] = min(max(f[i] - speed / diagonal[i], lower[i]), upper[i])
         if np.abs(f - before).max() < _SLACK:
             break
     return f
@@ -149,7 +149,7 @@ class Plant:
         torque = effort - self.bias()
         if push is not None:
             torque = torque + push
-        inverse = np.linalg.inv(self._inertia(self.rotor + dt * self.viscous))
+        inverse = np.array(np.linalg.inv(self._inertia(self.rotor + dt * self.viscous)))
         loss = self.viscous * self.qd
         unconstrained = self.qd + dt * (inverse @ (torque - loss))
         bound = dt * self.friction

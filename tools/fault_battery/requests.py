@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -105,7 +106,7 @@ def stop(run: Run, seconds: float) -> None:
         run.clear()
 
 
-def tune(run: Run, period: float = 0.0, **values: object) -> None:
+def tune(run: Run, period: float = 0.0, **values: Any) -> None:
     """Change settings once, or to and fro in each ``period`` (s)."""
     due = run.every("tune", period) if period else run.once("tune")
     if due:
