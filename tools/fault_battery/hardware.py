@@ -7,6 +7,9 @@ import numpy as np
 from tools.fault_battery.arms import Floats
 from tools.fault_battery.run import STEP, Run
 
+_GRASP = 0.5  # s
+_PARTS = 10
+
 
 def _rows(run: Run, joints: str) -> slice | int:
     return slice(None) if joints == "all" else run.joint
@@ -85,7 +88,7 @@ def wall(
             towards = np.sign(
                 plant.qd[run.joint] or (run.goal - run.arm.start)[run.joint]
             )
-            unit = 0.3 if run.arm.prismatic[run.joint] else 1.0
+            unit = run.unit[run.joint]
             direction[run.joint] = -(towards or 1.0)
             distance *= unit
         else:
@@ -129,12 +132,14 @@ def push(
 
 
 def mass(run: Run, share: float, seconds: float = np.inf) -> None:
-    """Add a payload that takes a ``share`` of the effort left by gravity at the present pose; for ``seconds``."""
-    if run.once("mass"):
-        run.plant.add_payload(capacity(run) * share)
-        run.memory["payload"] = capacity(run) * share
+    """Add a ``share`` of ``capacity`` within 0.5 s, as a grasp does; for ``seconds``, then drop it."""
+    whole = share * capacity(run)
+    added = run.memory.setdefault("added", 0)
     if run.since > seconds and run.once("off"):
-        run.plant.add_payload(-run.memory["payload"])
+        run.plant.add_payload(-whole)
+    if added < _PARTS and run.every("part", _GRASP / _PARTS):
+        run.memory["added"] += 1
+        run.plant.add_payload(whole / _PARTS)
 
 
 def capacity(run: Run) -> float:

@@ -101,13 +101,10 @@ class Plant:
     def add_payload(
         self, mass: float, lever: tuple[float, float, float] = (0.0, 0.0, 0.08)
     ) -> None:
-        """Add a point mass (kg) to the last body at ``lever`` (m) in its frame; a negative mass takes one off."""
+        """Add a point mass (kg) to the last body at ``lever`` (m) in its frame; a negative mass takes it off."""
         last = self.model.njoints - 1
-        body = self.model.inertias[last]
-        mass = max(mass, -0.9 * body.mass)
-        total = body.mass + mass
-        com = (body.mass * body.lever + mass * np.array(lever)) / total
-        self.model.inertias[last] = pin.Inertia(total, com, body.inertia)
+        point = pin.Inertia(mass, np.array(lever), np.zeros((3, 3)))
+        self.model.inertias[last] = self.model.inertias[last] + point
         self.data = self.model.createData()
 
     def mass_matrix(self) -> Floats:

@@ -57,8 +57,7 @@ def set_points(run: Run, size: float, period: float) -> None:
     if run.every("set_points", period):
         base = run.memory.setdefault("base", run.plant.q.copy())
         odd = run.memory["odd"] = not run.memory.get("odd", False)
-        unit = np.where(run.arm.prismatic, 0.3, 1.0)
-        q = base + (run.sign * size * unit if odd else 0.0)
+        q = base + (run.sign * size * run.unit if odd else 0.0)
         run.wish(np.array([base, q]), np.zeros((2, run.n)))
         run.follow([period], [q])
 
@@ -66,8 +65,7 @@ def set_points(run: Run, size: float, period: float) -> None:
 def elsewhere(run: Run, distance: float) -> None:
     """Send a trajectory whose first point, at time 0, is ``distance`` (rad) away."""
     if run.once("elsewhere", 0.05):
-        unit = np.where(run.arm.prismatic, 0.3, 1.0)
-        start = run.plant.q + run.sign * distance * unit
+        start = run.plant.q + run.sign * distance * run.unit
         times, q, qd, qdd = run.quintic(start, run.goal)
         run.wish(np.vstack((run.plant.q, start, q)), np.vstack((0.0 * qd[:2], qd)))
         zero = np.zeros((1, run.n))
@@ -154,8 +152,7 @@ def _way(run: Run, time: float) -> Floats:
 
 def _take_over(run: Run, distance: float) -> None:
     """Let another controller move the arm by ``distance`` (rad), while the node's commands have no effect."""
-    unit = np.where(run.arm.prismatic, 0.3, 1.0)
-    way = np.sign(run.goal - run.arm.start) * distance * unit
+    way = np.sign(run.goal - run.arm.start) * distance * run.unit
     here = run.plant.q.copy()
     run.memory |= {"here": here, "there": here + way, "left": run.time}
     run.has_sent = True

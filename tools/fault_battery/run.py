@@ -167,6 +167,7 @@ class Run:
         self.twin = twin
         self.arm: Arm = load(case.arm)
         self.n = len(self.arm.start)
+        self.unit = np.where(self.arm.prismatic, 0.3, 1.0)  # m instead of rad
         self.names = tuple(self.arm.model.joint_names)
         # The draws of a scenario precede all others, so that twins have the same.
         draw = np.random.default_rng([case.seed, 1])
@@ -231,7 +232,7 @@ class Run:
 
     def _goal(self, draw: np.random.Generator) -> Floats:
         arm = self.arm
-        size = draw.uniform(0.25, 0.7, self.n) * np.where(arm.prismatic, 0.3, 1.0)
+        size = draw.uniform(0.25, 0.7, self.n) * self.unit
         size *= self.speed / 0.9
         sign = np.where(draw.integers(2, size=self.n), 1.0, -1.0)
         sign = np.where(arm.start + sign * size > arm.upper - 0.15, -1.0, sign)
@@ -403,10 +404,9 @@ class Run:
             self.record.largest_gap, self.time - self._last_arrival
         )
         self._last_arrival = self.time
-        unit = np.where(self.arm.prismatic, 0.3, 1.0)
         same = len(m.q) == self.n and m.names == self.names
         self._wrong_position = not (
-            same and bool((np.abs(m.q - self.plant.q) < _WRONG * unit).all())
+            same and bool((np.abs(m.q - self.plant.q) < _WRONG * self.unit).all())
         )
         fields = (np.asarray(field, dtype=float) for field in (m.q, m.qd, m.effort))
         write = quick_joint_state if len(m.names) == self.n else joint_state
@@ -437,13 +437,10 @@ class Run:
 
     def duration(self, distance: Floats) -> float:
         """Return the duration (s) of a quintic whose largest speed is that of the run."""
-        scale = np.where(self.arm.prismatic, 0.3, 1.0)
-        speed = np.minimum(self.speed * scale, 0.6 * self.arm.velocity)
+        speed = np.minimum(self.speed * self.unit, 0.6 * self.arm.velocity)
         return max(float((1.875 * np.abs(distance) / speed).max()), 0.5)
 
-    def quintic(
-        self, start: Floats, goal: Floats, begin: float = 0.0
-    ) -> tuple[Floats, ...]:
+    def quintic(self, start: Floats, goal: Floats) -> tuple[Floats, ...]:
         """Return times (m,), positions, velocities and accelerations (m, n) of a quintic at rest at both ends."""
         length = self.duration(goal - start)
         s = np.linspace(0.0, 1.0, _POINTS + 1)[1:, None]
@@ -451,19 +448,20 @@ class Run:
         q = start + d * (10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5)
         qd = d * (30.0 * s**2 - 60.0 * s**3 + 30.0 * s**4) / length
         qdd = d * (60.0 * s - 180.0 * s**2 + 120.0 * s**3) / length**2
-        return begin + length * s[:, 0], q, qd, qdd
-
-    def there_and_back(self) -> tuple[Floats, ...]:
-        """Return the points of the motion from the start to the goal and back."""
-        there = self.quintic(self.arm.start, self.goal)
-        back = self.quintic(self.goal, self.arm.start, float(there[0][-1]))
-        return tuple(np.concatenate(parts) for parts in zip(there, back, strict=True))
+        return length * s[:, 0], q, qd, qdd
 
     def move_there_and_back(self) -> None:
-        """Send the motion, which is what is wished."""
-        times, q, qd, qdd = self.there_and_back()
+        """Send the motion from the start to the goal and back, and wish it.
+
+        It has two points at rest, between which the controller's quintic is that of ``quintic``.
+        """
+        times, q, qd, _ = self.quintic(self.arm.start, self.goal)
         self.wish(q, qd)
-        self.follow(times, q, velocities=qd, accelerations=qdd)
+        self.wish(q[::-1], -qd)
+        ends = np.array([self.goal, self.arm.start])
+        none = np.zeros_like(ends)
+        leg = float(times[-1])
+        self.follow([leg, 2.0 * leg], ends, velocities=none, accelerations=none)
 
     def wish(self, q: Floats, qd: Floats) -> None:
         """Add rows (m, n) of positions and velocities to what is wished."""

@@ -48,7 +48,8 @@ def offset(
     """Add ``size`` (rad or rad/s) for ``seconds``; a short time is one sample."""
     m = m.copy()
     if run.since <= seconds or _count(run) == 1:
-        getattr(m, field)[_joints(run, joints)] += run.sign * size
+        rows = _joints(run, joints)
+        getattr(m, field)[rows] += run.sign * size * run.unit[rows]
     return [m]
 
 
@@ -138,6 +139,7 @@ def creep(
     """Let the position of one joint drift by ``rate`` (rad/s), once every ``interval`` (s); the velocity may agree."""
     m = m.copy()
     since = run.since
+    rate *= run.unit[run.joint]
     if interval:
         since = np.floor(since / interval) * interval
     m.q[run.joint] += run.sign * rate * since
@@ -166,8 +168,8 @@ def scaled(
 def noisy(run: Run, m: Message, q: float = 0.0, qd: float = 0.0) -> Messages:
     """Add noise to all positions (rad) and velocities (rad/s)."""
     m = m.copy()
-    m.q += q * run.random.standard_normal(run.n)
-    m.qd += qd * run.random.standard_normal(run.n)
+    m.q += q * run.unit * run.random.standard_normal(run.n)
+    m.qd += qd * run.unit * run.random.standard_normal(run.n)
     return [m]
 
 
