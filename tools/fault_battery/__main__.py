@@ -19,7 +19,7 @@ import sys
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from multiprocessing import get_context
+from multiprocessing import Pool
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,7 +106,7 @@ def run_all(cases: Sequence[Case], jobs: int) -> list[Result]:
     """Run the cases, in parallel if ``jobs`` is above 1; the results are in their order."""
     if jobs == 1:
         return [execute(case) for case in tqdm(cases, disable=None)]
-    with get_context("spawn").Pool(jobs) as pool:
+    with Pool(jobs) as pool:
         found = pool.imap(execute, cases, chunksize=4)
         return list(tqdm(found, total=len(cases), disable=None))
 
