@@ -92,10 +92,7 @@ def chosen_shapes(
 def determined_shapes(
     parameterization: Parameterization, estimate: BaseEstimate
 ) -> Shapes:
-    """Return the shapes without the terms whose coefficient is smaller than two standard deviations.
-
-    Coulomb friction is left out if both directions are as small beside a sigmoid that is not, and without load.
-    """
+    """Return the shapes without the terms whose coefficient is smaller than two standard deviations."""
     sizes = (estimate.values / estimate.deviations).tolist()
     names = np.array(parameterization.names)[estimate.base.independent].tolist()
     small = {name: size < _DETERMINED for name, size in zip(names, sizes, strict=True)}
@@ -106,9 +103,6 @@ def determined_shapes(
         for coefficient, without in _WITHOUT.items():
             if small.get(f"{joint}.{coefficient}"):
                 shape = replace(shape, **without)
-        levels = [small.get(f"{joint}.{c}") for c in ("coulomb", "coulomb_negative")]
-        if all(levels) and shape.sigmoid_slope > 0.0 and not shape.load:
-            shape = replace(shape, coulomb=False)
         shapes.append(shape)
     return tuple(shapes)
 
