@@ -106,6 +106,13 @@ def main() -> None:
     moved = time.monotonic()
     last = states[-1].position
 
+    def far() -> list[str]:
+        return [
+            f"{name} is at {measured[name]:.3g}, not at {position:.3g}"
+            for name, position in zip(names, goal, strict=True)
+            if name in measured and not abs(measured[name] - position) < FAR
+        ]
+
     def arrived() -> bool:
         nonlocal moved, last
         if refusals() > refused:
@@ -114,24 +121,15 @@ def main() -> None:
             moved = time.monotonic()
             last = states[-1].position
         if time.monotonic() - moved > PATIENCE:
+            where = "".join(f"; {joint}" for joint in far())
             sys.exit(
-                f"no motion for {PATIENCE:g} s. Cure: read the log of {CONTROLLER}; it reports: {status.message}"
+                f"no motion for {PATIENCE:g} s{where}. Cure: read the log of the arm's driver, and that of "
+                f"{CONTROLLER}, which reports: {status.message}"
             )
-        return list(states[-1].position) == goal and not any(states[-1].velocity)
+        ended = list(states[-1].position) == goal and not any(states[-1].velocity)
+        return ended and not far()
 
     wait(arrived)
-    end = time.monotonic() + PATIENCE
-
-    def far() -> list[str]:
-        return [
-            f"{name} is at {measured[name]:.3g}, not at {position:.3g}"
-            for name, position in zip(names, goal, strict=True)
-            if name in measured and not abs(measured[name] - position) < FAR
-        ]
-
-    wait(lambda: not far() or time.monotonic() > end)
-    if far():
-        sys.exit(f"{', '.join(far())}. Cure: read the log of the arm's driver")
     print("the motion has ended")
     node.destroy_node()
     rclpy.shutdown()

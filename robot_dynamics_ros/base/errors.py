@@ -80,6 +80,11 @@ def use_one_of(name: object, known: Iterable[str]) -> str:
     return f"use one of {', '.join(known)}{did_you_mean(name, known)}"
 
 
+def without_cure(message: str) -> str:
+    """Return the error of a message, without its cure."""
+    return message.partition(". Cure: ")[0]
+
+
 def printable(text: str) -> str:
     """Return ``text`` with control characters, except for tab and line ends, replaced by escape sequences of Python.
 

@@ -515,11 +515,16 @@ def load_setup(
 
 def note_locked(model: RobotModel) -> None:
     """Print a note to stderr with the locked joints of ``model``, if there are any."""
-    if model.locked:
-        joints = ", ".join(
-            f"{name} at {position:g}" for name, position in model.locked.items()
-        )
-        print(f"note: locked: {joints}", file=sys.stderr)
+    if joints := locked_joints(model):
+        print(f"note: {joints}", file=sys.stderr)
+
+
+def locked_joints(model: RobotModel) -> str:
+    """Return a line with the locked joints of ``model`` and their positions, rad or m; empty if there are none."""
+    joints = ", ".join(
+        f"{name} at {position:g}" for name, position in model.locked.items()
+    )
+    return f"locked: {joints}" if joints else ""
 
 
 def command_text(

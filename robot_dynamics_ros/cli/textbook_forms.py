@@ -17,7 +17,10 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 from robot_dynamics_ros.textbooks.lagrange import named_coefficients
 from robot_dynamics_ros.textbooks.link_tree import with_end_effector
-from robot_dynamics_ros.textbooks.newton_euler import newton_euler_trace
+from robot_dynamics_ros.textbooks.newton_euler import (
+    NewtonEulerTrace,
+    newton_euler_trace,
+)
 from robot_dynamics_ros.textbooks.symbolic.closed_form import closed_form
 from robot_dynamics_ros.textbooks.symbolic.derived_terms import KINDS, equation_terms
 from robot_dynamics_ros.textbooks.symbolic.formula_text import (
@@ -37,7 +40,7 @@ _LEGENDS = {
     "jacobian": "J and Jb: velocity, then angular velocity of the end effector in its axes and the base's; Ji: inverse",
     "cartesian": "Mx x'' + Vx + Gx = F for the rows of J with detJ, J^T Vx = Bx (q1' q2', ...) + Cx (q1'^2, ...)",
 }
-_STEPS = ("w", "dw", "v", "dv", "dv_c", "g", "F", "N", "f", "n")
+_STEPS = NewtonEulerTrace._fields[:-1]  # without tau
 
 
 def add_textbook_forms(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics_ros.base.errors import (
+    RobotDynamicsError,
+    TrajectoryError,
+    without_cure,
+)
 from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.checks.activation_check import holding_friction
@@ -468,7 +472,7 @@ class Controller:
     def _require_active(self, error: type[RobotDynamicsError]) -> None:
         if self.mode is not Mode.ACTIVE:
             assert self.safety.fault is not None
-            cause = self.safety.fault.message.partition(". Cure: ")[0]
+            cause = without_cure(self.safety.fault.message)
             raise error(
                 f"the controller is in {self.mode.value} ({cause}). Cure: remove the cause, then call ~/clear_fault"
             )

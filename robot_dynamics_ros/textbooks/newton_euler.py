@@ -40,8 +40,12 @@ class NewtonEulerTrace(NamedTuple):
     ----------
     w, dw
         Angular velocity, rad/s, and angular acceleration, rad/s^2: (6.45), (6.46).
+    v
+        Velocity of the frame's origin, m/s: Tsai (9.55).
     dv, dv_c
         Acceleration of the frame's origin and of the centre of mass, m/s^2, minus that of gravity: (6.47), (6.48).
+    g
+        Acceleration of gravity, m/s^2: Tsai (9.60).
     F, N
         Force, N, and moment, Nm, on the link's mass about its centre, without its weight: (6.49), (6.50). N includes
         the link's rotors.
@@ -49,23 +53,19 @@ class NewtonEulerTrace(NamedTuple):
         Force, N, and moment, Nm, of the parent on the link: (6.51), (6.52).
     tau
         Torque (n,) of the coordinates, Nm or N: (6.53).
-    v
-        Velocity of the frame's origin, m/s: Tsai (9.55).
-    g
-        Acceleration of gravity, m/s^2: Tsai (9.60).
     """
 
     w: Array
     dw: Array
+    v: Array
     dv: Array
     dv_c: Array
+    g: Array
     F: Array
     N: Array
     f: Array
     n: Array
     tau: Array
-    v: Array
-    g: Array
 
 
 def point_velocity(origin: Array, w: Array, r: Array, relative: Array) -> Array:
@@ -270,10 +270,10 @@ def newton_euler_trace(
     axes of its frame; None: none. Those of the last link are f and n of link n + 1 in Craig (6.51), (6.52).
     """
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
-    steps = _recursion(tree, q, qd, qdd, loads)
+    w, dw, dv, dv_c, *forces = _recursion(tree, q, qd, qdd, loads)
     _, v = link_velocities(tree, q, qd)
     rotations, _ = tree.base_placements(q)
-    return NewtonEulerTrace._make([*steps, v, tree.gravity @ rotations])
+    return NewtonEulerTrace(w, dw, v, dv, dv_c, tree.gravity @ rotations, *forces)
 
 
 def _recursion(

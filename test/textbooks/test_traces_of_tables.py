@@ -112,9 +112,10 @@ def by_hand(
     along_z = [
         (f if kind == "P" else n)[2] for kind, (f, n) in zip(kinds, forces, strict=True)
     ]
-    vectors = [list(zip(*part, strict=True)) for part in (rows, forces, origins)]
-    steps = [*vectors[0], *vectors[1], along_z[:-1], *vectors[2]]
-    return NewtonEulerTrace._make(map(np.array, steps))
+    w, dw, dv, dv_c, *loads = zip(*rows, strict=True)
+    v, g = zip(*origins, strict=True)
+    loads += [*zip(*forces, strict=True), along_z[:-1]]
+    return NewtonEulerTrace(*map(np.array, (w, dw, v, dv, dv_c, g, *loads)))
 
 
 @pytest.mark.parametrize("name", TABLES)

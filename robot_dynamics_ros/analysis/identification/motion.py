@@ -187,15 +187,17 @@ class RecordedMotion:
             ]
             q, qd, qdd = fine
             beyond = ((places - inside) * period)[:, np.newaxis]
-            values = signal.sosfiltfilt(
-                sections, law(q + beyond * qd, qd + beyond * qdd, qdd), axis=0, padlen=0
-            )
+            values = law(q + beyond * qd, qd + beyond * qdd, qdd)
+            used = values.any(axis=0)  # columns of zeros remain so
+            smooth = signal.sosfiltfilt(sections, values[:, used], axis=0, padlen=0)
             kept = np.arange(length, length + count, self.every)
-            if late:
-                spline = interpolate.make_interp_spline(np.arange(len(values)), values)
-                stretches.append(spline(kept + late * self.every))
+            stretch = np.zeros((len(kept), *used.shape))
+            if late and used.any():
+                spline = interpolate.make_interp_spline(np.arange(len(smooth)), smooth)
+                stretch[:, used] = spline(kept + late * self.every)
             else:
-                stretches.append(values[kept])
+                stretch[:, used] = smooth[kept]
+            stretches.append(stretch)
         return np.concatenate(stretches)
 
     def part(self, samples: slice | NDArray[Any]) -> RecordedMotion:

@@ -196,19 +196,22 @@ class _Choice:
     def _validated(self, shapes: Shapes) -> tuple[Array, Array, NDArray[np.bool_]]:
         parameterization = self._parameterization
         samples = self._samples
-        used = np.array([shape.used for shape in shapes]).T
-        friction = np.zeros((len(samples), used.shape[1], len(COEFFICIENTS)))
-        friction.swapaxes(1, 2)[:, used] = samples.filtered(
+        friction = samples.filtered(
             lambda q, qd, qdd: friction_columns(
                 parameterization.joint_rates(qd), shapes
-            ).swapaxes(1, 2)[:, used]
+            )
         )
         # The static level may grow with the load independently of the Coulomb level: without it the fit is nonlinear.
         by_load = friction[:, :, [LOAD, STATIC]] * self._loads
         terms = np.concatenate([friction[:, :, :LOAD], by_load], axis=2)
         columns = parameterization.at_coordinates(terms) / self._noise[:, np.newaxis]
         falling = np.array([shape.stribeck_velocity > 0.0 for shape in shapes])
-        used = np.concatenate([used, [used[LOAD] & falling]]).ravel()
+        used = np.array(
+            [
+                (*shape.used, shape.load and shape.stribeck_velocity > 0.0)
+                for shape in shapes
+            ]
+        ).T.ravel()
         rows = np.concatenate(
             [self._inertial, columns[:, :, used], self._torque], axis=2
         )

@@ -6,7 +6,7 @@ import argparse
 import itertools
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,6 +51,7 @@ from robot_dynamics_ros.cli.command_line import (
     add_robot,
     check_output,
     load_setup,
+    locked_joints,
     one_of,
     print_json,
     read_series,
@@ -191,10 +192,7 @@ def run_identify(arguments: argparse.Namespace) -> None:
         arguments.output,
         document,
         "\n".join(
-            map(
-                wrapped,
-                [*_report(arguments, identification, used, setup.locked), *notes],
-            )
+            map(wrapped, [*_report(arguments, identification, used), *notes])
         ).splitlines(),
         joint_comments={
             joint: f"std. dev.: {', '.join(f'{key} {value:.2g}' for key, value in row.items())}"
@@ -343,9 +341,8 @@ def _report(
     arguments: argparse.Namespace,
     identification: Identification,
     used: Sequence[RecordedMotion],
-    locked: Mapping[str, float] | None,
 ) -> list[str]:
-    """Return paragraphs on the data, the method and the quality of the estimate; ``locked`` are joints, rad or m."""
+    """Return paragraphs on the data, the method and the quality of the estimate."""
     estimate = identification.estimate
     share = (
         ""
@@ -356,7 +353,7 @@ def _report(
         "Made by robot_dynamics identify.",
         f"identified from {share}{', '.join(str(bag) for bag in arguments.bags)}",
         f"filter: {used[0].smoothing}",
-        *(f"locked: {name} at {x:.4g}" for name, x in (locked or {}).items()),
+        *filter(None, [locked_joints(identification.parameterization.model)]),
         f"{len(estimate.values)} base parameters from {identification.samples} torques; condition number "
         f"{estimate.condition:.3g}; friction: {arguments.friction}",
         f"physically consistent inertias: the residual is {100 * identification.loss:.1f} % larger than that of "

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.base.background import run_in_background
-from robot_dynamics_ros.base.errors import BagError
+from robot_dynamics_ros.base.errors import BagError, without_cure
 from robot_dynamics_ros.recordings.bags.storage import (
     BOOL,
     LATCHED,
@@ -135,7 +135,7 @@ class BlackBox:
                 for name, at, data in messages:
                     writer.write(self._topics[name][0], at, data)
         except (BagError, OSError) as error:
-            reason = str(error).partition(". Cure: ")[0]
+            reason = without_cure(str(error))
             self._logger.error(
                 f"black box: {reason}. Cure: set black_box_directory to a writable folder with space"
             )

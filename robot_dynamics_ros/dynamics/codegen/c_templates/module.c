@@ -78,21 +78,29 @@ static int read_argument(const Function *function, int i, PyObject *object, Argu
     return -1;
 }
 
+/* Return 1 if all arguments of a state are finite, else 0. */
+static int all_finite(const Function *function, const double *const *data)
+{
+    for (int i = 0; i < function->count; i++) {
+        const npy_intp size = function->sizes[i] ? function->sizes[i] : 1;
+        for (npy_intp j = 0; j < size; j++)
+            if (!isfinite(data[i][j]))
+                return 0;
+    }
+    return 1;
+}
+
 /* Compute the results for all states. Return 0, or the status of the first state that failed. */
 static int run(const Function *function, const Argument *arguments, npy_intp states, double *result, npy_intp size)
 {
     const double *data[MOST_ARGUMENTS];
     for (npy_intp k = 0; k < states; k++) {
-        double differences = 0.0; /* zero, or NaN if an argument is not finite */
-        for (int i = 0; i < function->count; i++) {
+        for (int i = 0; i < function->count; i++)
             data[i] = arguments[i].data + k * arguments[i].step;
-            for (npy_intp j = 0; j == 0 || j < function->sizes[i]; j++)
-                differences += data[i][j] - data[i][j];
-        }
         const int status = function->run(data, result + k * size);
         if (status)
             return status;
-        if (differences != 0.0)
+        if (!all_finite(function, data))
             for (npy_intp j = 0; j < size; j++)
                 result[k * size + j] = NAN;
     }
