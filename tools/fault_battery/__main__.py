@@ -27,7 +27,6 @@ import numpy as np
 from tqdm import tqdm
 
 from benchmarks.document import markdown_table
-from tools.fault_battery.arms import ARMS
 from tools.fault_battery.judge import Verdict, judge
 from tools.fault_battery.kinds import HEALTHY, KINDS
 from tools.fault_battery.parameter_sets import SETS
@@ -64,7 +63,7 @@ def case_of(kind: Kind, arm: str, parameters: str, seed: int) -> Case:
 
 def matrix(kinds: Iterable[Kind], seed: int) -> list[Case]:
     """Return all cases of the kinds."""
-    return [case_of(k, arm, s, seed) for k in kinds for arm in ARMS for s in SETS]
+    return [case_of(k, arm, s, seed) for k in kinds for arm in k.arms for s in k.sets]
 
 
 def execute(case: Case) -> Result:

@@ -1,7 +1,8 @@
-"""Seven arms that the package does not ship: five of the wheel example-robot-data, two with numbers of their own.
+"""Arms that the package does not ship: five of the wheel example-robot-data, and three with numbers of their own.
 
 Grippers are fixed. Effort limits are those of the URDF except where stated. Friction and rotors are chosen here, since
-most of the URDFs have none; the controller's dynamics file and the plant get the same values.
+most of the URDFs have none; the controller's dynamics file and the plant get the same values. The arm of ``COUPLED``
+has named coordinates instead of joints.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Row(NamedTuple):
 
     ``urdf`` is a path in the wheel's folder of robots, "" for an arm of ``_CHAINS``. ``coulomb`` and ``viscous`` are
     shares of the effort limit, and of it per velocity limit. ``rotor`` is the inertia after the gear, kg m^2 or kg.
+    ``coupling`` has the factors of the coordinates for each joint; () if the joints are the coordinates.
     """
 
     urdf: str
@@ -37,6 +39,7 @@ class Row(NamedTuple):
     coulomb: float
     viscous: float
     limits: tuple[float, ...] = ()
+    coupling: tuple[tuple[float, ...], ...] = ()
 
 
 _ROWS = {
@@ -90,8 +93,20 @@ _ROWS = {
         0.02,
     ),
     "gantry": Row("", (), (0.3, 0.4, 0.7, -0.4), (20.0, 0.4, 0.2, 0.05), 0.03, 0.05),
+    "palletizer": Row(
+        "",
+        (),
+        (0.3, 0.5, 1.4, 1.6),
+        (0.8, 0.8, 0.5, 0.1),
+        0.03,
+        0.03,
+        (),
+        # Belts from the base: the motors set absolute angles of the links.
+        ((1, 0, 0, 0), (0, 1, 0, 0), (0, -1, 1, 0), (0, 0, -1, 1)),
+    ),
 }
-ARMS = tuple(_ROWS)
+ARMS = tuple(name for name, row in _ROWS.items() if not row.coupling)
+COUPLED = tuple(name for name, row in _ROWS.items() if row.coupling)
 
 # Joint type, axis, origin of the joint (m), mass (kg), centre of mass (m), limits of position, effort and velocity.
 _CHAINS: dict[str, tuple[tuple[Any, ...], ...]] = {
@@ -110,8 +125,16 @@ _CHAINS: dict[str, tuple[tuple[Any, ...], ...]] = {
         ("revolute", (0, 1, 0), (0.4, 0, 0), 2.5, (0.15, 0.02, 0), 2.6, 60, 3.0),
         ("revolute", (1, 0, 0), (0.3, 0, 0), 1.0, (0.05, 0.02, 0.03), 3.0, 20, 3.0),
     ),
+    "palletizer": (
+        ("revolute", (0, 0, 1), (0, 0, 0.3), 8.0, (0, 0.02, 0.1), 2.9, 200, 2.5),
+        ("revolute", (0, 1, 0), (0, 0, 0.3), 5.0, (0, 0.02, 0.2), 2.0, 250, 2.5),
+        ("revolute", (0, 1, 0), (0, 0, 0.4), 3.0, (0, 0, 0.15), 2.6, 150, 2.5),
+        ("revolute", (0, 1, 0), (0, 0, 0.4), 1.5, (0.02, 0, 0.05), 2.6, 40, 2.5),
+    ),
 }
 _RADIUS = 0.06  # m, of gyration of the links about their centres of mass
+_NEAR = 0.2  # rad from the start to an end stop
+_FAR = 2.0  # rad to the other limit of that joint
 
 
 class Arm(NamedTuple):
@@ -119,7 +142,8 @@ class Arm(NamedTuple):
 
     Arrays have one number for each joint. ``friction`` is the Coulomb friction, ``viscous`` the viscous one; ``lower``
     and ``upper`` are the position limits, infinite for continuous joints. ``prismatic`` is True for these joints;
-    ``tool`` is the last link.
+    ``tool`` is the last link. With a ``coupling`` (n, n) the positions of the joints are ``coupling`` times those of
+    the named coordinates. Numbers of each joint are then those of each coordinate, except friction and rotors.
     """
 
     name: str
@@ -135,6 +159,7 @@ class Arm(NamedTuple):
     upper: Floats
     prismatic: NDArray[np.bool_]
     tool: str
+    coupling: Floats | None
 
     def gravity_share(self, draws: int = 300) -> float:
         """Return the largest share of the effort limits that gravity needs, over random positions."""
@@ -143,16 +168,21 @@ class Arm(NamedTuple):
         data = model.createData()
         low = np.maximum(self.lower, -np.pi)
         high = np.minimum(self.upper, np.pi)
-        torques = [
+        torques = np.array([
             pin.computeGeneralizedGravity(model, data, random.uniform(low, high))
             for _ in range(draws)
-        ]
+        ])  # fmt: skip
+        if self.coupling is not None:
+            torques = torques @ self.coupling
         return float((np.abs(torques) / self.effort).max())
 
 
 @cache
-def load(name: str) -> Arm:
-    """Return the arm; RuntimeError if the wheel example-robot-data is missing."""
+def load(name: str, stop: tuple[int, float] | None = None) -> Arm:
+    """Return the arm; RuntimeError if the wheel example-robot-data is missing.
+
+    ``stop`` is a joint and the sign of the direction in which its position limit is moved near the start.
+    """
     row = _ROWS[name]
     text = _wheel(row.urdf) if row.urdf else _chain(name)
     robot = ET.fromstring(text)
@@ -171,6 +201,8 @@ def load(name: str) -> Arm:
             robot.remove(child)
     for joint, limit in zip(joints, row.limits, strict=False):
         _limit(joint).set("effort", str(limit))
+    if stop is not None:
+        _move_limit(joints[stop[0]], row.start[stop[0]], stop[1])
     text = ET.tostring(robot, encoding="unicode")
     effort = _numbers(joints, "effort")
     velocity = _numbers(joints, "velocity")
@@ -186,7 +218,18 @@ def load(name: str) -> Arm:
         }
         for i, joint in enumerate(joints)
     }
-    dynamics = parse_dynamics_file(yaml.safe_dump({"joints": table}), name)
+    described: dict[str, Any] = {"joints": table}
+    names = list(table)
+    coupling = None
+    if row.coupling:
+        coupling = np.array(row.coupling, dtype=float)
+        names = [f"motor{i}" for i in range(1, len(joints) + 1)]
+        described["coordinates"] = names
+        described["couplings"] = {
+            joint: {names[i]: float(factors[i]) for i in np.flatnonzero(factors)}
+            for joint, factors in zip(table, row.coupling, strict=True)
+        }
+    dynamics = parse_dynamics_file(yaml.safe_dump(described), name)
     model = RobotModel.from_urdf(text, dynamics=dynamics)
     continuous = np.array([joint.get("type") == "continuous" for joint in joints])
     lower = np.where(continuous, -np.inf, _numbers(joints, "lower"))
@@ -195,12 +238,12 @@ def load(name: str) -> Arm:
         if joint.get("type") == "continuous":
             joint.set("type", "revolute")
     plain = ET.tostring(robot, encoding="unicode")
-    assert list(model.joint_names) == list(table), "the plant needs the same order"
+    assert list(model.joint_names) == names, "the plant needs the same order"
     assert list(pin.buildModelFromXML(plain).names)[1:] == list(table)
     prismatic = np.array([joint.get("type") == "prismatic" for joint in joints])
     return Arm(
         name, model, plain, np.array(row.start), rotor, friction, viscous, effort, velocity,
-        lower, upper, prismatic, str(_child(joints[-1])),
+        lower, upper, prismatic, str(_child(joints[-1])), coupling,
     )  # fmt: skip
 
 
@@ -213,6 +256,16 @@ def _limit(joint: ET.Element) -> ET.Element:
     limit = joint.find("limit")
     assert limit is not None
     return limit
+
+
+def _move_limit(joint: ET.Element, start: float, sign: float) -> None:
+    """Move the limit in the direction of ``sign`` near ``start``, and the other one away from it."""
+    unit = 0.3 if joint.get("type") == "prismatic" else 1.0
+    if joint.get("type") == "continuous":
+        joint.set("type", "revolute")
+    ends = (start + sign * _NEAR * unit, start - sign * _FAR * unit)
+    _limit(joint).set("lower", str(min(ends)))
+    _limit(joint).set("upper", str(max(ends)))
 
 
 def _numbers(joints: list[ET.Element], key: str) -> Floats:

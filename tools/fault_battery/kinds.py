@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tools.fault_battery import hardware, requests, signals
+from tools.fault_battery.arms import COUPLED
 from tools.fault_battery.run import Fault, Hook, Kind
 
 SENSE, DRIVE, PLANT, REQUEST = Hook.SENSE, Hook.DRIVE, Hook.PLANT, Hook.REQUEST
@@ -49,8 +50,25 @@ _LOST = {"lost": True}
 _START = {"from_start": True}
 _TASK = {"task": True}
 _FEEDFORWARD = {"values": {"law": "feedforward"}}
+_COUPLED = {"arms": COUPLED}
+_END = {"end_stop": True}
+_END_OFF = {"end_stop": True, "values": {"trajectory_limits": "off"}}
 _CLEARS = Fault(REQUEST, requests.clearing, {"period": 0.35})
 _NAN = (np.nan,)
+
+
+def _timed(rate: float) -> list[Kind]:
+    """Return kinds with cycles of a timer, at ``rate`` (Hz), instead of one for each state."""
+    at = f"at {rate:g} Hz"
+    kind = {"values": {"update_rate": rate}}
+    return [
+        *_rows(f"frozen {at}", SENSE, signals.frozen, kind=kind, noise=(0.0, 1e-4)),
+        *_rows(f"jump {at}", SENSE, signals.offset, kind=kind, size=(0.3,)),
+        *_rows(f"velocity sign {at}", SENSE, signals.scaled, kind=kind, fields=(_VELOCITY,), factor=(-1.0,)),
+        *_rows(f"hang {at}", SENSE, signals.hang, kind=kind, seconds=(0.3,), then=("late", "true")),
+        *_rows(f"states delayed {at}", SENSE, signals.delayed, kind=kind, seconds=(0.04,), restamped=(False, True)),
+    ]  # fmt: skip
+
 
 KINDS: tuple[Kind, ...] = (
     # Encoders
@@ -156,6 +174,21 @@ KINDS: tuple[Kind, ...] = (
     *_rows("start: drives exchanged", DRIVE, hardware.exchanged, kind=_START),
     *_rows("start: states delayed", SENSE, signals.delayed, kind=_START, seconds=(0.02, 0.08), restamped=(True,)),
     *_rows("start: payload", PLANT, hardware.mass, kind=_START, share=(0.9,)),
+    # Coordinates that are no joints of the URDF
+    *_rows("coordinate: frozen", SENSE, signals.frozen, kind=_COUPLED, noise=(0.0, 1e-4)),
+    *_rows("coordinate: jump", SENSE, signals.offset, kind=_COUPLED, size=(0.08, 0.3, 1.0)),
+    *_rows("coordinate: scaled", SENSE, signals.scaled, kind=_COUPLED, factor=(-1.0, 57.3), about=("onset",)),
+    *_rows("coordinate: scaled", SENSE, signals.scaled, kind=_COUPLED, fields=(_VELOCITY,), factor=(-1.0, 57.3)),
+    *_rows("coordinate: drive", DRIVE, hardware.factor, kind=_COUPLED, by=(-1.0, 0.3, 3.0)),
+    # Mechanical end stops
+    *_rows("end stop: trajectory", REQUEST, requests.beyond, kind=_END_OFF, distance=(0.1, 0.4)),
+    *_rows("end stop: jump", SENSE, signals.offset, kind=_END, size=(-0.6,)),
+    *_rows("end stop: creep", SENSE, signals.creep, kind=_END, rate=(-0.5,), agrees=(False, True)),
+    *_rows("end stop: offset of a drive", DRIVE, hardware.offset, kind=_END, share=(0.3,)),
+    *_rows("end stop: stuck drive", DRIVE, hardware.fixed, kind={**_END, **_LOST}, share=(0.3,)),
+    # Cycles by a timer
+    *_timed(200.0),
+    *_timed(500.0),
 )  # fmt: skip
 """Kinds of single faults."""
 
@@ -181,3 +214,15 @@ HEALTHY: tuple[Kind, ...] = (
     *_rows("healthy, stop and clear", REQUEST, requests.stop, kind=_STOP, seconds=(0.3,)),
 )  # fmt: skip
 """Kinds of healthy runs, with the causes of faults that are true in them."""
+
+_FIRST = {"from_start": True, "sets": ("first_motion",), "after": 5.0}
+_FIRST_MOTION = Fault(REQUEST, requests.first_motion)
+_AT_200 = {"values": {"update_rate": 200.0}}
+
+ALSO_HEALTHY: tuple[Kind, ...] = (
+    *_rows("first motion, masses", PLANT, hardware.lighter, _FIRST_MOTION, kind=_FIRST, factor=(0.7, 1.3)),
+    *_rows("first motion, friction", PLANT, hardware.friction, _FIRST_MOTION, kind=_FIRST, factor=(0.3, 2.0)),
+    *_rows("healthy, named coordinates", SENSE, signals.noisy, kind=_COUPLED, q=(2e-5,), qd=(5e-3,)),
+    *_rows("healthy, at 200 Hz", SENSE, signals.noisy, kind=_AT_200, q=(2e-5,), qd=(5e-3,)),
+)  # fmt: skip
+"""Further kinds of healthy runs, all of whose runs are made beside those that are drawn from ``HEALTHY``."""

@@ -190,3 +190,47 @@ class Plant:
         f = solve_box(delassus, free, lower, upper, self._impulse)
         self._impulse = f
         return np.array(unconstrained + inverse @ rows.T @ f)
+
+
+class CoupledPlant(Plant):
+    """Plant whose joints depend on n coordinates: their positions are ``coupling`` (n, n) times ``q``.
+
+    Friction and rotors are those of the joints; masses, torques and the state are those of the coordinates. It has
+    neither payload nor brakes nor contact.
+    """
+
+    def __init__(
+        self, coupling: Floats, urdf: str, q: Floats, friction: ArrayLike = 0.0, viscous: ArrayLike = 0.0,
+        rotor: ArrayLike = 0.0,
+    ) -> None:  # fmt: skip
+        super().__init__(urdf, q, friction, viscous, rotor)
+        self._coupling = coupling
+        self._uncoupling = np.array(np.linalg.inv(coupling))
+        self._tree = Plant(urdf, coupling @ q, friction, viscous, rotor)
+
+    def mass_matrix(self) -> Floats:
+        """Return the mass matrix (n, n) with rotors."""
+        return np.array(self._coupling.T @ self._tree.mass_matrix() @ self._coupling)
+
+    def bias(self) -> Floats:
+        """Return the torque (n,) of gravity and velocities."""
+        return np.array(self._coupling.T @ self._tree.bias())
+
+    def gravity(self) -> Floats:
+        """Return the torque (n,) that balances gravity."""
+        return np.array(self._coupling.T @ self._tree.gravity())
+
+    def energy(self) -> float:
+        """Return the kinetic and potential energy (J)."""
+        return self._tree.energy()
+
+    def place(self, q: Floats) -> Floats:
+        """Return the position (3,) of the last body at ``q`` (n,)."""
+        return self._tree.place(self._coupling @ q)
+
+    def step(self, effort: Floats, dt: float, push: Floats | None = None) -> None:
+        """Advance by ``dt`` (s) under ``effort`` of the drives and ``push`` of others, each (n,)."""
+        torque = effort if push is None else effort + push
+        self._tree.step(self._uncoupling.T @ torque, dt)
+        self.q = self._uncoupling @ self._tree.q
+        self.qd = self._uncoupling @ self._tree.qd

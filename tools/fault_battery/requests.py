@@ -75,6 +75,29 @@ def elsewhere(run: Run, distance: float) -> None:
         )  # fmt: skip
 
 
+def beyond(run: Run, distance: float) -> None:
+    """Send a trajectory that ends ``distance`` (rad) beyond the position limit at the end stop."""
+    if run.once("beyond", 0.05):
+        goal = run.plant.q.copy()
+        limit = run.arm.upper if run.sign > 0.0 else run.arm.lower
+        way = run.sign * distance * run.unit[run.joint]
+        goal[run.joint] = limit[run.joint] + way
+        times, q, qd, _ = run.quintic(run.plant.q.copy(), goal)
+        run.wish(q, qd)
+        run.follow(times[-1:], [goal])
+
+
+def first_motion(run: Run, distance: float = 0.1, seconds: float = 4.0) -> None:
+    """Send the first motion of docs/real_arm.md instead of that of the run: one joint by ``distance`` (rad)."""
+    run.has_sent = True
+    if run.once("first motion", run.begin):
+        goal = run.arm.start.copy()
+        towards = np.sign((run.goal - goal)[run.joint])
+        goal[run.joint] += towards * distance * run.unit[run.joint]
+        run.wish(np.array([run.arm.start, goal]), np.zeros((2, run.n)))
+        run.follow([seconds], [goal])
+
+
 def bouncing_stop(run: Run, bounce: float, period: float) -> None:
     """Engage an emergency stop whose contact bounces every ``bounce`` (s), beside a program that clears faults."""
     if run.every("bounce", bounce):

@@ -1,7 +1,8 @@
 """One run: the controller in lockstep with the plant, its messages, drives and requests changed by the hooks of a kind.
 
 The controller is called as the node calls it: serialized messages by ``InputReader``, the watchdog, ``clear_fault``.
-Time advances by ``STEP``; a state is measured every ``period`` steps. A hook is a function of the run:
+Time advances by ``STEP``; a state is measured every ``period`` steps. With ``update_rate`` a timer calls ``tick``.
+A hook is a function of the run:
 
 - SENSE ``(run, message)`` returns the messages that arrive instead of a measured state;
 - DRIVE ``(run, effort)`` returns the effort of the drives for a command;
@@ -38,9 +39,9 @@ from support.independent_plant import (
     target_pose,
     trajectory,
 )
-from tools.fault_battery.arms import Arm, Floats, load
-from tools.fault_battery.parameter_sets import settings_of
-from tools.fault_battery.plant import Plant
+from tools.fault_battery.arms import ARMS, Arm, Floats, load
+from tools.fault_battery.parameter_sets import SETS, settings_of
+from tools.fault_battery.plant import CoupledPlant, Plant
 
 STEP = 0.001  # s
 PERIODS = (1, 2, 4, 5, 8)  # steps
@@ -56,6 +57,7 @@ _WRONG = 0.02  # rad, of a measured position
 _CATCH = 0.3  # s
 _IDEAL_FREQUENCY = 10.0  # rad/s
 _POINTS = 24  # of a quintic
+_END_STOP = 1e5  # Nm/rad or N/m
 
 
 class Hook(Enum):
@@ -81,7 +83,8 @@ class Kind(NamedTuple):
     ``lost`` is True if other commands cannot correct a faulty drive, ``from_start`` if the fault exists before the
     activation, ``task`` for the task-space law. ``after`` (s) is the time from the onset to the end. ``values`` are
     parameters of the controller in addition to those of the set, ``true_causes`` those of faults in a healthy kind that
-    are true.
+    are true. The kind is run on each of ``arms`` with each of ``sets``. With ``end_stop`` the drawn joint has a stiff
+    stop at its position limit, which is near the start then, in the direction of ``Run.sign``.
     """
 
     family: str
@@ -93,6 +96,9 @@ class Kind(NamedTuple):
     after: float = AFTER
     values: dict[str, Any] = {}
     true_causes: tuple[str, ...] = ()
+    arms: tuple[str, ...] = ARMS
+    sets: tuple[str, ...] = SETS
+    end_stop: bool = False
 
     @property
     def twin(self) -> str:
@@ -177,6 +183,8 @@ class Run:
         self.joint = int(draw.integers(self.n))
         self.other = int((self.joint + 1 + draw.integers(self.n - 1)) % self.n)
         self.sign = 1.0 if draw.integers(2) else -1.0
+        if kind.end_stop:
+            self.arm = load(case.arm, (self.joint, self.sign))
         self.echo = ("command", "measured", "none")[int(draw.integers(3))]
         self.noise = (
             10.0 ** draw.uniform(-6.0, -4.3),
@@ -187,9 +195,7 @@ class Run:
             0.6, 1.0
         )
         self.goal = self._goal(draw)
-        self.plant = Plant(
-            self.arm.urdf, self.arm.start, self.arm.friction, self.arm.viscous, self.arm.rotor
-        )  # fmt: skip
+        self.plant = self._plant()
         self.record = Record(slowest=np.zeros(self.n), fastest=np.zeros(self.n))
         self.record.wish.append(self.arm.start.copy())
         if kind.task:
@@ -210,6 +216,9 @@ class Run:
         self._queue: list[tuple[float, int, Message]] = []
         self._count = 0
         self._next_watch = _WATCH
+        rate = self.settings.update_rate
+        self._cycle = 1.0 / rate if rate > 0.0 else math.inf
+        self._next_cycle = self._cycle
         self._last_arrival = 0.0
         self._wrong_position = False
         self._free_until = -math.inf
@@ -229,6 +238,20 @@ class Run:
             self.faults[Hook.SENSE] = []
         self.session = ControllerSession(self.arm.model, self.settings)
         self.reader = InputReader(self.session)
+
+    def _plant(self) -> Plant:
+        arm = self.arm
+        dissipation = (arm.friction, arm.viscous)
+        if arm.coupling is not None:
+            return CoupledPlant(arm.coupling, arm.urdf, arm.start, *dissipation, arm.rotor)  # fmt: skip
+        plant = Plant(arm.urdf, arm.start, *dissipation, arm.rotor)
+        if self.case.kind.end_stop:
+            row = np.zeros(self.n)
+            row[self.joint] = -self.sign
+            limit = arm.upper if self.sign > 0.0 else arm.lower
+            offset = -self.sign * float(limit[self.joint])
+            plant.wall = (row, offset, _END_STOP, 0.02 * _END_STOP)
+        return plant
 
     def _goal(self, draw: np.random.Generator) -> Floats:
         arm = self.arm
@@ -301,6 +324,9 @@ class Run:
             self._measure(begun)
         while self._queue and self._queue[0][0] <= self.time + 1e-9:
             self._arrive(heapq.heappop(self._queue)[2])
+        if self.time >= self._next_cycle - 1e-9:
+            self._next_cycle += self._cycle
+            self._take(self.session.tick(self.now))
         if self.time >= self._next_watch - 1e-9:
             output = self.session.watch(self.now)
             self._next_watch = self.time + max(self.session.watch_period, STEP)
