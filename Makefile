@@ -158,6 +158,18 @@ SESSION_ARGS ?= --jobs 2
 fuzz-session: $(TEST) ## run the controller with random robots, messages and clocks 10,000 times, and check each command
 	@$(BIN)/python -m tools.session_fuzz $(SESSION_ARGS)
 
+# BATTERY_ARGS='--compare before.json' and other options: docs/fault_battery.md.
+BATTERY_ARGS ?= --jobs 2
+.PHONY: fault-battery
+fault-battery: $(TEST) ## run the controller with 330 kinds of single faults, and grade the motion of its arms (over an hour)
+	@$(BIN)/python -m tools.fault_battery $(BATTERY_ARGS)
+
+# A fixed sample, with the limits for a change.
+.PHONY: fault-sample
+fault-sample: $(TEST) ## 100 of these runs, and those without faults (three minutes)
+	@$(BIN)/python -m tools.fault_battery --jobs 2 --sample 100 --most-critical 15
+	@$(BIN)/python -m tools.fault_battery --jobs 2 --healthy --most-alarms 13
+
 # FUZZ_ARGS='--full --write docs/reliability.md' runs at full length and updates that page.
 FUZZ_ARGS ?= --seconds 100
 .PHONY: fuzz

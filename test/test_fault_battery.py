@@ -1,14 +1,16 @@
 """Battery of faults: the plant against closed forms and energy, the judge on made-up runs, and repeated runs."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from tools.fault_battery.__main__ import drawn, execute, matrix
-from tools.fault_battery.arms import ARMS, load
+from tools.fault_battery.__main__ import as_json, case_of, drawn, execute, main, matrix
+from tools.fault_battery.arms import ARMS, COUPLED, load
 from tools.fault_battery.judge import Verdict, judge
-from tools.fault_battery.kinds import HEALTHY, KINDS
-from tools.fault_battery.plant import Plant, solve_box
-from tools.fault_battery.run import BASIS, Record
+from tools.fault_battery.kinds import ALSO_HEALTHY, HEALTHY, KINDS
+from tools.fault_battery.plant import CoupledPlant, Plant, solve_box
+from tools.fault_battery.run import BASIS, Kind, Record, Run
 
 INERTIA = 0.5  # kg m^2
 FRICTION = 2.0  # Nm
@@ -68,6 +70,19 @@ def test_energy_of_a_fall_is_constant_without_friction_and_decreases_with_it(
     kinetic = float(0.5 * free.qd @ free.mass_matrix() @ free.qd)
     assert free.energy() == pytest.approx(begin, abs=5e-3 * kinetic)
     assert np.diff(energies).max() < 1e-3 * (energies[0] - energies[-1])
+
+
+@pytest.mark.parametrize("arm", COUPLED)
+def test_a_coupled_plant_accelerates_as_the_model_of_the_controller(arm: str) -> None:
+    data = load(arm)
+    assert data.coupling is not None
+    plant = CoupledPlant(data.coupling, data.urdf, data.start, rotor=data.rotor)
+    assert plant.gravity() == pytest.approx(data.model.gravity_torque(data.start))
+    effort = 0.2 * data.effort
+    expected = data.model.forward_dynamics(data.start, np.zeros(4), effort)
+    plant.step(effort, 1e-5)
+    assert plant.qd / 1e-5 == pytest.approx(expected, rel=0.03)
+    assert plant.qd == pytest.approx((plant.q - data.start) / 1e-5, rel=1e-5)
 
 
 def test_impulses_fulfil_the_conditions_of_friction_and_contact() -> None:
@@ -139,8 +154,45 @@ def test_what_does_not_count() -> None:
 
 @pytest.mark.parametrize("count", [1, pytest.param(10, marks=pytest.mark.slow)])
 def test_runs_are_deterministic_by_seed(count: int) -> None:
-    names = [kind.name for kind in (*KINDS, *HEALTHY)]
+    names = [kind.name for kind in (*KINDS, *HEALTHY, *ALSO_HEALTHY)]
     assert len(KINDS) >= 150 and len(set(names)) == len(names)
     cases = drawn(matrix(KINDS, seed=3), count, seed=3)
     short = [case._replace(kind=case.kind._replace(after=0.1)) for case in cases]
     assert [execute(case) for case in short] == [execute(case) for case in short]
+
+
+def kind_of(name: str) -> Kind:
+    (kind,) = (kind for kind in (*KINDS, *ALSO_HEALTHY) if kind.name == name)
+    return kind
+
+
+def test_a_timer_calls_cycles_if_the_kind_has_a_rate() -> None:
+    kind = kind_of("healthy, at 200 Hz q=2e-05 qd=0.005")._replace(after=0.1)
+    record = Run(case_of(kind, "z1", "default", 0)).execute()
+    times = [time for time, _, _ in record.commands]
+    assert np.diff(times) == pytest.approx(np.full(len(times) - 1, 1 / 200))
+
+
+def test_a_joint_is_driven_to_its_end_stop_and_not_beyond() -> None:
+    run = Run(
+        case_of(kind_of("end stop: trajectory distance=0.1"), "ur10", "default", 0)
+    )
+    record = run.execute()
+    way = run.sign * (np.array(record.q) - run.arm.start)[:, run.joint]
+    assert way.max() == pytest.approx(0.2, abs=0.005)
+
+
+def test_results_are_stored_and_compared_and_limited(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kind = kind_of("frozen noise=0")._replace(after=0.1)
+    before, after = (tmp_path / name for name in ("before.json", "after.json"))
+    results = [execute(case_of(kind, arm, "default", 0)) for arm in ("z1", "ur10")]
+    after.write_text(as_json(results[:1]), encoding="utf-8")
+    worse = [r._replace(verdict=r.verdict._replace(grade="critical")) for r in results]
+    before.write_text(as_json(worse), encoding="utf-8")
+    both = ["--results", str(after), "--compare", str(before), "--most-critical", "49"]
+    assert main(both) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "| frozen noise=0 | 1 / 0 / 0 | 0 / 0 / 1 |" in printed
+    assert main(["--results", str(before), "--most-critical", "49"]) == 1

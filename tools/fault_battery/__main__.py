@@ -1,10 +1,10 @@
 """Battery of single faults against the control core, with a plant and a judge of its own.
 
-``python -m tools.fault_battery`` runs each kind of ``kinds.py`` on seven arms with two parameter sets, and prints a
+``python -m tools.fault_battery`` runs each kind of ``kinds.py`` on its arms with its parameter sets, and prints a
 table of the kinds with the shares of critical and high runs; ``--json FILE`` writes each run. Rest or motion, period,
 joint and sensors are drawn by ``--seed`` and the names of kind, arm and set. ``--sample N`` draws N of the runs.
 ``--healthy`` makes the runs without faults instead, in which a fault whose cause is untrue counts.
-``--run KIND ARM SET`` repeats one run.
+``--run KIND ARM SET`` repeats one run. docs/fault_battery.md describes scale and results.
 
 A run is marked "unanswerable" if it is critical or high, and so is the same run with the true state in place of the
 faulted signal. Where no signal is faulted but drives or plant, a controller that knows state and plant takes the place
@@ -26,14 +26,16 @@ from typing import NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from benchmarks.document import markdown_table
+from benchmarks.document import markdown_table, print_report, report_parser
 from tools.fault_battery.judge import Verdict, judge
-from tools.fault_battery.kinds import HEALTHY, KINDS
+from tools.fault_battery.kinds import ALSO_HEALTHY, HEALTHY, KINDS
 from tools.fault_battery.parameter_sets import SETS
 from tools.fault_battery.run import Case, Kind, Record, Run
 
 _GRADES = ("none", "high", "critical")
+_PART = "make fault-battery"  # of docs/fault_battery.md
 _HEALTHY_RUNS = 120
+_KEY = 3  # fields of a result that name the run
 
 
 class Result(NamedTuple):
@@ -125,7 +127,7 @@ def shares(results: Sequence[Result]) -> str:
     ]
     for name in SETS:
         chosen = [r for r in results if r.parameters == name]
-        rest = [r for r in chosen if not r.unanswerable]
+        rest = _answerable(chosen)
         critical = [r for r in rest if r.verdict.grade == "critical"]
         high = [r for r in rest if r.verdict.grade == "high"]
         part = max(len(rest), 1) / 100.0
@@ -137,20 +139,36 @@ def shares(results: Sequence[Result]) -> str:
     return markdown_table(rows)
 
 
+def _answerable(results: Iterable[Result]) -> list[Result]:
+    return [r for r in results if not r.unanswerable]
+
+
+def _by_kind(results: Sequence[Result]) -> dict[str, list[Result]]:
+    groups: dict[str, list[Result]] = defaultdict(list)
+    for result in results:
+        groups[result.kind].append(result)
+    return groups
+
+
+def _grades(group: Sequence[Result], parameters: str) -> str:
+    """Return the numbers of runs with this set that can be answered: critical / high / none."""
+    chosen = [r for r in _answerable(group) if r.parameters == parameters]
+    grades = [r.verdict.grade for r in chosen]
+    return " / ".join(str(grades.count(g)) for g in _GRADES[::-1])
+
+
+def _marked(group: Sequence[Result]) -> str:
+    """Return the number of unanswerable runs, or ""."""
+    return str(sum(r.unanswerable for r in group) or "")
+
+
 def table(results: Sequence[Result]) -> str:
     """Return the table of kinds: critical / high / none of the runs that can be answered, for each set."""
     rows = [
         ["kind", *SETS, "unanswerable", "fell after release", "detected in", "worst"]
     ]
-    groups: dict[str, list[Result]] = defaultdict(list)
-    for result in results:
-        groups[result.kind].append(result)
-    for kind, group in groups.items():
-        cells = []
-        for name in SETS:
-            chosen = [r for r in group if r.parameters == name and not r.unanswerable]
-            grades = [r.verdict.grade for r in chosen]
-            cells.append(" / ".join(str(grades.count(g)) for g in _GRADES[::-1]))
+    for kind, group in _by_kind(results).items():
+        cells = [_grades(group, name) for name in SETS]
         times = [r.verdict.detected for r in group if r.verdict.detected is not None]
         detected = f"{len(times)} of {len(group)}"
         if times:
@@ -158,10 +176,9 @@ def table(results: Sequence[Result]) -> str:
         refused = sum(bool(r.refused) for r in group)
         if refused:
             detected += f", {refused} refused at the start"
-        marked = sum(r.unanswerable for r in group)
         fell = sum(r.verdict.fell != "none" for r in group)
         rows.append(
-            [kind, *cells, str(marked or ""), str(fell or ""), detected, _worst(group)]
+            [kind, *cells, _marked(group), str(fell or ""), detected, _worst(group)]
         )
     return markdown_table(rows)
 
@@ -183,6 +200,28 @@ def as_json(results: Sequence[Result]) -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
+def read_results(path: Path) -> list[Result]:
+    """Return the results of a file of ``as_json``."""
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    return [Result(**{**row, "verdict": Verdict(**row["verdict"])}) for row in rows]
+
+
+def comparison(before: Sequence[Result], after: Sequence[Result]) -> str:
+    """Return both tables of shares, and the grades of each kind before and after, of the runs that both have."""
+    keys = {r[:_KEY] for r in before} & {r[:_KEY] for r in after}
+    both = [[r for r in part if r[:_KEY] in keys] for part in (before, after)]
+    times = ("before", "after")
+    titles = [f"{name} {time}" for name in (*SETS, "unanswerable") for time in times]
+    rows = [["kind", *titles]]
+    groups = [_by_kind(part) for part in both]
+    for kind in groups[1]:
+        pair = [group[kind] for group in groups]
+        grades = [_grades(part, name) for name in SETS for part in pair]
+        rows.append([kind, *grades, *map(_marked, pair)])
+    parts = ["Before:", shares(both[0]), "After:", shares(both[1])]
+    return "\n\n".join([*parts, markdown_table(rows)])
+
+
 def drawn(cases: list[Case], count: int, seed: int) -> list[Case]:
     """Return ``count`` of the cases, in their order."""
     random = np.random.default_rng(seed)
@@ -190,11 +229,31 @@ def drawn(cases: list[Case], count: int, seed: int) -> list[Case]:
     return [cases[i] for i in sorted(chosen)]
 
 
+def cases_of(options: argparse.Namespace) -> list[Case]:
+    """Return the cases that the options select."""
+
+    def chosen(kinds: Iterable[Kind]) -> list[Case]:
+        return matrix((k for k in kinds if options.only in k.name), options.seed)
+
+    if options.healthy:
+        count = options.sample or _HEALTHY_RUNS
+        return drawn(chosen(HEALTHY), count, options.seed) + chosen(ALSO_HEALTHY)
+    cases = chosen(KINDS)
+    return drawn(cases, options.sample or len(cases), options.seed)
+
+
+def exceeds(results: Sequence[Result], most: float) -> bool:
+    """Print and return if more than ``most`` percent of the runs that can be answered are critical."""
+    rest = _answerable(results)
+    share = 100.0 * sum(r.verdict.grade == "critical" for r in rest) / max(len(rest), 1)
+    if share > most:
+        print(f"{share:.1f} % of {len(rest)} runs are critical, more than {most:g} %")
+    return share > most
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Run the battery; return 1 for a healthy run with a false alarm."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.fault_battery", description=__doc__
-    )
+    """Run the battery; return 1 for too many critical runs, or too many healthy runs with a false alarm."""
+    parser = report_parser("python -m tools.fault_battery", __doc__)
     parser.add_argument(
         "--seed", type=int, default=0, help="seed of all draws (default 0)"
     )
@@ -206,9 +265,32 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--healthy",
         action="store_true",
-        help=f"{_HEALTHY_RUNS} runs without faults instead",
+        help=f"{_HEALTHY_RUNS} drawn runs and some others without faults instead",
     )
     parser.add_argument("--json", type=Path, help="file for the results")
+    parser.add_argument(
+        "--results", type=Path, help="read results from a file of --json, run nothing"
+    )
+    parser.add_argument(
+        "--compare",
+        type=Path,
+        metavar="BEFORE.json",
+        help="print the kinds before and after, of the runs that both have",
+    )
+    parser.add_argument(
+        "--most-critical",
+        type=float,
+        default=100.0,
+        metavar="PERCENT",
+        help="return 1 if a larger share of the runs is critical",
+    )
+    parser.add_argument(
+        "--most-alarms",
+        type=int,
+        default=0,
+        metavar="N",
+        help="return 1 if more healthy runs have a false alarm (default 0)",
+    )
     parser.add_argument(
         "--run",
         nargs=3,
@@ -218,23 +300,30 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.run:
         name, arm, parameters = options.run
-        (kind,) = (k for k in (*KINDS, *HEALTHY) if k.name == name)
+        (kind,) = (k for k in (*KINDS, *HEALTHY, *ALSO_HEALTHY) if k.name == name)
         print(as_json([execute(case_of(kind, arm, parameters, options.seed))]))
         return 0
-    kinds = HEALTHY if options.healthy else KINDS
-    cases = matrix((k for k in kinds if options.only in k.name), options.seed)
-    count = options.sample or (_HEALTHY_RUNS if options.healthy else len(cases))
-    results = run_all(drawn(cases, count, options.seed), options.jobs)
-    if options.json:
-        options.json.write_text(as_json(results), encoding="utf-8")
-    print(table(results), shares(results), sep="\n\n")
+    results: list[Result] = []
+
+    def report() -> str:
+        if options.results:
+            results.extend(read_results(options.results))
+        else:
+            results.extend(run_all(cases_of(options), options.jobs))
+        if options.json:
+            options.json.write_text(as_json(results), encoding="utf-8")
+        if options.compare:
+            return comparison(read_results(options.compare), results)
+        return f"{shares(results)}\n\n{table(results)}"
+
+    print_report(options, report, _PART, complete=not options.only)
     if not options.healthy:
-        return 0
+        return int(exceeds(results, options.most_critical))
     alarms = [r for r in results if r.false_alarm]
     for r in alarms:
         print(f"false alarm: {r.false_alarm}, {r.kind}, {r.arm}, {r.parameters}")
     print(f"{len(results)} healthy runs, {len(alarms)} false alarms")
-    return 1 if alarms else 0
+    return int(len(alarms) > options.most_alarms)
 
 
 if __name__ == "__main__":
