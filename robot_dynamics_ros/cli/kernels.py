@@ -30,7 +30,12 @@ from robot_dynamics_ros.dynamics.model.arguments import cores
 
 _POLLING_PERIOD = 0.2  # s
 EXPERIMENT = (
-    *(control_cycle.check_state, control_cycle.limit_effort, control_cycle.all_within),
+    *(
+        control_cycle.check_state,
+        control_cycle.check_response,
+        control_cycle.limit_effort,
+        control_cycle.all_within,
+    ),
     *(
         entries.inverse_dynamics,
         entries.gravity_torque,

@@ -39,7 +39,6 @@ _QUICK_STOP = 0.1  # s, longest duration of a stop after a fault
 _SLOW_STOP = 0.5  # s, of a requested one
 # s without a command, after which ``watch`` executes a requested stop
 _STOP_WAIT = 0.01
-_UNKNOWN_FRICTION = 0.2  # share of the effort limits
 _STOPPED_VELOCITY = 0.02  # rad/s or m/s
 
 
@@ -143,18 +142,14 @@ class Controller:
         ``stamp`` (s) is the time of measurement, ``steady`` that of arrival, ``q`` (n,) the position (rad or m), ``qd``
         (n,) the velocity, or None if it is not measured.
         """
-        effort = None if self.command is None else self.command.effort
-        braked = self.arm.brakes_engaged
-        law_effort = effort if self.mode is Mode.ACTIVE and not braked else None
-        desired = self._desired.q if self.tuning.law.follows else None
-        valid = self.estimator.measure(
-            stamp, steady, q, qd, law_effort, desired, braked
-        )
+        valid = self.estimator.measure(stamp, steady, q, qd)
         external = self.external
-        if braked:
+        if self.arm.brakes_engaged:
             external.reset()  # the torque of the brakes is no contact
-        elif external.gain > 0.0 and valid and effort is not None:
-            external.observe(self.arm.model, self.estimator.estimate, effort)
+        elif valid and self.command is not None:
+            effort = self.command.effort
+            model = self.arm.model
+            external.observe(model, self.estimator.estimate, effort)
         return valid
 
     def reject(self, steady: float, reason: str) -> None:
@@ -239,7 +234,7 @@ class Controller:
             return not self.command.effort.any()
         estimate = self.estimator.estimate
         rests = (
-            estimate.valid
+            estimate.trusted
             and float(np.abs(estimate.state[1]).max()) < _STOPPED_VELOCITY
         )
         return (
@@ -257,10 +252,8 @@ class Controller:
         self._inertia = self.arm.model.mass_matrix(q).diagonal().copy()
         self.law.begin(q, self._inertia)
         self.checks.limits.accept(q)
-        friction = 2.0 * holding_friction(self.arm.model, q)
-        self.estimator.set_friction(
-            friction, _UNKNOWN_FRICTION * self.tuning.effort_limits
-        )
+        friction = holding_friction(self.arm.model, q)
+        self.external.set_friction(friction, self.arm.robot.effort_limits)
         if self.plan.empty:
             self.plan.hold(time, q)
 
@@ -270,9 +263,10 @@ class Controller:
         """Return the command of a cycle by a state, timer, watchdog or exit; None without a desired motion."""
         last = None if self.arm.brakes_engaged else self.command
         faults = self.checks.faults(self.tuning, estimate, instant, last)
-        mode = self.safety.step(
-            faults, instant.time, instant.steady, not estimate.valid
-        )
+        # An arm that was released is caught only if all of its joints are trusted.
+        released = self.mode is Mode.ZERO
+        blind = not (estimate.trusted if released else estimate.valid)
+        mode = self.safety.step(faults, instant.time, instant.steady, blind)
         command: Command | None = None
         if is_last:
             zero = mode is Mode.ZERO or self.settings.safety.on_fault == "zero"
@@ -323,8 +317,8 @@ class Controller:
             assert safety.fault is not None
             self._hold.begin(estimate, instant, safety.fault, self.command.effort)
         longest_stop = _QUICK_STOP if safety.stop is None else _SLOW_STOP
-        self._hold.advance(estimate, instant.dt, longest_stop)
-        if not estimate.valid:
+        self._hold.advance(estimate, instant, longest_stop, self.external)
+        if not estimate.trusted:
             self.external.reset()
         if safety.holds:
             requested = self._hold.effort(estimate)
@@ -333,15 +327,15 @@ class Controller:
                 effort = self._limited(requested, estimate, instant)
                 return Command(safety.mode, self._desired, effort, ())
             safety.force_zero(fault, instant.time)
-        self._hold.release()
         emergency = (
             safety.stop is not None and safety.stop.cause is Cause.EMERGENCY_STOP
         )
         if emergency and self.settings.safety.emergency_stop_effect == "zero":
+            self._hold.release()
             effort = self.limiter.zero()
         else:
-            still = np.zeros(len(self._names))
-            effort = self._limited(still, estimate, instant)
+            requested = self._hold.fading_effort(self._gravity_effort(estimate))
+            effort = self._limited(requested, estimate, instant)
         return Command(safety.mode, self._desired, effort, ())
 
     def _limited(self, requested: Array, estimate: Estimate, instant: Instant) -> Array:

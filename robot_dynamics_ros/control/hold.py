@@ -16,20 +16,28 @@ from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.estimation.estimator import Estimate
+from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
 from robot_dynamics_ros.control.limits import stopping_deceleration
-from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault
+from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _MOVES = 0.05  # rad/s or m/s
 _RUNAWAY = 1.5  # times the speed limit or the speed at the fault
 _RUNAWAY_TIME = 0.02  # s
+_SWING = 0.3  # rad/s or m/s, smallest speed of a swing
+_LASTING = 0.7  # of the speed of the swing before
+_MOST_SWINGS = 2
+_SOFTER = 1.0 / 3.0
 _NEAR = 0.05  # rad or m
+_FADE_TIME = 0.1  # s, of the feedback of a joint that does not answer
+_RELEASE_TIME = 0.5  # s, of gravity torque and load where the hold ends
 _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
     Cause.STATE_INVALID,
     Cause.STATE_STALE,
     Cause.STATE_IMPLAUSIBLE,
     Cause.STAMP_REPEATS,
+    Cause.NO_RESPONSE,
     Cause.CLOCK_JUMPED_AHEAD,
     Cause.CYCLE_RATE,
     Cause.EMERGENCY_STOP,
@@ -40,14 +48,15 @@ _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
 class DampingCheck:
     """Detection of damping that does not slow a joint: behind a long delay, or with a wrong sign of feedback or drive.
 
-    A joint that has exceeded its speed limit in both directions since the fault, with excesses of any joint less than
-    0.2 s apart, oscillates because of the damping; a joint that is pushed or falls moves in one direction. A joint at
-    more than 1.5 times its limit, and 1.5 times its speed at the fault, for 0.02 s has been accelerated by the damping.
+    A joint that swings back twice in succession with more than 0.7 times the speed of the swing before oscillates
+    because of the feedback; a joint that is pushed or falls moves in one direction. A joint at more than 1.5 times its
+    limit, and 1.5 times its speed at the fault, for 0.02 s may have been accelerated by the damping, which then ends
+    until no joint is faster than its limit. Each time the frequency of the feedback is divided by 3.
 
     Attributes
     ----------
-    unstable
-        True if such damping has been detected since ``begin``.
+    frequency
+        Factor of the natural frequency of the feedback, 1 at ``begin``, 0 without feedback.
     """
 
     def __init__(self, limits: Array) -> None:
@@ -57,28 +66,43 @@ class DampingCheck:
 
     def begin(self, velocity: Array) -> None:
         """Restart the detection at a fault, at the unfiltered ``velocity`` (n,)."""
-        self.unstable = False
+        self.frequency = self._lasting = 1.0
         self._largest = _RUNAWAY * np.maximum(self.limits, np.abs(velocity))
-        self._too_fast_at = -math.inf  # ``update`` then resets the directions
         self._runs_since = math.inf
+        self._swing = velocity.copy()  # largest velocity of this swing
+        self._least = np.full(len(velocity), np.inf)  # speed above which it counts
+        self._swings = np.zeros(len(velocity))
 
     def update(self, velocity: Array, time: float) -> None:
         """Update with the measured ``velocity`` (n,) at ``time`` (s) of the plan."""
-        runs = (np.abs(velocity) > self._largest).any()
+        speed = np.abs(velocity)
+        runs = (speed > self._largest).any()
         self._runs_since = min(self._runs_since, time) if runs else math.inf
-        forth = velocity > self.limits
-        back = velocity < -self.limits
-        if not (forth.any() or back.any()):
-            return
-        if not 0.0 <= time - self._too_fast_at < RECOVERY_TIME:
-            self._forth = self._back = np.zeros(len(self.limits), dtype=np.bool_)
-        self._too_fast_at = time
-        self._forth = self._forth | forth
-        self._back = self._back | back
-        runs_away = time - self._runs_since > _RUNAWAY_TIME
-        self.unstable = (
-            self.unstable or runs_away or bool((self._forth & self._back).any())
+        turns = (velocity * self._swing < 0.0) & (speed > 0.1 * _SWING)
+        if turns.any():
+            lasts = np.abs(self._swing) > self._least
+            self._swings = np.where(
+                turns, np.where(lasts, self._swings + 1, 0), self._swings
+            )
+            least = np.maximum(_LASTING * np.abs(self._swing), _SWING)
+            self._least = np.where(turns, least, self._least)
+        self._swing = np.where(
+            turns | (speed > np.abs(self._swing)), velocity, self._swing
         )
+        swings = self._swings + (np.abs(self._swing) > self._least)
+        if (swings >= _MOST_SWINGS).any():
+            self._soften()
+        if time - self._runs_since > _RUNAWAY_TIME:
+            if self.frequency > 0.0:
+                self._soften()
+            self.frequency = 0.0
+        elif (speed < self.limits).all():
+            self.frequency = self._lasting
+
+    def _soften(self) -> None:
+        self._lasting *= _SOFTER
+        self._swings = np.zeros(len(self.limits))
+        self._least = np.full(len(self.limits), np.inf)
 
 
 class Hold:
@@ -87,6 +111,10 @@ class Hold:
     In each cycle ``advance`` updates the plan, and ``effort`` returns the torque. The load is a torque (n,) beyond g(q)
     that the law produced at rest, because it compensates an unmodelled load. Without feedback only the part is used
     that held the arm at rest or, if it moved, that the integral of the position error produced.
+
+    A joint that did not answer its effort is doubted until it moves: its feedback fades within 0.1 s, and its load
+    becomes the one that it had when it last moved. A joint that is refuted stops by M(q) from its last trusted state,
+    and has neither feedback nor load. The others are held.
     """
 
     def __init__(self, arm: ControlledArm, law: ActiveLaw, plan: MotionPlan) -> None:
@@ -95,9 +123,12 @@ class Hold:
         self._law = law
         self._plan = plan
         self._load = self._offset = self._blind_load = np.zeros(len(plan.q))
-        self._resting = self._was_blind = False
+        self._resting = False
+        self._blind = np.zeros(len(plan.q), dtype=np.bool_)
         self._time = 0.0  # s, of the plan
         self._damping = DampingCheck(arm.tuning.largest_velocity)
+        self._doubted_at = np.full(len(plan.q), np.inf)
+        self._released_at = math.inf
 
     def tune(self, tuning: Tuning) -> None:
         """Apply new settings; other velocity limits restart the detection of wrong damping."""
@@ -118,6 +149,8 @@ class Hold:
         margin = tuning.hold_margin
         self._load = self._offset = self._blind_load = np.zeros(len(effort))
         self._damping.begin(estimate.velocity)
+        self._released_at = math.inf
+        self._doubted_at = np.full(len(effort), np.inf)
         self._time = instant.time - instant.dt
         q = estimate.state[0]
         keeps = fault.cause in _KEEPS_LOAD
@@ -137,26 +170,37 @@ class Hold:
                 return
         law.integral.reset()
 
-    def advance(self, estimate: Estimate, dt: float, longest: float) -> None:
-        """Advance the plan by ``dt`` (s); each joint stops within ``longest`` (s) and before its limit.
+    def advance(
+        self,
+        estimate: Estimate,
+        instant: Instant,
+        longest: float,
+        external: ExternalTorque,
+    ) -> None:
+        """Advance the plan to ``instant``; each joint stops within ``longest`` (s) and before its limit.
 
-        Without a valid state the plan holds the last measured position. If the arm has moved on when feedback returns,
-        the stop begins anew. Its time is the sum of time steps, because stamps may stand still or jump.
+        ``external`` has the joints that do not answer. Without a valid state the stop is from the last one. If the arm
+        has moved on when feedback returns, the stop begins anew. Its time is the sum of time steps, because stamps may
+        stand still or jump.
         """
-        self._time += dt
-        was_blind = self._was_blind
-        self._was_blind = not estimate.valid
+        self._time += instant.dt if instant.regular else instant.ramp_dt
+        blind = estimate.refuted if estimate.valid else np.full(len(self._load), True)
+        returns = self._blind & ~blind
+        self._blind = blind
         plan = self._plan
         time = self._time
         self._law.deactivate()
-        if not estimate.valid:
-            if not self._resting or estimate.stale:
-                plan.hold(time, estimate.state[0] if estimate.known else plan.q)
-                self._resting = False
+        if not estimate.known:
+            plan.hold(time, plan.q)
             return
         q, qd = estimate.state
-        self._damping.update(qd, time)
-        if not self._resting or (was_blind and (np.abs(plan.q - q) > _NEAR).any()):
+        if estimate.valid:
+            self._damping.update(qd, time)
+        away = returns & (np.abs(plan.q - q) > _NEAR)
+        if not self._resting or away.any():
+            if self._resting:  # a joint without feedback goes on to stop
+                q = np.where(blind, plan.q, q)
+                qd = np.where(blind, plan.qd, qd)
             qd = np.clip(qd, -self._damping.limits, self._damping.limits)
             rows = self._arm.robot.limit_rows
             deceleration = np.maximum(
@@ -166,37 +210,71 @@ class Hold:
             plan.rest_from(time, q, qd, deceleration)
             self._resting = True
         plan.advance(time)
+        self._doubt(estimate, external)
+
+    def _doubt(self, estimate: Estimate, external: ExternalTorque) -> None:
+        """Begin to fade the feedback of joints that do not answer, until they move."""
+        doubted = self._doubted_at < np.inf
+        if doubted.any():
+            moved = np.abs(estimate.state[0] - self._plan.q) > _NEAR
+            if (doubted & moved & ~estimate.refuted).any():
+                self._doubted_at = np.where(moved, np.inf, self._doubted_at)
+                self._resting = False  # the stop begins anew
+        if external.unanswered < 0:
+            return
+        new = external.doubted & ~doubted
+        self._doubted_at = np.where(new, self._time, self._doubted_at)
+        load = -external.reference
+        load = np.where(np.abs(load) <= self._arm.tuning.hold_margin, load, 0.0)
+        self._load = np.where(new, load, self._load)
+        self._blind_load = np.where(new, load, self._blind_load)
 
     def effort(self, estimate: Estimate) -> Array:
         """Return M qdd_d + g(q) + load + Kp e + Kd e', where load + Kp e is limited to ``hold_effort_margin``.
 
         q is the measured position, qdd_d the acceleration of the plan, e its position minus q, e' its velocity minus
-        the measured one. Kp and Kd are gains of the hold, multiplied by M if they are accelerations. If damping
-        is unstable, g(q) is returned, without a valid state g(q) and the load that held the arm. The torque is not
-        finite for extreme states.
+        the measured one. Kp and Kd are gains of the hold, multiplied by M if they are accelerations, and lower
+        after the feedback was unstable. Without a valid state there is none; q is then that of the plan, and the load
+        is the one that held the arm. The torque is not finite for extreme states.
         """
+        self._released_at = math.inf
         plan = self._plan
         gains = self._law.hold_gains
         model = self._arm.model
         tuning = self._arm.tuning
-        q, qd = estimate.state if estimate.known else (plan.q, plan.qd)
+        q, qd = estimate.state if estimate.valid else (plan.q, plan.qd)
         with np.errstate(over="ignore", invalid="ignore"):
-            if self._damping.unstable:
-                return model.gravity_torque(q)
-            if not estimate.valid:
-                return model.gravity_torque(q) + self._blind_load
-            spring = gains.kp * (plan.q - q)
-            damping = gains.kd * (plan.qd - qd)
+            q = np.where(estimate.refuted, plan.q, q)
             inertia = model.mass_matrix(q)
+            stop = model.gravity_torque(q) + inertia @ plan.qdd
+            if not estimate.valid:
+                return stop + np.where(estimate.refuted, 0.0, self._blind_load)
+            fade = (self._time - self._doubted_at) / _FADE_TIME
+            share = np.where(estimate.refuted, 0.0, np.clip(1.0 - fade, 0.0, 1.0))
+            load = np.where(estimate.refuted, 0.0, self._load)
+            frequency = self._damping.frequency
+            spring = share * frequency**2 * gains.kp * (plan.q - q)
+            damping = share * frequency * gains.kd * (plan.qd - qd)
+            inertia = share[:, None] * inertia
             if tuning.law.gains_are_accelerations:
                 spring = inertia @ spring
                 damping = inertia @ damping
             position: Array = np.clip(
-                self._load + spring, -tuning.hold_margin, tuning.hold_margin
+                load + spring, -tuning.hold_margin, tuning.hold_margin
             )
             if not plan.busy and (np.abs(qd) < _MOVES).all():
                 self._blind_load = position
-            return model.gravity_torque(q) + inertia @ plan.qdd + position + damping
+            return stop + position + damping
+
+    def fading_effort(self, gravity: Array) -> Array:
+        """Return the torque (n,) where the hold ends: ``gravity`` (n,) and load, which fade to 0 within 0.5 s."""
+        if self._released_at == np.inf:
+            self._released_at = self._time
+        self._resting = False
+        passed = (self._time - self._released_at) / _RELEASE_TIME
+        if passed >= 1.0:
+            self.release()
+        return max(1.0 - passed, 0.0) * (gravity + self._blind_load)
 
     def release(self) -> None:
         """Discard the stop and the load; called when the effort is zero instead."""

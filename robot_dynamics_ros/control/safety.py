@@ -21,16 +21,18 @@ class Cause(str, Enum):
     """Causes of faults; their values appear in /diagnostics and bags.
 
     STATE_INVALID: a message has no valid state. STATE_STALE: there is none for too long. STATE_IMPLAUSIBLE: a joint
-    moves faster than possible, or states do not change although they should. STAMP_REPEATS: different states have the
-    same stamp. SATURATION: an effort limit is reached for too long. CYCLE_RATE: cycles are missing. DEACTIVATED: the
-    arm is stopped before deactivation. The others are CLOCK_JUMPED_BACK, CLOCK_JUMPED_AHEAD, POSITION_LIMIT,
-    VELOCITY_LIMIT, FOLLOWING_ERROR, COLLISION, TORQUE_NOT_FINITE and EMERGENCY_STOP.
+    moves faster than possible, or otherwise than by its velocity. STAMP_REPEATS: different states have the same stamp.
+    NO_RESPONSE: a joint rests although its effort demands a motion. SATURATION: an effort limit is reached for too
+    long. CYCLE_RATE: cycles are missing. DEACTIVATED: the arm is stopped before deactivation. The others are
+    CLOCK_JUMPED_BACK, CLOCK_JUMPED_AHEAD, POSITION_LIMIT, VELOCITY_LIMIT, FOLLOWING_ERROR, COLLISION,
+    TORQUE_NOT_FINITE and EMERGENCY_STOP.
     """
 
     STATE_INVALID = "state_invalid"
     STATE_STALE = "state_stale"
     STATE_IMPLAUSIBLE = "state_implausible"
     STAMP_REPEATS = "stamp_repeats"
+    NO_RESPONSE = "no_response"
     CLOCK_JUMPED_BACK = "clock_jumped_back"
     CLOCK_JUMPED_AHEAD = "clock_jumped_ahead"
     POSITION_LIMIT = "position_limit"

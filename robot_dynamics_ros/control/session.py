@@ -224,6 +224,8 @@ class ControllerSession:
         time = controller.clock.seconds(stamp)
         if not controller.on_state(time, now.steady, sample.q, sample.qd):
             return self._refuse(controller, stamp, now)
+        if controller.estimator.refutes:
+            self._first_states.add(sample._replace(stamp=stamp), now.steady)
         controller.clock.start(stamp)
         if self._to_check:
             self._check_first_states(controller, self._compares_effort)
@@ -496,9 +498,30 @@ class ControllerSession:
     def clear_fault(self, now: Now) -> Output:
         """Return from a fault to normal control; without a fault there are no transitions in the output.
 
-        Raises RobotDynamicsError as ``Controller.clear_fault`` does, and while the session is inactive.
+        If the state of a joint is refuted, the checks of ``activate`` are repeated first, and the measured state is
+        trusted again. Raises RobotDynamicsError as ``activate`` and ``Controller.clear_fault`` do, and while the
+        session is inactive.
         """
-        if self.controller is None:
+        controller = self.controller
+        if controller is None:
             raise RobotDynamicsError(_INACTIVE)
-        self.controller.clear_fault(now.steady)
+        if controller.estimator.refutes:
+            self._check_again(controller, now)
+        controller.clear_fault(now.steady)
         return self._output()
+
+    def _check_again(self, controller: Controller, now: Now) -> None:
+        """Repeat the checks of the activation with the states since a joint was refuted, and trust it again."""
+        states = self._first_states
+        safety = self.settings.safety
+        states.drop_old(now.steady - safety.state_timeout)
+        if not states.suffice(safety):
+            raise RobotDynamicsError(
+                "not cleared: too few joint_states for the checks of the activation. Cure: clear the fault later"
+            )
+        notes, _ = states.check(
+            self.arm, controller.clock.period, self._compares_effort
+        )
+        controller.estimator.accept()
+        text = "the checks of the activation are repeated: the measured positions are trusted again"
+        self._notes += [*notes, Note(OK, text)]

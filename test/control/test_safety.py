@@ -169,27 +169,23 @@ def test_any_history(
 @pytest.mark.parametrize(
     ("states", "unstable"),
     [
-        ([(0.0, 2.5), (0.0, 0.1), (0.0, -2.5)], True),
-        ([(1000.0, -2.5), (1000.05, 0.1), (1000.1, 2.5)], True),
-        # slow for RECOVERY_TIME in between
-        ([(0.0, 2.5), (0.3, 0.1), (0.6, -2.5)], False),
-        ([(0.0, 2.5), *((0.1 * k, 0.1) for k in range(1, 21)), (2.1, -2.5)], False),
-        ([(0.0, 2.5), (RECOVERY_TIME, -2.5)], False),  # exactly RECOVERY_TIME
-        ([(0.0, 2.0), (0.05, -2.5), (0.1, 2.0)], False),  # the limit itself is allowed
-        ([(0.0, -2.0), (0.05, 2.5), (0.1, -2.0)], False),
-        ([(0.0, -2.0), (0.05, 2.5), (0.1, -2.0), (0.15, -2.1)], True),
-        # a time that goes back restarts the check
-        ([(100.0, 2.5), (100.1, 0.1), (0.0, -2.5)], False),
-        ([(100.0, 2.5), (100.1, 0.1), (0.0, -2.5), (0.1, 2.5)], True),
+        ([1.0, -0.8, 0.8], True),
+        ([1.0, 0.5, -0.3, -0.8, 0.1, 0.7], True),
+        ([1.0, -0.8, 0.5, 0.3, 0.1], False),
+        ([1.0, -0.6, 0.35, -0.31], False),  # each swing is smaller
+        ([1.0, -0.6, 0.5, -0.5], True),
+        ([0.2, -0.25, 0.25, -0.25, 0.25], False),  # slow
+        ([1.0, 0.1, 0.9, 0.1, 0.9, 0.1, 0.9], False),  # in one direction
     ],
 )
-def test_damping_is_unstable_if_a_joint_is_too_fast_in_both_directions(
-    states: list[tuple[float, float]], unstable: bool
+def test_damping_is_unstable_if_a_joint_swings(
+    states: list[float], unstable: bool
 ) -> None:
-    """The limit is 2 rad/s."""
     check = DampingCheck(np.array([2.0, 2.0]))
-    for time, velocity in states:
+    time = 0.0
+    for velocity in states:
         assert not check.unstable
+        time += 0.05
         check.update(np.array([0.0, velocity]), time)
     assert check.unstable == unstable
     check.update(np.array([0.0, 0.1]), time + 100.0)

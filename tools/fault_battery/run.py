@@ -141,8 +141,8 @@ class Record:
 
     ``places`` and ``wished_places`` are those of the last body (3,), m, in task space, and empty otherwise. ``slowest``
     and ``fastest`` are the wished velocities (n,). ``released`` is True in the mode ``zero`` with measured positions
-    that are wrong or missing, from ``stale_hold_time`` after the first fault until they have been true for ``_CATCH``:
-    the arm is left to its brakes, as documented.
+    that are wrong or missing, from ``stale_hold_time`` after the first fault until they have been true for ``_CATCH``
+    and the mode is another one: the arm is left to its brakes, as documented.
     """
 
     onset: float = math.inf
@@ -353,8 +353,9 @@ class Run:
             and self.time >= self.record.faults[0][0] + safety.stale_hold_time
         ):
             self._free_until = self.time + _CATCH
-        released = self.time < self._free_until
-        if not released and self.record.released and self.record.released[-1]:
+        was_released = bool(self.record.released) and self.record.released[-1]
+        released = self.time < self._free_until or (was_released and given_up)
+        if not released and was_released:
             self.record.wish.append(self.plant.q.copy())  # where it is caught
             self.record.wished_places += self.record.places[-1:]
         return released

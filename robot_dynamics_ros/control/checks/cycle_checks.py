@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from robot_dynamics_ros.control.checks import state_faults
 from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.estimation.estimator import Estimate
@@ -57,6 +58,7 @@ class Checks:
         )
         self._row: tuple[Check, ...] = (
             MeasuredState(),
+            Response(names, external),
             self.limits,
             Collision(names, external),
             FollowingError(names),
@@ -120,6 +122,26 @@ class MeasuredState(Check):
         command: Command | None,
     ) -> Fault | None:
         return estimate.defect or instant.jump
+
+
+class Response(Check):
+    """Check that joints answer their efforts, by the ``external`` torque."""
+
+    def __init__(self, joint_names: Sequence[str], external: ExternalTorque) -> None:
+        self._names = joint_names
+        self._external = external
+
+    def fault(
+        self,
+        tuning: Tuning,
+        estimate: Estimate,
+        instant: Instant,
+        command: Command | None,
+    ) -> Fault | None:
+        j = self._external.unanswered
+        if j < 0 or not tuning.law.needs_state:  # other commands may drive the arm
+            return None
+        return state_faults.no_response(self._names[j], float(estimate.state[0, j]))
 
 
 class MotionLimits(Check):

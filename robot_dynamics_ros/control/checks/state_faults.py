@@ -32,13 +32,13 @@ def out_of_bounds(names: Sequence[str], state: Array) -> Fault:
     return Fault(Cause.STATE_INVALID, text, names[j], value)
 
 
-def still(name: str, state: Array) -> Fault:
-    """Return the fault of a joint whose position is constant although it must move; ``state`` (2,) is its last one."""
+def no_response(name: str, position: float) -> Fault:
+    """Return the fault of a joint at this ``position`` that rests although its effort demands a motion."""
     text = (
-        f'joint_states: the position of joint "{name}" is constant, although the joint moves or is driven. Cure: check '
-        "its driver for outdated values, check for a collision, or raise position_step_limit"
+        f'joint "{name}" rests at {position:.6g} by joint_states, although its effort has to move it. Cure: check for '
+        "contact, closed brakes, a drive without power, and a driver that repeats positions; then call ~/clear_fault"
     )
-    return Fault(Cause.STATE_IMPLAUSIBLE, text, name, float(state[0]))
+    return Fault(Cause.NO_RESPONSE, text, name, position)
 
 
 def contradiction(name: str, moved: float, implied: float, velocity: float) -> Fault:

@@ -1,4 +1,4 @@
-"""Estimator of the joint state: plausibility of the messages, velocity, age and trust.
+"""Estimator of the joint state: plausibility of the messages, velocity, age, and joints that are not trusted.
 
 ``Estimate`` is the only source of measured states for checks, laws, hold, goals and diagnostics.
 
@@ -26,21 +26,18 @@ from robot_dynamics_ros.control.safety import Cause, Fault
 from robot_dynamics_ros.control.trajectory.points import LARGEST
 from robot_dynamics_ros.dynamics.kernels.control_cycle import (
     BOUNDS,
+    CONTRADICTED,
     CONTRADICTS,
     IMPLAUSIBLE,
     IMPLIED,
-    IMPLIED_STILL,
     MEMORY,
-    MODELLED_FRICTION,
     MOVED,
     OUT_OF_BOUNDS,
-    REST_SPEED,
+    REFUTED,
+    SINCE_TRUSTED,
     SPEED,
-    STANDS_STILL,
     STEP,
-    STILL,
     UNCHANGED,
-    UNKNOWN_FRICTION,
     check_state,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -56,19 +53,6 @@ class VelocitySource(Enum):
     MEASURED = "measured"
     DIFFERENTIATED = "differentiated"
     HELD = "held"
-
-
-class Trust(Enum):
-    """Trust in the estimate; the worst joint decides.
-
-    FULL: positions and velocities agree. POSITION: measured velocities contradict the positions, or are missing for a
-    while; they are differentiated instead. NONE: a position stands still although it must move, or no valid state
-    arrives.
-    """
-
-    FULL = "full"
-    POSITION = "position"
-    NONE = "none"
 
 
 class Estimate(NamedTuple):
@@ -90,9 +74,14 @@ class Estimate(NamedTuple):
         Age (s) of the last message of these joints, valid or not, in the last cycle; inf without one.
     stale
         True if that is more than ``state_timeout``.
-    trust
-        Trust in the state. It is NONE if the state is unknown or stale, or if neither the newest message was valid nor
-        a valid state arrived since the cycle before.
+    valid
+        True if the state is feedback: not if it is unknown or stale, or if neither the newest message was valid nor a
+        valid state arrived since the cycle before.
+    refuted
+        (n,), True for joints whose state is the last one that was trusted, because the measured one does not continue
+        it, or because position and velocity contradict each other for 0.3 s, or at once if the position is constant. A
+        position that continues it within 0.1 s is trusted again, and one with which the velocity agrees again and that
+        continues it within 1 s.
     defect
         In this order: the last defect of a message since the cycle before, even if a valid one followed; that of the
         newest message; a stale state; else None.
@@ -102,19 +91,20 @@ class Estimate(NamedTuple):
 
     state: Array
     velocity: Array
+    refuted: NDArray[np.bool_]
     source: VelocitySource = VelocitySource.UNKNOWN
     known: bool = False
     stamp: float = -math.inf
     age: float = math.inf
     stale: bool = True
-    trust: Trust = Trust.NONE
+    valid: bool = False
     defect: Fault | None = None
     stamp_repeats: bool = False
 
     @property
-    def valid(self) -> bool:
-        """True if at least the positions may serve as feedback."""
-        return self.trust is not Trust.NONE
+    def trusted(self) -> bool:
+        """True if the state of all joints is feedback."""
+        return self.valid and not self.refuted.any()
 
 
 _DRIFT = 1e-3  # of clocks, relative
@@ -161,18 +151,19 @@ class Estimator:
         )
         self._bounds = np.full((BOUNDS, n), np.inf)  # of check_state
         self._memory = np.zeros((MEMORY, n))
-        self._trust = Trust.FULL  # of the last valid state
         self.set_cutoff(cutoff)
         self.state_timeout = state_timeout
         self.simulated_time = simulated_time
-        self.estimate = Estimate(np.zeros((2, n)), np.zeros(n))
+        self._none = np.zeros(n, dtype=np.bool_)
+        self.estimate = Estimate(np.zeros((2, n)), np.zeros(n), self._none)
         # s; also of state, and of new stamp
         self.arrival = self._valid_arrival = self._stamp_arrival = -math.inf
         self._time = 0.0  # s, of the last valid state
-        self._jumped = False  # the last state was not plausible after the one before
         self._was_slow = False  # the last stamp hardly advanced
-        self._measured = np.zeros((2, n))
-        self._unknown = np.full(n, np.nan)
+        self._was_repeated = False
+        self._measured = np.zeros((2, n))  # last states that continued those before
+        self._trusted = np.zeros((2, n))  # last trusted ones
+        self._latest = np.zeros((2, n))
         self._velocity_measured = False
         # Delay (s) of the last state beyond the smallest one. Stamps that make up for it are no jump of the clock.
         self._lag = 0.0
@@ -196,22 +187,11 @@ class Estimator:
         """Set bounds (n,) of plausible states; before the first call states are not compared.
 
         Between two states a position may change by ``position_step`` (rad or m, infinite: not compared) in addition to
-        the measured velocity times the time or, if it is not measured, ``largest_velocity`` (rad/s or m/s) times the
-        time. A joint whose measured velocity exceeds ``largest_velocity`` must have moved accordingly.
+        the motion at its velocities or, if they are not measured, at ``largest_velocity`` (rad/s or m/s). A joint whose
+        measured velocity exceeds ``largest_velocity`` must have moved accordingly.
         """
         self._bounds[STEP] = position_step
         self._bounds[SPEED] = largest_velocity
-
-    def set_friction(self, modelled: Array, unknown: Array) -> None:
-        """Set the changes of effort (n,), Nm or N, at which a joint may rest by its friction; infinite by default.
-
-        A position that is constant for longer than ``state_timeout`` is a fault if its effort has changed by more than
-        the ``modelled`` friction and, with a constant velocity, a quarter of the ``unknown`` one while the desired
-        position has moved by twice the position step, or by more than both away from the desired position. Joints with
-        an infinite position step are not checked.
-        """
-        self._bounds[MODELLED_FRICTION] = modelled
-        self._bounds[UNKNOWN_FRICTION] = unknown
 
     def set_cutoff(self, cutoff: float) -> None:
         """Replace the velocity filter by one with this ``cutoff`` (Hz), 0 for none; the next state initialises it."""
@@ -275,11 +255,10 @@ class Estimator:
         if stale and defect is None:
             lags = self._lag > self.state_timeout and not self.simulated_time
             defect = state_faults.stale(age, self.state_timeout, lags, self._absent)
-        trust = self._trust if valid else Trust.NONE
         return last._replace(
             age=age,
             stale=stale,
-            trust=trust,
+            valid=valid,
             defect=defect,
             stamp_repeats=self._stamp_repeats,
         )
@@ -302,20 +281,11 @@ class Estimator:
         """Record the ``reason`` why no message has arrived at all, until one arrives or another reason is recorded."""
         self._absent = reason
 
-    def measure(
-        self,
-        stamp: float,
-        steady: float,
-        q: Array,
-        qd: Array | None,
-        effort: Array | None = None,
-        desired: Array | None = None,
-        braked: bool = False,
-    ) -> bool:
+    def measure(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
         """Process a measured state; return True if it is valid, and then is the estimate.
 
         Positions of continuous joints are unwrapped. Velocities that contradict the positions are replaced by
-        differentiated ones, until both agree in motion.
+        differentiated ones, until both agree in motion. Joints that are refuted keep their last trusted state.
 
         Parameters
         ----------
@@ -325,11 +295,6 @@ class Estimator:
             Position (n,), rad or m.
         qd
             Velocity (n,), rad/s or m/s. None, or NaN in all states as from ros2_control's broadcaster: not measured.
-        effort, desired
-            Last effort (n,), Nm or N, of an active law, for the detection of positions that stand still, and the
-            desired position (n,) of a law that follows it.
-        braked
-            True if brakes lock the joints, so that a constant position or a sudden stop is no defect.
         """
         self.arrival = steady
         self._absent = ""
@@ -337,8 +302,6 @@ class Estimator:
         if qd is not None and not self._velocity_measured:
             self._velocity_measured = not np.isnan(qd).all()
             qd = qd if self._velocity_measured else None
-        if braked:
-            self._memory[[IMPLIED_STILL, REST_SPEED, STILL]] = 0.0
         contradiction = (
             state_faults.VELOCITY_MISSING
             if qd is None and self._velocity_measured
@@ -349,41 +312,37 @@ class Estimator:
             turns = np.rint((last.state[0] - new[0]) / math.tau)
             new[0] += math.tau * np.where(self._continuous, turns, 0.0)
         dt, step = self._time_step(stamp, steady)
-        # a position that has jumped has to come back
-        window = min(step, self.state_timeout) if self._jumped else step
-        passed = math.inf if self.simulated_time else steady - self._valid_arrival
-        result, joint, distrusted = self._check(
-            new, window, passed, qd is not None, effort, desired
-        )
+        if dt < 0.0:
+            self._memory[:] = (
+                0.0  # after the reset of a simulation the arm is elsewhere
+            )
+        result, joint, distrusted = self._check(new, step, steady, qd is not None)
         if result == OUT_OF_BOUNDS:
             contradiction = state_faults.out_of_bounds(self._names, new)
             # Positions are feedback without velocities, too.
             qd = None
             new[1] = 0.0
-            result, joint, distrusted = self._check(
-                new, window, passed, False, effort, desired
-            )
+            result, joint, distrusted = self._check(new, step, steady, False)
             if result == OUT_OF_BOUNDS or not last.known:
                 return self._refuse(contradiction)
-        self._jumped = result == IMPLAUSIBLE
+        if result == CONTRADICTS and contradiction is None:
+            contradiction = self._contradiction(joint, new)
+        refuted = self._none
         if result == IMPLAUSIBLE:
-            before = self._measured[:, joint]
-            return self._refuse(
-                state_faults.implausible(
-                    self._names[joint], before, new[:, joint], step
+            refuted = self._memory[REFUTED] != 0.0
+            before = self._trusted[:, joint]
+            seconds = float(self._memory[SINCE_TRUSTED, joint])
+            contradiction = (
+                self._contradiction(joint, new)
+                if self._memory[CONTRADICTED, joint] > 0.0
+                else state_faults.implausible(
+                    self._names[joint], before, new[:, joint], seconds
                 )
             )
-        if result == STANDS_STILL:  # the other positions count for the gravity torque
-            self._measured = new
-            self.estimate = last._replace(state=np.array((new[0], last.state[1])))
-            # at once without feedback: the last state stood still, too
-            self._unusable = _MOST_UNUSABLE
-            return self._refuse(state_faults.still(self._names[joint], new[:, joint]))
-        if result == CONTRADICTS and contradiction is None:
-            moved, implied = self._memory[[MOVED, IMPLIED], joint].tolist()
-            contradiction = state_faults.contradiction(
-                self._names[joint], moved, implied, float(new[1, joint])
-            )
+            self._latest = new
+            new = np.where(refuted, self._trusted, new)
+        elif self.refutes:
+            self._filter.reset()  # a return is no motion
         self._invalid = None
         self._unusable = 0
         if last.known:
@@ -392,17 +351,41 @@ class Estimator:
         if dt != 0.0:
             self._stamp_arrival = steady
         self._defect = contradiction or self._defect
-        self._trust = Trust.FULL if contradiction is None else Trust.POSITION
-        self._measured = new
         self._valid_arrival = steady
         self._fresh = True
-        self._set_estimate(
-            stamp, new, None if qd is None or distrusted else new[1], step == 0.0
-        )
+        measured = None if qd is None or distrusted else new[1]
+        self._set_estimate(stamp, new, measured, step == 0.0, refuted)
         return True
 
+    @property
+    def refutes(self) -> bool:
+        """True if the state of a joint is refuted."""
+        return self.estimate.refuted is not self._none
+
+    def accept(self) -> None:
+        """Trust the last state of the joints that are refuted, of which there is at least one."""
+        self._memory[:] = 0.0
+        self._measured = self._latest.copy()
+        self._trusted = self._latest.copy()
+        self._filter.reset()
+        self.estimate = self.estimate._replace(
+            state=self._latest, velocity=self._latest[1], refuted=self._none
+        )
+        self._defect = None
+
+    def _contradiction(self, joint: int, new: Array) -> Fault:
+        moved, implied = self._memory[[MOVED, IMPLIED], joint].tolist()
+        return state_faults.contradiction(
+            self._names[joint], moved, implied, float(new[1, joint])
+        )
+
     def _set_estimate(
-        self, stamp: float, state: Array, measured: Array | None, holds: bool
+        self,
+        stamp: float,
+        state: Array,
+        measured: Array | None,
+        holds: bool,
+        refuted: NDArray[np.bool_],
     ) -> None:
         """Set the estimate to a valid ``state`` (2, n); without a ``measured`` velocity (n,) it is differentiated.
 
@@ -419,16 +402,20 @@ class Estimator:
         elif measured is None:
             source = VelocitySource.HELD if holds else VelocitySource.DIFFERENTIATED
         unfiltered = velocity if measured is None else measured
+        if refuted is not self._none:
+            state[1] = np.where(refuted, self._trusted[1], state[1])
+            unfiltered = np.where(refuted, self._trusted[1], unfiltered)
         age = self.age(self.arrival)
         self.estimate = Estimate(
             state,
             unfiltered,
+            refuted,
             source,
             True,
             stamp,
             age,
             False,
-            self._trust,
+            True,
             self._defect,
             self._stamp_repeats,
         )
@@ -441,8 +428,8 @@ class Estimator:
     def _time_step(self, stamp: float, steady: float) -> tuple[float, float]:
         """Return the time (s) since the last valid state by stamps, and the one to use; negative if stamps went back.
 
-        A second stamp that hardly advances counts as repeated: 0. Where stamps do not advance with the steady clock,
-        the time to use is that of arrival.
+        A second stamp that hardly advances counts as repeated: 0. The time to use is then that of arrival, also for the
+        next step, which contains time that was used already.
         """
         dt = stamp - self.estimate.stamp
         passed = steady - self._valid_arrival
@@ -450,28 +437,25 @@ class Estimator:
         self._was_slow = 0.0 <= dt < min(_SLOWEST * passed, _SHORTEST)
         if slow and self._was_slow and not self.simulated_time:
             dt = 0.0
-        return dt, dt if dt != 0.0 and dt <= passed + self.state_timeout else passed
+        repeated = self._was_repeated
+        self._was_repeated = dt == 0.0
+        if dt == 0.0:
+            return dt, passed
+        return dt, min(dt, passed) if repeated else dt
 
     def _check(
-        self,
-        new: Array,
-        dt: float,
-        passed: float,
-        measures_velocity: bool,
-        effort: Array | None,
-        desired: Array | None,
+        self, new: Array, dt: float, steady: float, measures_velocity: bool
     ) -> tuple[int, int, bool]:
         return check_state(
             new,
             self._measured,
+            self._trusted,
             LARGEST,
             self._bounds,
             dt,
-            passed,
+            math.inf if self.simulated_time else steady - self._valid_arrival,
             self.state_timeout,
             measures_velocity,
-            self._unknown if effort is None else effort,
-            self._unknown if desired is None else desired,
             self._memory,
         )
 

@@ -11,146 +11,199 @@ from robot_dynamics_ros.dynamics.kernels.compilation import inlined, kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 # results of check_state
-GOOD, UNCHANGED, CONTRADICTS, STANDS_STILL, IMPLAUSIBLE, OUT_OF_BOUNDS = range(6)
+GOOD, UNCHANGED, CONTRADICTS, IMPLAUSIBLE, OUT_OF_BOUNDS = range(5)
 
 # Rows of its bounds:
 # change of position that is always plausible, infinite for joints that are not compared
 STEP = 0
 SPEED = 1  # largest plausible velocity
-# change of effort (Nm or N) at which a joint may rest by modelled friction
-MODELLED_FRICTION = 2
-UNKNOWN_FRICTION = 3  # further one by friction of an unknown size
-BOUNDS = 4  # number of rows
+BOUNDS = 2  # number of rows
 
 # Rows of its memory:
 MOVED = 0  # change of position in the window
 IMPLIED = 1  # integral of velocity in the window
-IMPLIED_STILL = 2  # integral of velocity since the position last changed
-REST = 3  # position of rest
-REST_SPEED = 4  # speed at which the joint came to it
-REST_TIME = 5  # time (s) for which it has been within a tenth of the step of it
-DRIVEN_TIME = 6  # time for which it should move, since the position last changed
-EFFORT = 7  # effort before the position last changed
-# 1 for a position that stands still although it must move, until it changes; 2 until it leaves that tenth
-STILL = 8
 # 1 for a velocity that contradicts the position, until both agree in motion
-DISTRUSTED = 9
-DESIRED = 10  # desired position when position or velocity last changed
-MEMORY = 11  # number of rows
+DISTRUSTED = 2
+CONTRADICTED = 3  # time (s) for which it has contradicted it without a break
+SINCE_TRUSTED = 4  # time (s), by stamps, since the last state that was trusted
+REFUTED = 5  # 1 for a state that is not trusted, 2 if that lasts
+SINCE_REFUTED = 6  # time (s), by arrival, since the first such state
+STILL = 7  # position near which the joint has been
+IMPLIED_STILL = 8  # integral of velocity there
+MEMORY = 9  # number of rows
+
+# Rows of the memory of check_response:
+RESIDUAL = 0  # mean external torque (Nm or N) of the window
+REFERENCE = 1  # residual when the joint last moved
+REST = 2  # position of rest
+REST_TORQUE = 3  # torque of the model when the joint last moved
+REST_SPEED = 4  # speed of the joint then
+REST_TIME = 5  # time (s) since then
+# number of states in succession at rest whose residual exceeds its bound
+UNANSWERED = 6
+STOPPED = 7  # 1 after a stop that no drive can cause
+RESPONSE_MEMORY = 8  # number of rows
+RESPONSE_STATES = 3  # value of UNANSWERED at which a joint does not answer
 
 # Results of limit_effort.
 CLAMPED = 1
 SLOWED = 2
 
-_WINDOW = 0.1  # s
-# Values of STILL.
-_UNTIL_IT_CHANGES = 1.0
-_UNTIL_IT_LEAVES = 2.0
-_FASTEST_STOP = 50.0  # rad/s^2 or m/s^2, a deceleration that no joint reaches
+_WINDOW = 0.1  # s, of the comparison of position and velocity
+_LONGEST_GAP = 1.0  # s, in which a joint may have moved at its velocity
+_RETURN_TIME = 0.1  # s, in which a refuted position may return
+_LONGEST_CONTRADICTION = 0.3  # s, after which neither is trusted
+_LASTING = 2.0  # value of REFUTED
+_RESPONSE_WINDOW = 0.06  # s
+_SUDDEN = 2.0  # times the effort limit, of a stop
+_SLOW = 0.05  # rad/s or m/s
+_REST_SHARE = 0.1  # of the plausible step, within which a position rests
+_MODEL_ERROR = 0.15  # of a change of the model's torque
 
 
 @kernel
 def check_state(
     new: Array,
     last: Array,
+    trusted: Array,
     largest: float,
     bounds: Array,
     dt: float,
     passed: float,
     longest: float,
     measures_velocity: bool,
-    effort: Array,
-    desired: Array,
     memory: Array,
 ) -> tuple[int, int, bool]:
     """Check a measured state against bounds and the states before it.
 
     Parameters
     ----------
-    new, last
-        States (2, n).
+    new
+        Measured state (2, n).
+    last, trusted
+        Last state of each joint that continued the one before, and the last one whose position and velocity agreed,
+        with the smaller velocity, (2, n), updated.
     largest
         Largest accepted magnitude of a position or velocity.
     bounds
-        (BOUNDS, n), in the rows from STEP to UNKNOWN_FRICTION.
+        (BOUNDS, n), in the rows STEP and SPEED.
     dt, passed, longest
-        Time between the two states by their stamps, and between their arrivals, s. States are not compared if dt is
-        not positive, infinite (for the first state), or exceeds ``longest``, which may be infinite.
+        Time between this state and the one before by their stamps, and between their arrivals, s. States are not
+        compared if dt is not positive or infinite (for the first state), positions not with velocities if it exceeds
+        ``longest``.
     measures_velocity
         True if velocities are measured.
-    effort, desired
-        Last effort of an active law, else NaN, and desired position, NaN for a law that does not follow it, (n,).
     memory
-        (MEMORY, n), updated, in the rows from MOVED to DESIRED; zeros before the first state.
+        (MEMORY, n), updated, in the rows from MOVED to IMPLIED_STILL; zeros before the first state.
 
     Returns
     -------
     tuple of int, int and bool
-        Result: OUT_OF_BOUNDS for a magnitude beyond ``largest`` or NaN, IMPLAUSIBLE for a change beyond the bounds,
-        STANDS_STILL or CONTRADICTS by the states before, UNCHANGED for equal states, GOOD; in this order. Then the
-        index of the first joint with that result, and True if a velocity is not trusted.
+        Result: OUT_OF_BOUNDS for a magnitude beyond ``largest`` or NaN, IMPLAUSIBLE if a joint is refuted, CONTRADICTS
+        by the velocity, UNCHANGED for equal states, GOOD; in this order. Then the index of the first joint with that
+        result, and True if a velocity is not trusted.
     """
     n = new.shape[1]
     for j in range(n):
         # True for NaN
         if not (abs(new[0, j]) <= largest and abs(new[1, j]) <= largest):
             return OUT_OF_BOUNDS, j, False
-    compared = 0.0 < dt <= longest and dt < math.inf
+    compared = 0.0 < dt < math.inf
+    kept = math.exp(-dt / _WINDOW) if compared and dt <= longest else 0.0
     unchanged = True
+    distrusted = False
     result = GOOD
     joint = 0
     for j in range(n):
         unchanged = unchanged and new[0, j] == last[0, j] and new[1, j] == last[1, j]
-        if compared and bounds[STEP, j] < math.inf:
-            trusted = (
-                measures_velocity
-                and memory[DISTRUSTED, j] == 0.0
-                and not _stands_at_speed(new, last, bounds, dt, j)
-            )
-            if _moves_too_far(new, last, bounds, dt, trusted, j):
-                return IMPLAUSIBLE, j, False
-    if unchanged:
-        result = UNCHANGED
-    # While the velocity of one joint is not trusted, no velocity is evidence that a position stands still.
-    trusted = measures_velocity
-    rest = max(min(dt, passed), 0.0)
-    distrusted = False
-    for j in range(n):
-        trusted = trusted and memory[DISTRUSTED, j] == 0.0
-    kept = math.exp(-dt / _WINDOW) if compared else 0.0
-    for j in range(n):
-        if dt == 0.0:
-            # the next time step belongs to this change, too
-            memory[MOVED, j] += new[0, j] - last[0, j]
-        elif not compared:
-            memory[MOVED, j] = memory[IMPLIED, j] = 0.0
-        elif (
-            _contradicts(
-                new, last, bounds, dt, kept, measures_velocity, trusted, memory, j
-            )
-            and result < CONTRADICTS
-        ):
+        continues = (
+            not compared
+            or bounds[STEP, j] == math.inf
+            or _continues(new, trusted, bounds, dt, measures_velocity, memory, j)
+        )
+        contradicts = continues and _contradicts(
+            new, last, bounds, dt, kept, measures_velocity, memory, j
+        )
+        if continues:
+            last[0, j] = new[0, j]
+            last[1, j] = new[1, j]
+        _refute(continues, dt if compared else 0.0, passed, memory, j)
+        if memory[REFUTED, j] == 0.0 and memory[CONTRADICTED, j] == 0.0:
+            trusted[0, j] = new[0, j]
+            trusted[1, j] = _agreed_velocity(new[1, j], kept, memory, j)
+            memory[SINCE_TRUSTED, j] = 0.0
+        if memory[REFUTED, j] != 0.0 and result < IMPLAUSIBLE:
+            result = IMPLAUSIBLE
+            joint = j
+        elif contradicts and result < CONTRADICTS:
             result = CONTRADICTS
             joint = j
-        _note_sudden_rest(new, last, bounds, rest, trusted, memory, j)
-        _note_driven_rest(
-            new,
-            last,
-            bounds,
-            dt,
-            longest,
-            measures_velocity,
-            unchanged,
-            effort,
-            desired,
-            memory,
-            j,
-        )
-        if memory[STILL, j] != 0.0 and result != STANDS_STILL:
-            result = STANDS_STILL
-            joint = j
         distrusted = distrusted or memory[DISTRUSTED, j] != 0.0
+    if unchanged and result == GOOD:
+        result = UNCHANGED
     return result, joint, distrusted
+
+
+@inlined
+def _continues(
+    new: Array,
+    trusted: Array,
+    bounds: Array,
+    dt: float,
+    measures_velocity: bool,
+    memory: Array,
+    j: int,
+) -> bool:
+    """Return True if a position continues the last trusted one.
+
+    Its change is within the time between them, at most 1 s, times the interval spanned by both velocities and 0,
+    widened by the step. If the velocity is not trusted, the interval is that of the largest one.
+    """
+    gap = min(memory[SINCE_TRUSTED, j] + dt, _LONGEST_GAP)
+    fastest = bounds[SPEED, j]
+    slowest = -fastest
+    if measures_velocity and memory[DISTRUSTED, j] == 0.0:
+        most = 2.0 * bounds[SPEED, j]
+        fastest = min(max(new[1, j], trusted[1, j], 0.0), most)
+        slowest = max(min(new[1, j], trusted[1, j], 0.0), -most)
+    change = new[0, j] - trusted[0, j]
+    step = bounds[STEP, j]
+    return bool(slowest * gap - step <= change <= fastest * gap + step)
+
+
+@inlined
+def _agreed_velocity(velocity: float, kept: float, memory: Array, j: int) -> float:
+    """Return the smaller one of a velocity and the mean one by the positions of the window; 0 for opposite signs."""
+    if kept == 0.0:
+        return velocity
+    mean = memory[MOVED, j] / _WINDOW
+    if velocity * mean <= 0.0:
+        return 0.0
+    return velocity if abs(velocity) < abs(mean) else mean
+
+
+@inlined
+def _refute(continues: bool, dt: float, passed: float, memory: Array, j: int) -> None:
+    """Update the state of trust of a joint, whose position ``continues`` the last trusted one or not.
+
+    A position that does not is refuted; it may return within the return time, by arrival. A position that its velocity
+    contradicts for too long is refuted, too; it may return until the longest gap.
+    """
+    memory[SINCE_TRUSTED, j] += dt
+    if memory[REFUTED, j] == _LASTING:
+        return
+    if not continues:
+        waited = passed if passed < math.inf else dt
+        memory[SINCE_REFUTED, j] += waited if memory[REFUTED, j] != 0.0 else 0.0
+        memory[REFUTED, j] = 1.0
+        if memory[SINCE_REFUTED, j] > _RETURN_TIME:
+            memory[REFUTED, j] = _LASTING
+        return
+    memory[SINCE_REFUTED, j] = 0.0
+    memory[REFUTED, j] = 0.0
+    if memory[CONTRADICTED, j] > _LONGEST_CONTRADICTION:
+        lasting = memory[SINCE_TRUSTED, j] > _LONGEST_GAP
+        memory[REFUTED, j] = _LASTING if lasting else 1.0
 
 
 @inlined
@@ -162,23 +215,6 @@ def _stands_at_speed(new: Array, last: Array, bounds: Array, dt: float, j: int) 
 
 
 @inlined
-def _moves_too_far(
-    new: Array, last: Array, bounds: Array, dt: float, trusts_velocity: bool, j: int
-) -> bool:
-    """Return True if a position changes by more than the step and the motion at twice its velocity.
-
-    If the velocity is not trusted, it is the motion at the largest one, which also bounds the velocity.
-    """
-    largest = bounds[SPEED, j]
-    speed = (
-        2.0 * min(max(abs(new[1, j]), abs(last[1, j])), largest)
-        if trusts_velocity
-        else largest
-    )
-    return bool(abs(new[0, j] - last[0, j]) > bounds[STEP, j] + speed * dt)
-
-
-@inlined
 def _contradicts(
     new: Array,
     last: Array,
@@ -186,44 +222,43 @@ def _contradicts(
     dt: float,
     kept: float,
     measures_velocity: bool,
-    trusted: bool,
     memory: Array,
     j: int,
 ) -> bool:
     """Compare the change of a position with the integral of its velocity; True if the velocity contradicts it.
 
-    Both are over an exponential window. They agree if they differ by less than a quarter of the plausible step plus
-    35 % of the larger, so that lags and noise pass, and a wrong sign, half, double or zero do not. A position that
-    stands still is marked instead, if velocities are ``trusted``.
+    Both are over an exponential window, of which the part ``kept`` remains; 0: it begins anew. They agree if they
+    differ by less than a quarter of the plausible step plus 35 % of the larger, so that lags and noise pass, and a
+    wrong sign, half, double or zero do not. A position that stands still during such a motion is refuted at once.
     """
     change = new[0, j] - last[0, j]
     step = bounds[STEP, j]
+    if kept == 0.0:
+        # without time between the states, the next time step belongs to this change, too
+        memory[MOVED, j] = memory[MOVED, j] + change if dt == 0.0 else 0.0
+        memory[IMPLIED, j] = memory[IMPLIED, j] if dt == 0.0 else 0.0
+        return False
     most = 2.0 * bounds[SPEED, j]
     # a single wrong value fades soon
     integral = min(max(0.5 * (new[1, j] + last[1, j]), -most), most) * dt
     memory[MOVED, j] = moved = kept * memory[MOVED, j] + change
     memory[IMPLIED, j] = implied = kept * memory[IMPLIED, j] + integral
-    memory[IMPLIED_STILL, j] = (
-        memory[IMPLIED_STILL, j] + integral if change == 0.0 else 0.0
-    )
     if not measures_velocity or step == math.inf:
         return False
-    if trusted and abs(memory[IMPLIED_STILL, j]) > step:
-        memory[STILL, j] = max(memory[STILL, j], _UNTIL_IT_CHANGES)
-    if _stands_at_speed(new, last, bounds, dt, j):
-        memory[DISTRUSTED, j] = 1.0
-        return True
     larger = max(abs(moved), abs(implied))
     mismatch = abs(moved - implied)
     tolerance = 0.25 * step
-    if mismatch > tolerance + 0.35 * larger:
-        if (
-            trusted
-            and abs(moved) < abs(implied)
-            and (change == 0.0 or abs(moved) < 0.01 * abs(implied))
-        ):
-            memory[STILL, j] = max(memory[STILL, j], _UNTIL_IT_CHANGES)
-            return False
+    contradicts = mismatch > tolerance + 0.35 * larger
+    memory[CONTRADICTED, j] = memory[CONTRADICTED, j] + dt if contradicts else 0.0
+    if abs(new[0, j] - memory[STILL, j]) > _REST_SHARE * step:
+        memory[STILL, j] = new[0, j]
+        memory[IMPLIED_STILL, j] = 0.0
+    else:
+        memory[IMPLIED_STILL, j] += integral
+    if abs(memory[IMPLIED_STILL, j]) > tolerance:
+        memory[CONTRADICTED, j] = math.inf
+        contradicts = True
+    if contradicts or _stands_at_speed(new, last, bounds, dt, j):
         memory[DISTRUSTED, j] = 1.0
         return True
     if larger > 3.0 * tolerance and mismatch < 0.2 * larger:
@@ -231,79 +266,74 @@ def _contradicts(
     return False
 
 
-@inlined
-def _note_sudden_rest(
-    new: Array,
-    last: Array,
+@kernel
+def check_response(
+    state: Array,
+    external: Array,
+    torque: Array,
     bounds: Array,
+    limits: Array,
+    step: Array,
     dt: float,
-    trusted: bool,
     memory: Array,
-    j: int,
-) -> None:
-    """Mark a joint that rests within a tenth of the step although it could not have stopped by a ``trusted`` velocity.
+) -> int:
+    """Check if joints that rest answer their efforts; return the index of the first one that does not, or -1.
 
-    At the deceleration a, a joint of speed v stops after the time v / a and the distance v^2 / (2 a). If that is longer
-    than a tenth of the step, the joint must leave it within that time. Speeds beyond the limit are not considered.
+    The residual of a joint is its mean external torque over an exponential window. A joint that leaves its position
+    of rest, or moves faster than noise, answers; its residual is then the reference. A joint that rests does not
+    answer if the residual has grown from the reference by more than its bound and 15 % of the change of the model's
+    torque, or if it stopped by more than twice its effort limit, for three states. A wrong mass or payload is in the
+    reference, too.
+
+    Parameters
+    ----------
+    state
+        Measured state (2, n).
+    external, torque
+        Mean external torque and torque of the model since the state before, (n,), Nm or N.
+    bounds, limits
+        Bound of the change of the residual, and effort limit, (n,), Nm or N; infinite for joints that are not checked.
+    step
+        Plausible change of position, (n,), rad or m.
+    dt
+        Time since the state before, s; infinite restarts the check.
+    memory
+        (RESPONSE_MEMORY, n), updated, in the rows from RESIDUAL to STOPPED.
     """
-    within = 0.1 * bounds[STEP, j]
-    if abs(new[0, j] - memory[REST, j]) > within:
-        memory[REST, j] = new[0, j]
-        memory[REST_TIME, j] = 0.0
-        memory[STILL, j] = 0.0
-        memory[REST_SPEED, j] = max(abs(new[1, j]), abs(last[1, j])) if trusted else 0.0
-    else:
+    kept = math.exp(-dt / _RESPONSE_WINDOW)
+    first = -1
+    for j in range(state.shape[1]):
+        memory[RESIDUAL, j] = kept * memory[RESIDUAL, j] + (1.0 - kept) * external[j]
+        away = abs(state[0, j] - memory[REST, j]) > _REST_SHARE * step[j]
+        if away or abs(state[1, j]) > _SLOW or dt == math.inf:
+            way = abs(state[0, j] - memory[REST, j])
+            speed = way / (memory[REST_TIME, j] + dt)
+            memory[REST_SPEED, j] = max(abs(state[1, j]), speed)
+            memory[REST_TIME, j] = 0.0
+            memory[REST, j] = state[0, j]
+            memory[REFERENCE, j] = memory[RESIDUAL, j]
+            memory[REST_TORQUE, j] = torque[j]
+            memory[UNANSWERED, j] = 0.0
+            memory[STOPPED, j] = 0.0
+            continue
+        moved = memory[REST_SPEED, j] > _SLOW
+        if moved and abs(external[j]) > _SUDDEN * limits[j]:
+            memory[STOPPED, j] = 1.0
+        # At its speed before, a joint that goes on leaves the position of rest within this time.
         memory[REST_TIME, j] += dt
-    speed = memory[REST_SPEED, j]
-    fast = 2.0 * within * _FASTEST_STOP < speed**2 and speed <= bounds[SPEED, j]
-    if trusted and fast and memory[REST_TIME, j] > speed / _FASTEST_STOP:
-        memory[STILL, j] = _UNTIL_IT_LEAVES
-
-
-@inlined
-def _note_driven_rest(
-    new: Array,
-    last: Array,
-    bounds: Array,
-    dt: float,
-    longest: float,
-    measures_velocity: bool,
-    unchanged: bool,
-    effort: Array,
-    desired: Array,
-    memory: Array,
-    j: int,
-) -> None:
-    """Mark a position that is constant for longer than ``longest`` under an active law, in two cases.
-
-    The effort has changed by more than the modelled and all of the unknown friction, and the position is not within
-    half the step of the desired one (a fifth if no value changes). Or the effort has changed by more than the modelled
-    and a quarter of the unknown friction, the velocity is constant, and the desired position, if any, has moved by
-    twice the step.
-    """
-    step = bounds[STEP, j]
-    change = new[0, j] - last[0, j]
-    constant = measures_velocity and change == 0.0 and new[1, j] == last[1, j]
-    if not constant or math.isnan(effort[j] + memory[DESIRED, j]):
-        memory[DESIRED, j] = desired[j]
-    if change != 0.0 and memory[STILL, j] == _UNTIL_IT_CHANGES:
-        memory[STILL, j] = 0.0
-    if change != 0.0 or math.isnan(effort[j] + memory[EFFORT, j]):
-        memory[DRIVEN_TIME, j] = 0.0
-        memory[EFFORT, j] = effort[j]
-        return
-    push = abs(effort[j] - memory[EFFORT, j]) - bounds[MODELLED_FRICTION, j]
-    near = (0.2 if unchanged else 0.5) * step
-    driven = (
-        push > bounds[UNKNOWN_FRICTION, j] and not abs(desired[j] - new[0, j]) <= near
-    )
-    pushed = constant and push > 0.25 * bounds[UNKNOWN_FRICTION, j]
-    memory[DRIVEN_TIME, j] = (
-        memory[DRIVEN_TIME, j] + max(dt, 0.0) if driven or pushed else 0.0
-    )
-    left = pushed and not abs(desired[j] - memory[DESIRED, j]) <= 2.0 * step
-    if memory[DRIVEN_TIME, j] > longest and step < math.inf and (driven or left):
-        memory[STILL, j] = max(memory[STILL, j], _UNTIL_IT_CHANGES)
+        way = memory[REST_TIME, j] * memory[REST_SPEED, j]
+        rests = not moved or way > 2.0 * _REST_SHARE * step[j]
+        change = abs(memory[RESIDUAL, j] - memory[REFERENCE, j])
+        grows = abs(memory[RESIDUAL, j]) > abs(memory[REFERENCE, j])
+        accelerating = abs(torque[j] - memory[REST_TORQUE, j])
+        excess = grows and change > bounds[j] + _MODEL_ERROR * accelerating
+        if rests and (excess or memory[STOPPED, j] != 0.0):
+            memory[UNANSWERED, j] += 1.0
+        else:
+            memory[UNANSWERED, j] = 0.0
+        if memory[UNANSWERED, j] >= RESPONSE_STATES and first < 0:
+            first = j
+    return first
 
 
 @kernel
