@@ -214,10 +214,13 @@ class Trajectory:
         i = bisect_left(self._times, t - self.start_time)
         return self.start_time + float(self._times[i - 1]) if i else -math.inf
 
-    def resampled(self, period: float) -> Iterator[tuple[Array, Array]]:
+    def resampled(
+        self, period: float, joining: float = 0.0
+    ) -> Iterator[tuple[Array, Array]]:
         """Yield the points that are not over, and interpolated points, at most `period` (s) apart.
 
-        A point is over if it was before the start state. Yields blocks of times (m,), s after ``start_time``, and
+        A point is over if it was before the start state. Earlier than `joining` (s) after the start state no points
+        are interpolated. Yields blocks of times (m,), s after ``start_time``, and
         motion (m, 4, n): position, velocity, acceleration and effort. Each segment is divided into equal parts. At a
         point between two segments the acceleration is that of the later segment.
         """
@@ -229,6 +232,9 @@ class Trajectory:
         indices = np.append(0.0, np.cumsum(parts))  # of the knots
         times = np.interp(np.arange(indices[-1] + 1.0), indices, knots)
         times = times[max(self._joined, np.searchsorted(times, 0.0)) :]
+        if self._joined:
+            early = times < knots[0] + joining
+            times = times[~early | np.isin(times, knots)]
         segment = np.minimum(
             np.searchsorted(knots, times, side="right") - 1, len(knots) - 2
         )

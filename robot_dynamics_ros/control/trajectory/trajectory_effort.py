@@ -13,6 +13,8 @@ from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.dynamics.model import RobotModel
 
 _MOST_ADDED = 1000  # bounds the computation of a node besides its cycles
+# joint_trajectory_controller starts in its own desired state, from which it takes at least this time to the motion.
+_JOINING = 0.15  # s
 
 
 def trajectory_effort(
@@ -25,7 +27,7 @@ def trajectory_effort(
     """Yield None after the computation of each block of points, and then the trajectory with feedforward effort.
 
     The points are the remaining ones and up to 1,000 interpolated ones, because controllers interpolate effort
-    linearly. Velocities and accelerations are included if the trajectory is interpolated by them, so that the motion is
+    linearly; none is interpolated in the first 0.15 s, in which the controller joins the motion. Velocities and accelerations are included if the trajectory is interpolated by them, so that the motion is
     the same. The effort (Nm or N) is the inverse dynamics, Craig (6.45)-(6.53), plus that of the original points. The
     effort of the last point is for rest there; that of a streamed set point is for its own velocity and acceleration.
 
@@ -38,7 +40,7 @@ def trajectory_effort(
     joint_names
         Names of the k joints to include.
     period
-        Longest time (s) between points, positive, unless more than 1,000 interpolated points were needed.
+        Longest time (s) between later points, positive, unless more than 1,000 interpolated points were needed.
     friction_smoothing_velocity
         Speed (rad/s or m/s) below which the friction torque that is added is proportional to velocity; None: no
         friction.
@@ -50,9 +52,8 @@ def trajectory_effort(
     """
     columns = joint_columns(joint_names, model.joint_names, allow_partial=True)
     blocks = []
-    for times, motion in trajectory.resampled(
-        max(period, trajectory.duration / _MOST_ADDED)
-    ):
+    longest = max(period, trajectory.duration / _MOST_ADDED)
+    for times, motion in trajectory.resampled(longest, _JOINING):
         given = motion[:, :, columns]
         if times[-1] == trajectory.duration:
             # the state held after the end
