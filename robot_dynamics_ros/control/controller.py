@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from robot_dynamics_ros.base.errors import (
@@ -40,6 +42,7 @@ _SLOW_STOP = 0.5  # s, of a requested one
 # s without a command, after which ``watch`` executes a requested stop
 _STOP_WAIT = 0.01
 _STOPPED_VELOCITY = 0.02  # rad/s or m/s
+_MOVED = 0.02  # rad or m, off the desired position: something else than an open-loop law has moved the joint
 
 
 class Controller:
@@ -293,6 +296,8 @@ class Controller:
             self._law_changed = True
         self.plan.advance(instant.time)
         q, qd = estimate.state if estimate.known else (desired.q, desired.qd)
+        if self.plan.rests and self._is_moved(estimate):
+            self.plan.hold(instant.time, q)
         braked = self.arm.brakes_engaged
         if braked:
             requested = self._gravity_effort(estimate)
@@ -309,6 +314,13 @@ class Controller:
         self.clamped_cycles += limiter.clamped
         self.slowed_cycles += limiter.slowed
         return Command(Mode.ACTIVE, desired, effort, saturated)
+
+    def _is_moved(self, estimate: Estimate) -> bool:
+        """Return True if the arm is off the desired position of an open-loop law, which may not drive it."""
+        if self.tuning.law.needs_state or not estimate.valid:
+            return False
+        off = np.abs(self.plan.q - estimate.state[0])
+        return bool((off > np.minimum(_MOVED, self.tuning.following_error)).any())
 
     def _fall_back(self, estimate: Estimate, instant: Instant) -> Command:
         """Return the command during a fault: hold, or zero."""
@@ -422,7 +434,8 @@ class Controller:
     ) -> Trajectory:
         """Follow a trajectory, which replaces the previous one, and return it in trajectory time.
 
-        The times of the points count from ``start_time`` (s), or from ``now`` (s) if it is None. Raises TrajectoryError
+        The times of the points count from ``start_time`` (s), or from ``now`` (s) if it is None. With an open-loop law
+        the motion begins in the measured state if the arm is not at the desired position. Raises TrajectoryError
         for an invalid one, a law that follows none, in other modes than ``active``, and with engaged brakes; the
         previous one then goes on.
         """
@@ -434,11 +447,14 @@ class Controller:
             )
         self._require_active(TrajectoryError)
         measured = (estimate.state[0], estimate.state[1]) if estimate.known else None
+        rules = self.settings.trajectories
+        if self._is_moved(estimate):
+            rules = replace(rules, interpolate_from_desired_state=False)
         trajectory = self.plan.follow(
             points,
             start_time,
             now,
-            self.settings.trajectories,
+            rules,
             measured,
             self.tuning.trajectory_limits,
         )

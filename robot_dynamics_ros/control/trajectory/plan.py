@@ -168,6 +168,11 @@ class MotionPlan:
         return bool(self._followed or self._waiting)
 
     @property
+    def rests(self) -> bool:
+        """True if a position is held at rest, without feedforward effort."""
+        return not (self.empty or self.busy or self._desired[1:].any())
+
+    @property
     def trajectory_time(self) -> float:
         """Trajectory time (s) in the last cycle: clock time less the delay by speed scaling; -inf before the first."""
         return self._scaling.at(self._time)[0]
