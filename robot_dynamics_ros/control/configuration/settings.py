@@ -306,7 +306,7 @@ class ControllerSettings(Settings):
     )
     trajectory_effort_period: float = number(
         0.02,
-        "Longest time (s) between points of ~/joint_trajectory_with_effort; adds at most 1000",
+        "Longest time (s) between points of ~/joint_trajectory_with_effort after 0.15 s; adds at most 1000",
         POSITIVE,
     )
     decelerate_on_cancel: bool = flag(

@@ -27,9 +27,10 @@ def trajectory_effort(
     """Yield None after the computation of each block of points, and then the trajectory with feedforward effort.
 
     The points are the remaining ones and up to 1,000 interpolated ones, because controllers interpolate effort
-    linearly; none is interpolated in the first 0.15 s, in which the controller joins the motion. Velocities and accelerations are included if the trajectory is interpolated by them, so that the motion is
-    the same. The effort (Nm or N) is the inverse dynamics, Craig (6.45)-(6.53), plus that of the original points. The
-    effort of the last point is for rest there; that of a streamed set point is for its own velocity and acceleration.
+    linearly. None is interpolated in the first 0.15 s, in which the controller joins the motion. Velocities and
+    accelerations are included if the trajectory is interpolated by them, so that the motion is the same. The effort (Nm
+    or N) is the inverse dynamics, Craig (6.45)-(6.53), plus that of the original points. The effort of the last point
+    is for rest there; that of a streamed set point is for its own velocity and acceleration.
 
     Parameters
     ----------
