@@ -18,7 +18,7 @@ from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
 from robot_dynamics_ros.control.limits import stopping_deceleration
-from robot_dynamics_ros.control.safety import Cause, Fault
+from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
@@ -32,6 +32,7 @@ _SOFTER = 1.0 / 3.0
 _NEAR = 0.05  # rad or m
 _FADE_TIME = 0.1  # s, of the feedback of a joint that does not answer
 _RELEASE_TIME = 0.5  # s, of gravity torque and load where the hold ends
+_RETURN = 0.3  # rad/s or m/s, largest speed to which the stiffness accelerates a joint that has been moved
 _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
     Cause.STATE_INVALID,
     Cause.STATE_STALE,
@@ -125,7 +126,10 @@ class Hold:
         self._load = self._offset = self._blind_load = np.zeros(len(plan.q))
         self._resting = False
         self._blind = np.zeros(len(plan.q), dtype=np.bool_)
-        self._time = 0.0  # s, of the plan
+        # Position error by which the arm holds the rest of the load; None: unknown
+        self._sag: Array | None = None
+        self._moved = np.zeros(len(plan.q), dtype=np.bool_)  # not at rest since
+        self._time = self._moved_at = 0.0  # s, of the plan
         self._damping = DampingCheck(arm.tuning.largest_velocity)
         self._doubted_at = np.full(len(plan.q), np.inf)
         self._released_at = math.inf
@@ -148,10 +152,11 @@ class Hold:
         tuning = self._arm.tuning
         margin = tuning.hold_margin
         self._load = self._offset = self._blind_load = np.zeros(len(effort))
+        self._sag = None
         self._damping.begin(estimate.velocity)
         self._released_at = math.inf
         self._doubted_at = np.full(len(effort), np.inf)
-        self._time = instant.time - instant.dt
+        self._time = self._moved_at = instant.time - instant.dt
         q = estimate.state[0]
         keeps = fault.cause in _KEEPS_LOAD
         if fault.cause is Cause.CLOCK_JUMPED_BACK:
@@ -163,7 +168,9 @@ class Hold:
             load = law.effort_at_rest(q, self._plan.q, effort) - gravity
             if ((np.abs(load) <= margin) & np.isfinite(margin)).all():
                 self._load = self._blind_load = load
+                self._sag = np.zeros(len(q))
                 if (np.abs(velocities) > _MOVES).any():
+                    self._sag = None
                     self._blind_load = law.effort_at_rest(q, q, gravity) - gravity
                 if tuning.law.follows:
                     self._offset = self._plan.q - q
@@ -209,8 +216,41 @@ class Hold:
             deceleration = stopping_deceleration(rows, q, qd, deceleration)
             plan.rest_from(time, q, qd, deceleration)
             self._resting = True
-        plan.advance(time)
+            self._moved = np.zeros(len(q), dtype=np.bool_)
+        if not plan.advance(time) and estimate.trusted:
+            self._yield(q, qd)
         self._doubt(estimate, external)
+
+    def _yield(self, q: Array, qd: Array) -> None:
+        """Let the held position follow the measured one, ``q`` (n,), of joints that something else moves.
+
+        It is not the load once that is known: from rest at the fault, or after the arm has rested for 0.2 s by its
+        velocity ``qd`` (n,). The stiffness then does not exceed the damping at ``_RETURN``, so that a joint does not
+        return faster. As soon as the arm rests, it is held where it is.
+        """
+        rests = bool((np.abs(qd) < _MOVES).all())
+        error = self._plan.q - q
+        if not rests:
+            self._moved_at = self._time
+        if self._sag is None:
+            if self._time - self._moved_at > RECOVERY_TIME:
+                self._sag = error
+            return
+        gains = self._law.hold_gains
+        farthest = np.maximum(_RETURN * gains.kd / gains.kp, _NEAR)
+        # From 0 to the sag, so that following never adds to the error.
+        least = np.minimum(self._sag, 0.0)
+        most = np.maximum(self._sag, 0.0)
+        followed = np.clip(error, least - farthest, most + farthest)
+        moved = followed != error
+        self._moved = self._moved | moved
+        if rests and self._moved.any():
+            held = np.clip(error, least, most)
+            followed = np.where(self._moved, held, followed)
+            self._moved = np.zeros_like(moved)
+        elif not moved.any():
+            return
+        self._plan.hold(self._time, q + followed)
 
     def _doubt(self, estimate: Estimate, external: ExternalTorque) -> None:
         """Begin to fade the feedback of joints that do not answer, until they move."""
@@ -279,10 +319,18 @@ class Hold:
     def release(self) -> None:
         """Discard the stop and the load; called when the effort is zero instead."""
         self._resting = False
+        self._sag = None
         self._load = self._offset = self._blind_load = np.zeros(len(self._load))
 
     def resume(self, estimate: Estimate, time: float) -> None:
-        """Let the plan hold from ``time`` (s) on, offset by the position error by which the law holds the load."""
+        """Let the plan hold from ``time`` (s) on.
+
+        A joint near its held position is held there, offset by the position error by which the law holds the load.
+        Other joints are held at the measured position.
+        """
         if estimate.known:
-            self._plan.hold(time, self._plan.q + self._offset)
+            held = self._plan.q
+            q = estimate.state[0]
+            near = np.abs(held - q) <= _NEAR
+            self._plan.hold(time, np.where(near, held + self._offset, q))
         self._resting = False
