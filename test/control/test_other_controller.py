@@ -177,3 +177,24 @@ def test_the_hold_still_carries_an_unknown_load() -> None:
     session.run(3.0)
     assert session.causes == ["following_error"]
     assert np.abs(session.plant.q - start).max() < 0.6
+
+
+def test_a_wrong_sag_moves_no_arm() -> None:
+    """The other controller takes over at the stop: its position looks like a load, and is only returned from."""
+    settings = make_settings(natural_frequency=(10.0,))
+    session = Session("panda", settings, noise=(1e-5, 1e-4))
+    session.run(0.2)
+    assert session.go([session.plant.q + 0.3 * WAY], [0.6])
+    session.run(0.3)
+    session.session.safety.request_emergency_stop("test")
+    session.run(0.01)
+    stopped = session.plant.q.copy()
+    moved(session, 0.6 * WAY, lambda: None)
+    session.plant.braked = True
+    session.run(0.5)
+    session.plant.braked = False
+    session.run(2.0)
+    assert session.controller.mode.value == "hold"
+    assert np.abs(session.plant.qd).max() < 0.05
+    beyond = (stopped - session.plant.q) * np.sign(WAY)
+    assert beyond.max() < 0.05
