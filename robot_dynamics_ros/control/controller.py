@@ -296,7 +296,7 @@ class Controller:
             self._law_changed = True
         self.plan.advance(instant.time)
         q, qd = estimate.state if estimate.known else (desired.q, desired.qd)
-        if self.plan.rests and self._is_moved(estimate):
+        if self._is_moved(estimate) and self.plan.rests:
             self.plan.hold(instant.time, q)
         braked = self.arm.brakes_engaged
         if braked:
