@@ -14,7 +14,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.configuration.settings import SafetySettings
 
 RECOVERY_TIME = 0.2
-"""Time (s) for which all checks have to pass before a fault is over."""
+"""Time (s) for which all checks have to pass, or an emergency stop has to be released, before a fault is over."""
 
 
 class Cause(str, Enum):
@@ -136,6 +136,8 @@ class Safety:
         self.fault_count = 0
         self._blind_since: float | None = None
         self._passing_since: float | None = None
+        # s, of the first cycle after the last change of an emergency stop; None before it
+        self._released_at: float | None = None
         self._ends = False
         self._set_stop()
 
@@ -155,10 +157,11 @@ class Safety:
     def emergency_stop(self, source: str, engaged: bool) -> None:
         """Stop the arm if ``engaged``, until ``clear``; else release the stop of this ``source``, its name in texts.
 
-        ``clear`` is refused until each source that was engaged has been released.
+        ``clear`` is refused until each source that was engaged has been released for 0.2 s.
         """
         if engaged or source in self.sources:
             self.sources[source] = engaged
+            self._released_at = None
             self._set_stop()
 
     def request_emergency_stop(self, source: str) -> None:
@@ -182,7 +185,8 @@ class Safety:
         """Return to ACTIVE at ``time`` (s) of the controller, and end the stops; without a fault nothing changes.
 
         ``faults`` are those of the checks that fail now. Raises RobotDynamicsError, naming them, if there are any, and
-        for an emergency stop that is engaged or has not taken effect, and after ``begin_stop``.
+        for an emergency stop that is engaged, has not taken effect or was released less than 0.2 s ago, because its
+        contact may bounce, and after ``begin_stop``.
         """
         engaged = [source for source, still in self.sources.items() if still]
         reasons = [fault.message for fault in faults]
@@ -197,6 +201,13 @@ class Safety:
                 "the emergency stop takes effect in the next cycle. Cure: call ~/clear_fault again after the next "
                 "joint_states"
             ]
+        elif self.sources and (
+            self._released_at is None or time - self._released_at < RECOVERY_TIME
+        ):
+            reasons.append(
+                f"the emergency stop was released less than {RECOVERY_TIME:g} s ago. Cure: call ~/clear_fault again "
+                "after that time"
+            )
         elif self.mode is Mode.ACTIVE:
             return
         if reasons:
@@ -217,6 +228,8 @@ class Safety:
         the steady clock. ``blind`` is True without a valid measured state; after ``stale_hold_time`` the mode is then
         ZERO. After 0.2 s without a fault the mode is FAULT, or ACTIVE if ``fault_reset`` is auto.
         """
+        if self._released_at is None or time < self._released_at:
+            self._released_at = time
         fault = self.stop or (faults[0] if faults else None)
         if fault is not None:
             self._fail(fault, time, steady, blind)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.checks.cycle_checks import not_finite
 from robot_dynamics_ros.control.configuration.settings import SafetySettings
 from robot_dynamics_ros.control.hold import DampingCheck
@@ -127,6 +128,28 @@ def test_zero_is_forced_if_holding_is_impossible() -> None:
     safety.tune(SafetySettings(fault_reset="auto"))
     step(safety, None, 2.1, 2.1)
     assert safety.mode is Mode.ACTIVE
+
+
+@pytest.mark.parametrize(
+    "bounce", [0.001, 0.028, 0.1]
+)  # s; the first is shorter than a cycle
+def test_a_stop_that_bounces_is_not_cleared(bounce: float) -> None:
+    """A program that clears in each cycle succeeds 0.2 s after the last release, also if the clock goes back."""
+    safety = machine()
+    for changes in range(1, 8):
+        safety.emergency_stop("button", changes % 2 == 1)
+        for cycle in range(max(round(bounce / 0.004), changes % 2)):
+            time = changes * bounce + 0.004 * cycle
+            step(safety, None, time, time)
+            with pytest.raises(RobotDynamicsError):
+                safety.clear([], time)
+    safety.emergency_stop("button", False)
+    for time in (9.0, 5.0, 4.99 + RECOVERY_TIME):
+        step(safety, None, time, 10.0)
+        with pytest.raises(RobotDynamicsError, match="Cure: call ~/clear_fault again"):
+            safety.clear([], time)
+    safety.clear([], 5.0 + RECOVERY_TIME)
+    assert safety.mode is Mode.ACTIVE and not safety.sources
 
 
 _ALLOWED = {

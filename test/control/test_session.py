@@ -239,6 +239,10 @@ def test_a_fault_is_cleared_when_all_emergency_stops_are_released() -> None:
     with pytest.raises(RobotDynamicsError, match=button):
         live.clear_fault(session.now)
     live.safety.emergency_stop(button, False)
+    session.good()
+    with pytest.raises(RobotDynamicsError, match="released less than 0.2 s ago"):
+        live.clear_fault(session.now)
+    session.run(RECOVERY_TIME + session.period)
     assert (
         live.clear_fault(session.now).transitions
         and not live.clear_fault(session.now).transitions

@@ -216,7 +216,7 @@ def test_an_emergency_stop(robot: Robot) -> None:
     assert robot.await_mode("hold").values["cause"] == "emergency_stop"
     assert not robot.clear_fault().success
     stop.publish(Bool(data=False))
-    robot.graph.wait(lambda: robot.clear_fault().success, "the end of the stop")
+    robot.drive(lambda: robot.clear_fault().success, "the end of the stop", Q)
     assert not near(robot.answer_to(Q, speed).effort, gravity(Q))
     assert robot.graph.call(Trigger, service, Trigger.Request()).success
     robot.await_mode("hold")
@@ -261,9 +261,10 @@ def test_each_emergency_stop_has_its_own_topic(tmp_path: Path) -> None:
             (second, "the fault is cleared"),
         ):
             pressed.publish(Bool(data=False))
-            graph.wait(
+            robot.drive(
                 lambda response=response: response in robot.clear_fault().message,
                 "the release",
+                Q,
             )
     (bag,) = boxes.iterdir()
     assert main(["replay", str(bag), "-o", str(tmp_path / "replayed")]) == 0
