@@ -14,7 +14,10 @@ from tqdm import tqdm
 from benchmarks.document import markdown_table, print_report, report_parser
 from benchmarks.robots import Floats, shipped
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    TaskSpaceSettings,
+)
 from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.end_effector.poses import TaskMotion
 from robot_dynamics_ros.simulation import Plant
@@ -64,7 +67,9 @@ def circle(centre: Floats, t: float) -> TaskMotion:
 def track(model: RobotModel, sent: str, case: Case, end: float = END) -> float:
     """Return the RMS distance (mm) of the end effector from the circle during the last turn."""
     settings = ControllerSettings(
-        law="task_space_computed_torque", friction_compensation=case.made_up_for
+        law="task_space_computed_torque",
+        friction_compensation=case.made_up_for,
+        task_space=TaskSpaceSettings(max_linear_velocity=0.3),
     )
     controller = make_controller(model, settings)
     plant = Plant(model, step_size=CYCLE / STEPS, initial_positions=START)

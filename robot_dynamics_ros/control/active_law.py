@@ -50,8 +50,7 @@ class ActiveLaw:
         self.gains = tuning.gains(np.ones(n))
         self.hold_gains = tuning.hold_gains(np.ones(n))
         self.integral = ErrorIntegral(n)
-        self.targets = EndEffectorTargets()
-        self.targets.set_timeout(tuning.settings.task_space.target_timeout)
+        self.targets = EndEffectorTargets(tuning.settings.task_space)
         self.end_effector: TaskTorque | None = None
         self._arm = arm
         self._start_position: Array | None = None
@@ -76,7 +75,7 @@ class ActiveLaw:
         self._bound.reset()
         if old is None or new is None or (old.link, old.rows) != (new.link, new.rows):
             self.drop_targets()
-        self.targets.set_timeout(tuning.settings.task_space.target_timeout)
+        self.targets.tune(tuning.settings.task_space)
         if inertia is not None:
             gains = tuning.gains(inertia)
             self.integral.keep_torque(self.gains.ki, gains.ki)

@@ -87,7 +87,7 @@ def test_the_end_effector_follows_its_targets(tmp_path: Path) -> None:
         twist = TwistStamped()
         pose = target(0.6, 0.4)
         twist.header.stamp = pose.header.stamp = plant.states[-1].header.stamp
-        twist.twist.linear.z = -1.0
+        twist.twist.linear.z = -0.2
         publishers["target_twist"].publish(twist)
         publishers["target_acceleration"].publish(AccelStamped(header=twist.header))
         graph.spin_for(0.1)
@@ -96,7 +96,7 @@ def test_the_end_effector_follows_its_targets(tmp_path: Path) -> None:
         plant.pause(False)
         graph.wait(
             lambda: (
-                np.abs(end_effector_position(plant) - [0.6, 0.3]).max() < 1e-3
+                np.abs(end_effector_position(plant) - [0.6, 0.38]).max() < 1e-3
                 and np.abs(plant.states[-1].velocity).max() < 1e-3
             ),
             "the end effector to follow its velocity and come to rest",
@@ -106,8 +106,8 @@ def test_the_end_effector_follows_its_targets(tmp_path: Path) -> None:
 
         assert graph.call(Trigger, f"{NODE}/cancel", Trigger.Request()).success
         graph.spin_for(0.1)
-        assert np.abs(end_effector_position(plant) - [0.6, 0.3]).max() < 5e-3
+        assert np.abs(end_effector_position(plant) - [0.6, 0.38]).max() < 5e-3
         graph.set_parameters(NODE, {"law": "computed_torque"})
         send_until(target(0.6, 0.4), "~/target_pose refused: the law computed_torque")
-        assert np.abs(end_effector_position(plant) - [0.6, 0.3]).max() < 5e-3
+        assert np.abs(end_effector_position(plant) - [0.6, 0.38]).max() < 5e-3
         assert "Traceback" not in controller.log.read_text(encoding="utf-8")

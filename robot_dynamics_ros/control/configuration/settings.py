@@ -201,12 +201,12 @@ class TaskSpaceSettings(Settings):
     )
     max_linear_velocity: float = number(
         0.25,
-        "Largest linear velocity (m/s) of approach to the target; .inf: by the gains",
+        "Largest linear velocity (m/s) of a target, and of the approach to it; .inf: not limited",
         POSITIVE_OR_INFINITE,
     )
     max_angular_velocity: float = number(
         1.0,
-        "Largest angular velocity (rad/s) of approach to the target; .inf: by the gains",
+        "Largest angular velocity (rad/s) of a target, and of the approach to it; .inf: not limited",
         POSITIVE_OR_INFINITE,
     )
     target_timeout: float = number(

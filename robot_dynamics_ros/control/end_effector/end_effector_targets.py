@@ -6,13 +6,16 @@ end-effector link in the root frame's axes. Plausible numbers are finite and at 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.control.configuration.settings import TaskSpaceSettings
 from robot_dynamics_ros.control.end_effector.poses import (
+    COMPONENTS,
     TaskMotion,
     pose_of,
     rotation_matrix,
@@ -44,6 +47,10 @@ class EndEffectorTarget(NamedTuple):
 
 _MOST_WAITING = 100  # bounds the memory
 _REST: Array = np.zeros(6)
+_PARTS = (
+    ("linear", slice(0, 3), "m/s"),
+    ("angular", slice(3, 6), "rad/s"),
+)
 
 
 @dataclass(slots=True)
@@ -67,16 +74,20 @@ class EndEffectorTargets:
     Attributes
     ----------
     timeout
-        Longest time (s) of extrapolation, at first 0; afterwards the target is at rest.
+        Longest time (s) of extrapolation; afterwards the target is at rest.
     """
 
-    def __init__(self) -> None:
-        self.timeout = 0.0
+    def __init__(self, settings: TaskSpaceSettings) -> None:
+        """Create it without targets; ``settings`` have the timeout and the largest velocities of targets."""
+        self.tune(settings)
         self.clear()
 
-    def set_timeout(self, timeout: float) -> None:
-        """Set the ``timeout`` (s)."""
-        self.timeout = timeout
+    def tune(self, settings: TaskSpaceSettings) -> None:
+        """Apply new settings; only velocities of controlled components are limited."""
+        self.timeout = settings.target_timeout
+        self._largest = settings.max_linear_velocity, settings.max_angular_velocity
+        components = settings.components.split()
+        self._controlled = np.array([float(name in components) for name in COMPONENTS])
 
     def clear(self) -> None:
         """Drop all targets."""
@@ -139,9 +150,11 @@ class EndEffectorTargets:
         """Add ``vector`` (6,), by ``kind`` a twist or acceleration, for the pose with this ``stamp`` (ns).
 
         The units are m and rad, per s or per s^2. The pose may arrive later. ``now`` is the time (s). Raises
-        RobotDynamicsError for implausible numbers; the targets are then unchanged.
+        RobotDynamicsError for implausible numbers, for a twist above the largest velocities, and for an acceleration
+        that exceeds them from rest within the ``timeout``; the targets are then unchanged.
         """
         _check(kind, vector)
+        self._check_velocity(kind, vector)
         for target in (
             *self._waiting,
             *([] if self._current is None else [self._current]),
@@ -162,28 +175,61 @@ class EndEffectorTargets:
 
         With twist v, w and acceleration a, alpha of a target, and t since its begin, the position of its pose p changes
         to p + v t + a t^2 / 2, its rotation by the exponential of w t + alpha t^2 / 2 (exact for parallel w and alpha,
-        else second order in t), up to ``timeout``. A pose to hold, and a pose without both, is at rest.
+        else second order in t), up to ``timeout``. Where the velocity reaches the largest one, the acceleration ends. A
+        pose to hold, and a pose without both, is at rest.
         """
         while self._waiting and self._waiting[0].begin <= time:
             self._current = self._waiting.pop(0)
         assert self._current is not None
         target = self._current
-        if not target.feedforward:
+        if not target.feedforward or self.timeout == 0.0:
             return TaskMotion(target.pose, _REST, _REST)
         twist = target.feedforward.get("twist", _REST)
         acceleration = target.feedforward.get("acceleration", _REST)
         t = time - target.begin
         over = t > self.timeout
         t = min(t, self.timeout)
-        change = t * twist + 0.5 * t * t * acceleration
+        speeding = min(t, self._speeding_time(twist, acceleration))
+        change = t * twist + speeding * (t - 0.5 * speeding) * acceleration
         pose = target.pose.copy()
         pose[:3, 3] += change[:3]
         pose[:3, :3] = rotation_matrix(change[3:]) @ pose[:3, :3]
-        return (
-            TaskMotion(pose, _REST, _REST)
-            if over
-            else TaskMotion(pose, twist + t * acceleration, acceleration)
-        )
+        if over:
+            return TaskMotion(pose, _REST, _REST)
+        twist = twist + speeding * acceleration
+        return TaskMotion(pose, twist, acceleration if speeding == t else _REST)
+
+    def _check_velocity(self, kind: str, vector: Array) -> None:
+        """Raise RobotDynamicsError if a twist, or the velocity that an acceleration adds, exceeds the largest one."""
+        controlled = self._controlled * vector
+        for (name, part, unit), most in zip(_PARTS, self._largest, strict=True):
+            size = math.hypot(*controlled[part])
+            within = ""
+            if kind == "acceleration":
+                within = f" within task_space.target_timeout ({self.timeout:g} s)"
+                size *= self.timeout
+            if size > most:
+                parameter = f"task_space.max_{name}_velocity"
+                raise RobotDynamicsError(
+                    f"{kind}: its {name} part gives {size:.4g} {unit}{within}, more than {parameter}, {most:g}. "
+                    f"Cure: send it in m, rad and s, or raise {parameter}"
+                )
+
+    def _speeding_time(self, twist: Array, acceleration: Array) -> float:
+        """Return the time (s) from ``twist`` (6,) with ``acceleration`` (6,) to the first of the largest velocities.
+
+        It is the positive root of a^2 t^2 + 2 v a t + v^2 = largest^2, for the linear or the angular part.
+        """
+        times = [math.inf]
+        for (_, part, _), most in zip(_PARTS, self._largest, strict=True):
+            v = self._controlled[part] * twist[part]
+            a = self._controlled[part] * acceleration[part]
+            squared = float(a @ a)
+            along = float(v @ a)
+            if squared > 0.0 and most < math.inf:
+                room = max(most**2 - float(v @ v), 0.0)
+                times.append((math.sqrt(along**2 + squared * room) - along) / squared)
+        return max(min(times), 0.0)
 
 
 def _check(name: str, values: Array) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.linalg import expm
 
 from robot_dynamics_ros import RobotDynamicsError
+from robot_dynamics_ros.control.configuration.settings import TaskSpaceSettings
 from robot_dynamics_ros.control.end_effector.end_effector_targets import (
     EndEffectorTargets,
 )
@@ -30,9 +31,13 @@ def pose(x: float = 0.0, turn: Any = (0.3, -0.2, 0.9)) -> Any:
 
 @pytest.fixture
 def targets() -> EndEffectorTargets:
-    made = EndEffectorTargets()
-    made.set_timeout(0.125)
-    return made
+    return made(0.125)
+
+
+def made(timeout: float) -> EndEffectorTargets:
+    """Return targets of at most 0.5 m/s and 1 rad/s."""
+    settings = TaskSpaceSettings(target_timeout=timeout, max_linear_velocity=0.5)
+    return EndEffectorTargets(settings)
 
 
 def position(targets: EndEffectorTargets, time: float) -> float:
@@ -101,10 +106,11 @@ def test_feedforward_at_and_beyond_the_timeout(targets: EndEffectorTargets) -> N
 
 
 def test_without_a_timeout_a_target_is_at_rest() -> None:
-    targets = EndEffectorTargets()
+    targets = made(0.0)
     targets.follow(pose(0.5), SECOND, 1.0, 1.0)
     targets.feed_forward("twist", TWIST, SECOND, 1.0)
-    assert position(targets, 1.25) == 0.5 and not targets.at(1.25).twist.any()
+    for time in (1.0, 1.25):
+        assert position(targets, time) == 0.5 and not targets.at(time).twist.any()
 
 
 def test_a_target_is_valid_from_its_time_on(targets: EndEffectorTargets) -> None:
@@ -149,10 +155,9 @@ def test_numbers_that_are_not_finite_or_too_large_are_refused(
     value: float, place: int, kind: Any
 ) -> None:
     """The targets are unchanged."""
-    targets = EndEffectorTargets()
+    targets = made(0.1)
     numbers = np.zeros(6)
     wrong = pose()
-    targets.set_timeout(0.1)
     targets.follow(pose(-1e9), 1, 0.0, 0.0)  # the largest one
     numbers[place] = wrong[place % 3, 3] = value
     with pytest.raises(RobotDynamicsError, match=rf"{kind} \["):
@@ -175,3 +180,52 @@ def test_a_stamp_in_the_past(targets: EndEffectorTargets) -> None:
     targets.feed_forward("twist", TWIST, SECOND // 2, 1.0)
     targets.follow(pose(), SECOND // 2, 0.5, 1.0)
     assert position(targets, 1.0) == pytest.approx(0.125 * TWIST[0], abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "parameter"),
+    [
+        ("twist", 0.501, "task_space.max_linear_velocity"),
+        ("twist", 1.01, "task_space.max_angular_velocity"),
+        ("acceleration", 4.1, "task_space.max_linear_velocity"),
+        ("acceleration", 8.1, "task_space.max_angular_velocity"),
+    ],
+)
+def test_feedforward_beyond_the_largest_velocity_is_refused(
+    kind: Any, size: float, parameter: str, targets: EndEffectorTargets
+) -> None:
+    """A twist above it, and an acceleration that exceeds it from rest within the timeout; such as in mm or degrees."""
+    direction = np.array([0.6, -0.8, 0.0])
+    vector = np.zeros(6)
+    place = 3 * ("angular" in parameter)
+    targets.follow(pose(), 1, 0.0, 0.0)
+    for factor in (1.0, 1000.0):
+        vector[place : place + 3] = factor * size * direction
+        with pytest.raises(RobotDynamicsError, match=f"Cure: .* raise {parameter}"):
+            targets.feed_forward(kind, vector, 1, 0.0)
+        assert not targets.at(0.0).twist.any()
+        assert not targets.at(0.0).acceleration.any()
+    targets.feed_forward(kind, vector / 1100.0, 1, 0.0)
+    assert targets.at(0.01).twist.any()
+
+
+def test_extrapolation_stays_within_the_largest_velocity(
+    targets: EndEffectorTargets,
+) -> None:
+    """The acceleration ends where the velocity reaches it; the position remains the integral of the velocity."""
+    targets.follow(pose(), 1, 0.0, 0.0)
+    targets.feed_forward("twist", np.array([0.3, 0.3, 0.0, 0.0, 0.9, 0.0]), 1, 0.0)
+    targets.feed_forward(
+        "acceleration", np.array([0.0, 3.9, 0.0, 0.0, 0.0, 0.0]), 1, 0.0
+    )
+    times = np.linspace(0.0, 0.125, 2001)
+    motions = [targets.at(time) for time in times]
+    speeds = np.array([np.linalg.norm(motion.twist[:3]) for motion in motions])
+    assert (
+        speeds.max() == pytest.approx(0.5, abs=1e-12)
+        and (np.diff(speeds) >= -1e-12).all()
+    )
+    last = motions[-1]
+    assert not last.acceleration.any()
+    way = np.trapezoid([motion.twist[:3] for motion in motions], times, axis=0)
+    assert_close(last.pose[:3, 3], way, 1e-7)
