@@ -53,17 +53,29 @@ class ControlledArm:
         com: ArrayLike,
         inertia: ArrayLike,
         q: Array | None = None,
+        period: float = 0.0,
     ) -> None:
         """Replace the payload: ``mass`` (kg) on ``link`` with the centre of mass ``com`` (3,), m.
 
         ``inertia`` about it, (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2, and ``com`` are in the link's frame. Raises
-        RobotModelError for invalid ones, and RobotDynamicsError if the effort limits cannot hold it at the position
-        ``q`` (n,), if that is given.
+        RobotModelError for invalid ones and, if the position ``q`` (n,) is given, RobotDynamicsError if the effort
+        limits cannot hold it there, and as ``Tuning.check_payload`` for the ``period`` (s) of the cycles, 0: unknown.
         """
         robot = self.robot.with_payload(link, mass, com, inertia)
-        if q is not None and not self._compensated:
-            check_holds(robot, q, self.tuning.effort_limits)
+        if q is not None:
+            check_payload(robot, q, self.tuning, period)
+            if not self._compensated:
+                check_holds(robot, q, self.tuning.effort_limits)
         self._set(robot)
+
+
+def check_payload(robot: RobotModel, q: Array, tuning: Tuning, period: float) -> None:
+    """Check the payload of ``robot`` at ``q`` (n,) as ``Tuning.check_payload`` does; ``period`` (s) of the cycles."""
+    if robot.payload_link is None:
+        return
+    bare = robot.with_payload(robot.payload_link, 0.0, np.zeros(3), np.zeros(6))
+    loaded, unloaded = (model.mass_matrix(q).diagonal() for model in (robot, bare))
+    tuning.check_payload(loaded, unloaded, period)
 
 
 def check_holds(model: RobotModel, q: Array, limits: Array) -> None:

@@ -481,10 +481,12 @@ class ControllerSession:
         ``inertia`` about it in the link's axes is ixx ixy ixz iyy iyz izz, kg m^2. Invalid ones are logged.
         """
         q = None
+        period = 0.0
         if self.controller is not None and self.controller.estimator.estimate.known:
             q = self.controller.estimator.estimate.state[0]
+            period = self.controller.clock.period
         try:
-            self.arm.set_payload(link, mass, com, inertia, q)
+            self.arm.set_payload(link, mass, com, inertia, q, period)
         except RobotDynamicsError as error:
             return Output(notes=(Note(ERROR, f"~/payload refused: {error}"),))
         self._payload = {

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.configuration.tuning import Tuning, check_sampling
+from robot_dynamics_ros.control.controlled_arm import ControlledArm, check_payload
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.laws import LAWS, Gains
 from support.comparing import assert_close
@@ -98,6 +99,37 @@ def test_the_controller_refuses_them(
     with pytest.raises(RobotDynamicsError, match="shoulder_pan_joint"):
         make_controller(model, fast).tuning.check_sampling(0.0, inertia)
     make_controller(model, replace(fast, update_rate=0.0))
+
+
+BALANCED = np.array([1.0, 0.0, 0.0, 1.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("law", ["computed_torque", "task_space_computed_torque", "pd"])
+@pytest.mark.parametrize("name", ["panda", "ur5e"])
+def test_a_payload_that_makes_the_gains_unstable_is_refused(
+    name: str, law: str, load_robot: Callable[..., RobotModel]
+) -> None:
+    """At 500 Hz, in a wrong unit. What the arm can carry is accepted, though the model has no rotors."""
+    model = load_robot(name)
+    q = READY[name]
+    arm = ControlledArm(model, ControllerSettings(law=law))
+    link = model.end_links[0]
+    for mass, com in ((0.5, 0.05), (3.0, 0.1), (3.0, 0.15)):
+        arm.set_payload(link, mass, (com, 0.0, 0.0), 0.02 * BALANCED, q, 0.002)
+    held = arm.robot
+    for size in (10.0, 1e5, 1e200):  # kg m^2
+        wrong = link, 1.0, (0.0, 0.0, 0.0), size * BALANCED, q
+        if law == "pd":  # whose feedback has no inertia
+            arm.set_payload(*wrong, 0.002)
+            continue
+        with pytest.raises(RobotDynamicsError, match="Cure: give mass.* kg m"):
+            arm.set_payload(*wrong, 0.002)
+        assert arm.robot is held
+        arm.set_payload(*wrong)  # without a known period
+        with pytest.raises(RobotDynamicsError, match="Cure: give mass.* kg m"):
+            check_payload(arm.robot, q, arm.tuning, 0.002)
+        arm.set_payload(link, 3.0, (0.1, 0.0, 0.0), 0.02 * BALANCED, q, 0.002)
+        held = arm.robot
 
 
 @pytest.mark.parametrize("law", ["feedforward", "pd", "task_space_computed_torque"])

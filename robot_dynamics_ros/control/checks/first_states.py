@@ -15,7 +15,11 @@ from robot_dynamics_ros.control.checks.activation_check import (
     holding_effort,
 )
 from robot_dynamics_ros.control.configuration.settings import SafetySettings
-from robot_dynamics_ros.control.controlled_arm import ControlledArm, check_holds
+from robot_dynamics_ros.control.controlled_arm import (
+    ControlledArm,
+    check_holds,
+    check_payload,
+)
 from robot_dynamics_ros.control.estimation.estimator import smallest_turn
 from robot_dynamics_ros.control.interface import WARN, Note
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -83,8 +87,8 @@ class FirstStates:
 
         Returns warnings, and with ``compare_effort`` the measured effort (n,) if it holds the arm, else None. Raises
         RobotDynamicsError if a joint moves faster than ``activation_max_velocity`` or is far beyond its limits, if the
-        gains are unstable at the ``period`` (s) of the cycles, if an effort limit is below the gravity torque and, with
-        ``compare_effort``, as ``check_activation``.
+        gains are unstable at the ``period`` (s) of the cycles, as ``check_payload``, if an effort limit is below the
+        gravity torque and, with ``compare_effort``, as ``check_activation``.
         """
         robot = arm.robot
         tuning = arm.tuning
@@ -110,6 +114,7 @@ class FirstStates:
             )
         inertia = robot.mass_matrix(sample.q).diagonal()
         tuning.check_sampling(period, inertia)
+        check_payload(robot, sample.q, tuning, period)
         check_holds(arm.model, sample.q, limits)
         warnings = tuning.rate_warnings(inertia)
         start_effort = None

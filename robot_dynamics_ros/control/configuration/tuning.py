@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
@@ -43,6 +44,8 @@ class EndEffector(NamedTuple):
 
 
 _HOLD_FREQUENCY = 5.0  # rad/s
+_SMALLEST_INERTIA = 1e-12  # kg m^2 or kg, above 0 for divisions
+_GAIN_MARGIN = 2.0  # 6 dB
 
 
 class Tuning:
@@ -207,18 +210,14 @@ class Tuning:
         A period of 0 is unknown, and not checked. ``inertia`` (n,), kg m^2 or kg, is the diagonal of the mass matrix;
         if it is None, gains that are torques are not checked.
         """
-        period = (
-            1.0 / self.settings.update_rate
-            if self.settings.update_rate > 0.0
-            else measured
-        )
+        period = self._period(measured)
         if period <= 0.0:
             return
         if self.law.gains_are_accelerations or inertia is not None:
             known = (
                 np.ones(len(self._names))
                 if inertia is None
-                else np.maximum(inertia, 1e-12)
+                else np.maximum(inertia, _SMALLEST_INERTIA)
             )
             gains = self.gains(known)
             unit = 1.0 if self.law.gains_are_accelerations else known
@@ -236,6 +235,43 @@ class Tuning:
             task = self.end_effector.gains
             check_sampling(
                 "task_space", task.kp, task.kd, period, COMPONENTS, "component"
+            )
+
+    def _period(self, measured: float) -> float:
+        """Return the period (s) of the cycles: of the update rate, else the ``measured`` one; 0: unknown."""
+        rate = self.settings.update_rate
+        return 1.0 / rate if rate > 0.0 else measured
+
+    def check_payload(self, loaded: Array, bare: Array, measured: float) -> None:
+        """Raise RobotDynamicsError for a payload that is not plausible and, if it is not there, makes the law unstable.
+
+        ``loaded`` and ``bare`` (n,), kg m^2 or kg, are the diagonal of the mass matrix with and without it.
+        ``measured`` is the period (s) as for ``check_sampling``.
+
+        A law whose feedback is an acceleration multiplies it by the model's inertia. A payload that the arm does not
+        carry therefore multiplies the gains by the ratio of the two, for which a gain margin of 2 is required. Joints
+        whose effort limit is above the torque of the feedback at ``set_point_step_limit`` are not checked, because a
+        model without rotors has too little inertia at the wrist.
+        """
+        period = self._period(measured)
+        if period <= 0.0 or not self.law.gains_are_accelerations:
+            return
+        gains = self.gains(bare)
+        kp = gains.kp
+        kd = gains.kd
+        if self.end_effector is not None:
+            kp = np.maximum(kp, self.end_effector.gains.kp.max())
+            kd = np.maximum(kd, self.end_effector.gains.kd.max())
+        ratio = loaded / np.maximum(bare, _SMALLEST_INERTIA)
+        margin = _GAIN_MARGIN * ratio
+        with np.errstate(over="ignore", invalid="ignore"):  # of an inertia of 1e200
+            stable = is_stable_sampled(margin * kp, margin * kd, period)
+            heavy = kp * loaded * self.trajectory_limits.step > self.effort_limits
+        for j in np.flatnonzero(~stable & heavy & (ratio > 1.0))[:1].tolist():
+            raise RobotDynamicsError(
+                f'payload: it multiplies the inertia of joint "{self._names[j]}" by {ratio[j]:.3g}. If the arm does '
+                f"not carry it, the gains are unstable at {1.0 / period:.6g} Hz. Cure: give mass, centre of mass and "
+                "inertia in kg, m and kg m^2, or use a lower natural frequency"
             )
 
     def rate_warnings(self, inertia: Array) -> list[str]:
@@ -282,18 +318,10 @@ def check_sampling(
 
     Only for the message are the ``setting``, ``names`` (n) of the gains and ``of``, the word for such a name.
 
-    With exact feedback linearisation the position error e obeys e'' = u, with u = -kp e - kd e' of the state one period
-    T earlier, held for a period: z^3 - 2 z^2 + (1 + a + b) z + b - a = 0 with a = kd T, b = kp T^2 / 2. By Jury's
-    criterion it is stable if (a - b)^2 + 3 b < a: up to 0.43 / T rad/s with critical damping. Zero-order hold of the
-    double integrator, and the criterion: Astrom and Wittenmark, Computer-Controlled Systems (3rd ed.), chapters 2 and
-    3.
-
     The integral gain is not considered: ki < kp kd limits its effect to frequencies below sqrt(kp), where sampling adds
     little lag.
     """
-    a = kd * period
-    b = 0.5 * kp * period**2
-    for j in np.flatnonzero(~((a - b) ** 2 + 3.0 * b < a) & (a + b > 0.0)).tolist():
+    for j in np.flatnonzero(~is_stable_sampled(kp, kd, period)).tolist():
         omega = math.sqrt(max(float(kp[j]), 1e-12))
         zeta = float(kd[j]) / (2.0 * omega)
         # Jury's criterion for 1 / (omega T)
@@ -310,6 +338,21 @@ def check_sampling(
             f"unstable at {1.0 / period:.6g} Hz, which allows less than {most:.3g} rad/s. Cure: use a lower frequency, "
             "a damping ratio near 1, or a higher rate"
         )
+
+
+def is_stable_sampled(kp: Array, kd: Array, period: float) -> NDArray[np.bool_]:
+    """Return True (n,) for gains (n,), 1/s^2 and 1/s, that are 0 or stable with the sampling ``period`` (s).
+
+    With exact feedback linearisation the position error e obeys e'' = u, with u = -kp e - kd e' of the state one period
+    T earlier, held for a period: z^3 - 2 z^2 + (1 + a + b) z + b - a = 0 with a = kd T, b = kp T^2 / 2. By Jury's
+    criterion it is stable if (a - b)^2 + 3 b < a: up to 0.43 / T rad/s with critical damping. Zero-order hold of the
+    double integrator, and the criterion: Astrom and Wittenmark, Computer-Controlled Systems (3rd ed.), chapters 2 and
+    3.
+    """
+    a = kd * period
+    b = 0.5 * kp * period**2
+    stable: NDArray[np.bool_] = ((a - b) ** 2 + 3.0 * b < a) | (a + b == 0.0)
+    return stable
 
 
 def check_filter(
