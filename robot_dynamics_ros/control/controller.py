@@ -450,13 +450,18 @@ class Controller:
         rules = self.settings.trajectories
         if self._is_moved(estimate):
             rules = replace(rules, interpolate_from_desired_state=False)
+        limits = self.tuning.trajectory_limits
+        checks_effort = points.effort is not None and limits.effort is not None
+        if checks_effort and law.follows and law.needs_state:
+            inertia = self.arm.model.mass_matrix(estimate.state[0])
+            limits = limits._replace(compliance=self.tuning.compliance(inertia))
         trajectory = self.plan.follow(
             points,
             start_time,
             now,
             rules,
             measured,
-            self.tuning.trajectory_limits,
+            limits,
         )
         self.trajectories += 1
         return trajectory

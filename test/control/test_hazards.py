@@ -16,6 +16,7 @@ from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     SafetySettings,
+    TrajectoryRules,
 )
 from robot_dynamics_ros.control.estimation.estimator import VelocitySource
 from support.independent_plant import SECOND, Session
@@ -587,3 +588,30 @@ def test_a_joint_that_was_pushed_beyond_its_speed_limit_is_stopped(
     session.run(1.0)
     assert session.causes[0] == "velocity_limit"
     assert np.abs(session.plant.qd).max() < 0.05
+
+
+@pytest.mark.parametrize("law", ["computed_torque", "pd_plus", "feedforward"])
+def test_effort_of_points_that_would_displace_the_arm_is_refused(law: str) -> None:
+    """In a wrong unit, or of the whole model; one that is accepted moves joints by at most set_point_step_limit."""
+    plant = {"viscous": 0.1, "coulomb": 0.0}
+    session = arm(law=law, plant=plant).run(0.4)
+    begin = session.plant.q.copy()
+    direction = np.array([1.0, -1.0, 1.0, 1.0, 1.0, 1.0, -1.0])
+    most = direction * session.model.effort_limits
+    if law != "feedforward":  # nothing opposes the effort then
+        inertia = session.model.mass_matrix(begin)
+        if law != "computed_torque":  # whose gains are for the diagonal
+            inertia = np.diag(inertia.diagonal())
+        most *= 0.2 * 10.0**2 / np.abs(np.linalg.solve(inertia, most)).max()
+    for wrong in (2000.0 * most, 1.01 * most, -1.01 * most):
+        assert not session.go([begin], [0.1], effort=[wrong])
+        assert "refused" in session.lines[-1] and "Cure: " in session.lines[-1]
+    if law == "feedforward":
+        return
+    assert session.go([begin], [0.1], effort=[0.9 * most])
+    session.run(1.0)
+    displaced = np.abs(session.plant.q - begin).max()
+    assert session.causes == [] and 0.1 < displaced < 0.22
+    rules = TrajectoryRules(trajectory_limits="off")
+    session.session.tune(dataclasses.replace(session.settings, trajectories=rules))
+    assert session.go([session.plant.q], [0.1], effort=[1.01 * most])

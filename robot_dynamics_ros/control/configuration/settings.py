@@ -238,8 +238,8 @@ class TrajectoryRules(Settings):
     )
     trajectory_limits: str = text(
         "refuse",
-        "Reaction to trajectories beyond the limits of position, velocity, acceleration or jerk: refuse, clamp (move "
-        "points to the limits of position and velocity) or off (no check)",
+        "Reaction to trajectories beyond the limits of position, velocity, acceleration, jerk or effort: refuse, clamp "
+        "(move points to the limits of position and velocity) or off (no check)",
         choices=("refuse", "clamp", "off"),
     )
     set_point_step_limit: Sequence[float] = numbers(

@@ -139,6 +139,7 @@ class Tuning:
             model.continuous,
             rules.trajectory_limits == "clamp",
             None if off else rate_limits(model),
+            None if off else self.effort_limits,
         )
         self.check_sampling()
 
@@ -273,6 +274,18 @@ class Tuning:
                 f"not carry it, the gains are unstable at {1.0 / period:.6g} Hz. Cure: give mass, centre of mass and "
                 "inertia in kg, m and kg m^2, or use a lower natural frequency"
             )
+
+    def compliance(self, mass_matrix: Array) -> Array:
+        """Return the displacement of the joints by efforts, (n, n), rad or m per Nm or N, that the feedback opposes.
+
+        It is Kp^-1 M^-1 for the ``mass_matrix`` M (n, n) if the feedback is an acceleration, else Kp^-1. Joints without
+        stiffness have zeros.
+        """
+        kp = self.gains(mass_matrix.diagonal()).kp
+        inverse = np.divide(1.0, kp, out=np.zeros_like(kp), where=kp > 0.0)
+        if not self.law.gains_are_accelerations:
+            return np.diag(inverse)
+        return np.asarray(inverse[:, np.newaxis] * np.linalg.pinv(mass_matrix))
 
     def rate_warnings(self, inertia: Array) -> list[str]:
         """Return a warning if ``torque_rate_limit`` delays the feedback at a quarter of a joint's velocity limit.

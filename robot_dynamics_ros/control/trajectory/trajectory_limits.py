@@ -1,4 +1,4 @@
-"""Limits of position, velocity, acceleration and jerk along a trajectory.
+"""Limits of position, velocity, acceleration, jerk and feedforward effort along a trajectory.
 
 Units are rad or m, and s. ``times`` (m,) and ``motion`` (4, n, m) of the knots are as in `interpolation`.
 """
@@ -32,6 +32,10 @@ _STEP_TOLERANCE = 1e-9  # rad or m
 # limits there reaches 1.8 times the limit of acceleration, and 2.2 times that of jerk.
 _ACCELERATION_BETWEEN = 2.0
 _JERK_BETWEEN = 2.5
+_EFFORT_CURE = (
+    "give only what the model does not contain, since the law adds gravity and inertia, in Nm or N; or see "
+    "trajectory_limits"
+)
 _QUANTITIES = ("position", "velocity", "acceleration", "jerk")
 
 
@@ -51,6 +55,11 @@ class JointLimits(NamedTuple):
     rates
         Limits (3, n) of acceleration while a joint speeds up and while it slows down, rad/s^2 or m/s^2, and of jerk,
         per s^3; None for none.
+    effort
+        Largest feedforward effort (n,) of a point, Nm or N; None for none.
+    compliance
+        Displacement of the joints by efforts that no load opposes, (n, n), rad or m per Nm or N, at most `step`; None:
+        not checked.
     """
 
     rows: LimitRows
@@ -58,6 +67,8 @@ class JointLimits(NamedTuple):
     continuous: NDArray[np.bool_]
     clamp: bool = False
     rates: Array | None = None
+    effort: Array | None = None
+    compliance: Array | None = None
 
     def check_joints(self, columns: Sequence[int]) -> None:
         """Raise JointNamesError if a trajectory of the joints ``columns`` has some, not all, that move a limited joint.
@@ -112,7 +123,7 @@ class JointLimits(NamedTuple):
         return turns
 
     def check(self, times: Array, motion: Array, degree: int, start: Array) -> None:
-        """Raise TrajectoryError for a motion beyond the limits, widened to the motion ``start`` (4, n) at the start.
+        """Raise TrajectoryError for motion or effort beyond the limits, widened to ``start`` (4, n) at the start.
 
         The polynomials between the knots, ``times`` and ``motion`` as in `interpolation`, have the ``degree`` 1, 3 or
         5. Linear motion has no limits of acceleration and jerk. At the knots the acceleration may exceed its limit by
@@ -178,6 +189,28 @@ class JointLimits(NamedTuple):
                     qdd[j, k],
                     times[k],
                     math.copysign(limit[j, k], qdd[j, k]),
+                )
+
+        if motion[3].any():
+            self._check_effort(times, motion[3], start[3])
+
+    def _check_effort(self, times: Array, effort: Array, start: Array) -> None:
+        """Raise TrajectoryError for ``effort`` (n, m) of knots beyond its limits or that of ``start`` (n,)."""
+        names = self.rows.names
+        if self.effort is not None:
+            beyond = np.abs(effort.T) > np.maximum(self.effort, np.abs(start))
+            for k, j in np.argwhere(beyond)[:1].tolist():
+                raise TrajectoryError(
+                    f"joint '{names[j]}' has the effort {effort[j, k]:.6g} at {times[k]:.6g} s, beyond its limit "
+                    f"{self.effort[j]:.6g}. Cure: {_EFFORT_CURE}"
+                )
+        if self.compliance is not None:
+            most = np.maximum(self.step, np.abs(self.compliance @ start))
+            displacement = (self.compliance @ effort).T
+            for k, j in np.argwhere(np.abs(displacement) > most)[:1].tolist():
+                raise TrajectoryError(
+                    f"the effort at {times[k]:.6g} s moves joint '{names[j]}' by {displacement[k, j]:.3g} if no load "
+                    f"opposes it, more than set_point_step_limit {self.step[j]:g}. Cure: {_EFFORT_CURE}"
                 )
 
 
