@@ -224,7 +224,7 @@ def assemble(
         bare_inertials=bare,
         payload=None,
         limit_rows=limit_rows(moving, couplings, description.source),
-        effort_limits=_effort_limits(description, couplings.names),
+        effort_limits=_effort_limits(moving, couplings),
         continuous=continuous,
         massless_joints=massless(robot, couplings.names),
         loops=dynamics.loops,
@@ -374,9 +374,21 @@ def _check_inertias(
         warnings.warn(f"{message}. {cure}", RobotModelWarning, stacklevel=5)
 
 
-def _effort_limits(description: Description, names: Sequence[str]) -> Array:
-    table = {joint.name: joint.effort for joint in description.joints}
-    return np.array([table.get(name, math.inf) for name in names])
+def _effort_limits(moving: Sequence[Joint], couplings: Couplings) -> Array:
+    """Return the effort limits (n,): of the joint, and for a named coordinate the largest effort of its joints.
+
+    By virtual work the joints' efforts add up to sum of factor times effort, at most sum of |factor| times limit.
+    """
+    limits = {joint.name: joint.effort for joint in moving}
+    for name in couplings.names:
+        if name not in limits:
+            factors = (couplings.rows[joint.name].factors for joint in moving)
+            limits[name] = sum(
+                abs(row[name]) * joint.effort
+                for row, joint in zip(factors, moving, strict=True)
+                if name in row
+            )
+    return np.array([limits[name] for name in couplings.names])
 
 
 def _continuous(

@@ -151,7 +151,8 @@ class ModelData:
     limit_rows
         Position and velocity limits of all moving joints, as limits of the independent coordinates and of their sums.
     effort_limits
-        (n,): effort limits of the independent joints; infinite if there is none, and for named coordinates.
+        (n,): effort limits of the independent joints, and for named coordinates the largest effort of the joints that
+        they move; infinite if there is none.
     continuous
         (n,): True for URDF joints of type continuous that no other joint follows, for which q and q + 2 pi are the
         same configuration.

@@ -75,7 +75,7 @@ def test_remotely_driven_elbow() -> None:
     assert np.array_equal(
         matrix(model), [[0, 0, 1, 0], [0, 0, -1, 1], [1, 0, 0, 0], [0, 1, 0, 0]]
     )
-    assert np.isfinite(model.effort_limits).tolist() == [True, True, False, False]
+    assert np.isfinite(model.effort_limits).all()
     assert (
         np.isfinite(model.limit_rows.limits).tolist()
         == [[True, True, True, False, True]] * 5
@@ -297,6 +297,27 @@ def test_limits_follow_the_order() -> None:
     assert_close(model.position_upper, [5, 2], 0.0)
     assert_close(model.effort_limits, [6, 3], 0.0)
     assert_close(model.velocity_limits, [7, 4], 0.0)
+
+
+def test_a_named_coordinate_has_the_effort_of_its_joints() -> None:
+    """The largest G^T tau of efforts within the limits, which corners attain; a joint without a limit has none."""
+    arm = TREE
+    limits = np.array([3.0, 4.0, 5.0, 6.0, 7.0])
+    for name, effort in zip(arm.movable, limits, strict=True):
+        limit = f'<limit lower="-1" upper="1" effort="{effort}" velocity="2"/>'
+        arm = arm.with_joint(name, limit=limit)
+    a, b, c, *_ = arm.movable
+    rows = {a: {"p1": 2.0}, b: {"p1": -0.5, "p2": 3.0}, c: {a: -1.0, "p2": 1.0}}
+    file = {"coordinates": ["p1", "p2"], "couplings": rows}
+    model = model_data(arm, file)
+    table = dict(zip(arm.movable, limits, strict=True))
+    ordered = np.array([table[name] for name in model.moving_joints])
+    corners = np.array(np.meshgrid(*[(-1.0, 1.0)] * 5)).reshape(5, -1).T * ordered
+    assert_close(model.effort_limits, (corners @ matrix(model)).max(axis=0), 1e-12)
+    free = arm.with_joint(b, limit='<limit lower="-1" upper="1" velocity="2"/>')
+    found = model_data(free, file)
+    unlimited = [name in ("p1", "p2") for name in found.joint_names]
+    assert np.isinf(found.effort_limits).tolist() == unlimited
 
 
 def test_repr_names_the_choices() -> None:
