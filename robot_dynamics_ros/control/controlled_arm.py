@@ -63,9 +63,9 @@ class ControlledArm:
         """
         robot = self.robot.with_payload(link, mass, com, inertia)
         if q is not None:
-            check_payload(robot, q, self.tuning, period)
             if not self._compensated:
                 check_holds(robot, q, self.tuning.effort_limits)
+            check_payload(robot, q, self.tuning, period)
         self._set(robot)
 
 

@@ -255,6 +255,7 @@ class Controller:
         self._inertia = self.arm.model.mass_matrix(q).diagonal().copy()
         self.law.begin(q, self._inertia)
         self.checks.limits.accept(q)
+        self._set_largest_lag(self.tuning)
         friction = holding_friction(self.arm.model, q)
         self.external.set_friction(friction, self.arm.robot.effort_limits)
         if self.plan.empty:
@@ -409,8 +410,14 @@ class Controller:
         self.safety.tune(settings.safety)
         self.limiter.set(tuning.effort_limits, tuning.effort_rates)
         self.estimator.tune(tuning)
+        self._set_largest_lag(tuning)
         self.external.tune(tuning)
         self.checks.limits.tune(tuning, estimate)
+
+    def _set_largest_lag(self, tuning: Tuning) -> None:
+        if self._inertia is not None:
+            lag = tuning.largest_lag(self._inertia, self.clock.period)
+            self.estimator.set_largest_lag(lag)
 
     def set_brakes(self, engaged: bool) -> None:
         """Set the state of the robot's brakes; while they are ``engaged``, the gravity torque replaces the law.

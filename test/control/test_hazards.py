@@ -615,3 +615,31 @@ def test_effort_of_points_that_would_displace_the_arm_is_refused(law: str) -> No
     rules = TrajectoryRules(trajectory_limits="off")
     session.session.tune(dataclasses.replace(session.settings, trajectories=rules))
     assert session.go([session.plant.q], [0.1], effort=[1.01 * most])
+
+
+@pytest.mark.parametrize(
+    ("delay", "frequency", "found"),
+    [(0.02, 10.0, False), (0.045, 10.0, True), (0.045, 5.0, False), (0.02, 30.0, True)],
+)
+def test_states_that_lag_by_half_the_delay_margin_are_a_fault(
+    delay: float, frequency: float, found: bool
+) -> None:
+    """They lag from a time in the motion on; a lag for less than state_timeout is none."""
+    session = arm(natural_frequency=(frequency,)).run(0.4)
+    move(session)
+    for seconds, expected in ((0.05, False), (0.4, found)):
+        sent = []
+        for k in range(round(seconds / PERIOD)):
+            session.pass_time()
+            sent.append(
+                {
+                    "stamp": session.ros,
+                    "q": session.plant.q.copy(),
+                    "qd": session.plant.qd.copy(),
+                }
+            )
+            if k * PERIOD >= delay:
+                session.state(**sent[k - round(delay / PERIOD)])
+        assert session.causes == ["state_stale"] * expected
+        session.run(0.1)
+    assert not found or "delay margin" in session.session.safety.fault.message

@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
-from robot_dynamics_ros.control.configuration.tuning import Tuning, check_sampling
+from robot_dynamics_ros.control.configuration.tuning import (
+    Tuning,
+    check_sampling,
+    delay_margin,
+)
 from robot_dynamics_ros.control.controlled_arm import ControlledArm, check_payload
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.laws import LAWS, Gains
@@ -167,3 +171,23 @@ def test_bad_gains_are_refused(changes: dict[str, Any], culprit: str) -> None:
     """They are refused before the inertia is known."""
     with pytest.raises(RobotDynamicsError, match=culprit):
         gains_of(**changes)
+
+
+@pytest.mark.parametrize(
+    ("kp", "kd"), [(100.0, 20.0), (100.0, 8.0), (4.0, 9.0), (0.0, 20.0)]
+)
+def test_delay_margin(kp: float, kd: float) -> None:
+    """Compared with the eigenvalues of e'' = u for fine sampling, whose hold adds half a step of delay."""
+    margin = float(delay_margin(np.array([kp]), np.array([kd]))[0])
+    steps = 200
+    for factor, stable in ((0.98, True), (1.02, False)):
+        dt = factor * margin / (steps + 0.5)
+        system = np.zeros((steps + 2, steps + 2))
+        system[:2, :2] = [[1.0, dt], [0.0, 1.0]]
+        system[:2, -1] = [0.5 * dt**2, dt]
+        system[2, :2] = [-kp, -kd]
+        system[3:, 2:-1] = np.eye(steps - 1)
+        values = np.linalg.eigvals(system)
+        growing = values[np.abs(values) > 1.0 + 1e-9]
+        assert (len(growing) == 0) == stable
+    assert delay_margin(np.zeros(1), np.zeros(1))[0] == np.inf

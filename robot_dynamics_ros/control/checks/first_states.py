@@ -114,8 +114,8 @@ class FirstStates:
             )
         inertia = robot.mass_matrix(sample.q).diagonal()
         tuning.check_sampling(period, inertia)
-        check_payload(robot, sample.q, tuning, period)
         check_holds(arm.model, sample.q, limits)
+        check_payload(robot, sample.q, tuning, period)
         warnings = tuning.rate_warnings(inertia)
         start_effort = None
         if compare_effort and speed.max() > _AT_REST:

@@ -74,6 +74,17 @@ def stale(age: float, timeout: float, lags: bool, absent: str) -> Fault:
     return Fault(Cause.STATE_STALE, text, value=age)
 
 
+def lag(seconds: float, largest: float) -> Fault:
+    """Return the fault of states that lag by ``seconds``, above the ``largest`` lag for the gains."""
+    return Fault(
+        Cause.STATE_STALE,
+        f"joint_states lag by {seconds:.3f} s behind the smallest delay seen, over half the delay margin of the gains, "
+        f"{largest:.3f} s. Cure: check the load of driver and network and the clocks of their machines, or use a lower "
+        "natural frequency",
+        value=seconds,
+    )
+
+
 def late(seconds: float, timeout: float) -> Fault:
     """Return the fault of states that were delivered late, whose stamps advanced by ``seconds`` at once."""
     text = (

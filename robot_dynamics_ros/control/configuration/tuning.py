@@ -243,6 +243,21 @@ class Tuning:
         rate = self.settings.update_rate
         return 1.0 / rate if rate > 0.0 else measured
 
+    def largest_lag(self, inertia: Array, period: float) -> float:
+        """Return the largest lag (s) of the states that the feedback tolerates: half its delay margin.
+
+        The margin is that of the law, or of the hold for joints without stiffness, with ``inertia`` (n,), kg m^2 or kg,
+        the diagonal of the mass matrix. ``period`` (s) of the cycles delays by half of it, and is the least result.
+        """
+        gains = self.hold_gains(inertia)
+        unit = 1.0 if self.law.gains_are_accelerations else inertia
+        margins = [delay_margin(gains.kp / unit, gains.kd / unit)]
+        if self.end_effector is not None:
+            task = self.end_effector.gains
+            margins.append(delay_margin(task.kp, task.kd))
+        margin = float(np.concatenate(margins).min()) - 0.5 * period
+        return max(0.5 * margin, period)
+
     def check_payload(self, loaded: Array, bare: Array, measured: float) -> None:
         """Raise RobotDynamicsError for a payload that is not plausible and, if it is not there, makes the law unstable.
 
@@ -366,6 +381,21 @@ def is_stable_sampled(kp: Array, kd: Array, period: float) -> NDArray[np.bool_]:
     b = 0.5 * kp * period**2
     stable: NDArray[np.bool_] = ((a - b) ** 2 + 3.0 * b < a) | (a + b == 0.0)
     return stable
+
+
+def delay_margin(kp: Array, kd: Array) -> Array:
+    """Return the delay (n,), s, above which the feedback -kp e - kd e' of e'' = u is unstable; inf without gains.
+
+    It is the phase margin of the loop (kp + kd s) / s^2 over its crossover frequency w, where kp^2 + kd^2 w^2 = w^4:
+    atan(kd w / kp) / w. For natural frequency omega and damping ratio 1 it is 0.65 / omega, for kp = 0 pi / (2 kd).
+    Franklin, Powell, Emami-Naeini, Feedback Control of Dynamic Systems, chapter 6.
+    """
+    squared = 0.5 * (kd**2 + np.hypot(kd**2, 2.0 * kp))
+    crossover = np.sqrt(squared)
+    margin = np.arctan2(kd * crossover, kp)
+    return np.divide(
+        margin, crossover, out=np.full_like(margin, np.inf), where=crossover > 0.0
+    )
 
 
 def check_filter(

@@ -167,6 +167,8 @@ class Estimator:
         self._velocity_measured = False
         # Delay (s) of the last state beyond the smallest one. Stamps that make up for it are no jump of the clock.
         self._lag = 0.0
+        self._largest_lag = math.inf
+        self._prompt_at = math.inf  # s, arrival of the last state with a smaller lag
         self._absent = ""
         self._silent = True
         # Of the newest message, and since the last cycle:
@@ -192,6 +194,10 @@ class Estimator:
         """
         self._bounds[STEP] = position_step
         self._bounds[SPEED] = largest_velocity
+
+    def set_largest_lag(self, lag: float) -> None:
+        """Set the ``lag`` (s), infinite by default, above which states for longer than ``state_timeout`` are stale."""
+        self._largest_lag = lag
 
     def set_cutoff(self, cutoff: float) -> None:
         """Replace the velocity filter by one with this ``cutoff`` (Hz), 0 for none; the next state initialises it."""
@@ -220,8 +226,14 @@ class Estimator:
         return steady - self.arrival + (0.0 if self.simulated_time else self._lag)
 
     def stale(self, steady: float) -> bool:
-        """Return True if ``age`` exceeds ``state_timeout``, also if there is no message yet."""
-        return self.age(steady) > self.state_timeout
+        """Return True if ``age`` exceeds ``state_timeout``, also if there is no message yet, or if states lag."""
+        return self.age(steady) > self.state_timeout or self._lags
+
+    @property
+    def _lags(self) -> bool:
+        """True if states have lagged by more than the largest lag for longer than ``state_timeout``."""
+        lagged = self._stamp_arrival - self._prompt_at
+        return lagged > self.state_timeout and not self.simulated_time
 
     def missing(self, steady: float) -> bool:
         """Return True if the newest message is invalid or older than ``state_timeout``, or if there is none."""
@@ -231,7 +243,7 @@ class Estimator:
         """Return the estimate for a cycle at ``steady`` (s); defects of messages then count from here on."""
         # by ``measure``
         made = self._fresh and self._invalid is None and steady == self.arrival
-        if not made or self.estimate.age > self.state_timeout:
+        if not made or self.stale(steady):
             self.estimate = self.at(steady)
         self._defect = None
         self._fresh = False
@@ -242,7 +254,7 @@ class Estimator:
         """Return the estimate at ``steady`` (s) without the start of a cycle."""
         last = self.estimate
         age = self.age(steady)
-        stale = age > self.state_timeout
+        stale = self.stale(steady)
         # Without the damping between invalid messages, a hold that alternates with g(q) would not stop the arm.
         kept = (
             self._unusable <= _MOST_UNUSABLE
@@ -254,7 +266,11 @@ class Estimator:
         defect = self._defect or self._invalid
         if stale and defect is None:
             lags = self._lag > self.state_timeout and not self.simulated_time
-            defect = state_faults.stale(age, self.state_timeout, lags, self._absent)
+            defect = (
+                state_faults.lag(self._lag, self._largest_lag)
+                if self._lags and age <= self.state_timeout
+                else state_faults.stale(age, self.state_timeout, lags, self._absent)
+            )
         return last._replace(
             age=age,
             stale=stale,
@@ -350,6 +366,8 @@ class Estimator:
             self._time += abs(step)
         if dt != 0.0:
             self._stamp_arrival = steady
+            if self._lag <= self._largest_lag:
+                self._prompt_at = steady
         self._defect = contradiction or self._defect
         self._valid_arrival = steady
         self._fresh = True
