@@ -421,6 +421,8 @@ class ControllerSession:
         begin = None if start == 0 else controller.clock.seconds(start)
         trajectory = controller.follow(points, begin, time)
         text = f"following a trajectory: {len(points.times)} points, {trajectory.duration:.3f} s"
+        if begin is not None and begin > time:
+            text += f", begins in {begin - time:.3f} s"
         self._notes.append(Note(OK, text))
         return Followed(trajectory, points, start)
 

@@ -279,3 +279,17 @@ def test_the_states_before_the_activation_are_checked(moves: bool) -> None:
     else:
         session.session.activate(compare_effort=False)
         assert session.controller.clock.period == pytest.approx(session.period)
+
+
+@pytest.mark.parametrize(
+    ("ahead", "logged"), [(7.0, True), (0.0, False), (-0.5, False)]
+)
+def test_the_log_names_the_time_until_a_trajectory_begins(
+    ahead: float, logged: bool
+) -> None:
+    """Clocks that differ let it begin late."""
+    session = Receiver()
+    session.good()
+    assert session.go([Q], [1.0], stamp=session.ros + round(ahead * SECOND))
+    assert ("begins in 7.000 s" in session.lines[-1]) == logged
+    assert ("begins" in session.lines[-1]) == logged
