@@ -156,6 +156,8 @@ def _emergency(session: Session, k: int) -> None:
     session.cycle()
 
 
+# Blocked joints do not answer, which is found earlier.
+UNCOMPARED = {"position_step_limit": (np.inf,)}
 CASES = (
     Case("state_invalid", "a position is NaN", _cycle(q=np.full(7, np.nan))),
     Case("state_stale", "no states: `state_timeout` 0.1 s", _silent),
@@ -168,20 +170,30 @@ CASES = (
         "position_limit",
         "limit and margin are exceeded",
         _beyond_position,
-        {"velocity_limit_margin": (np.inf,)},
+        {"velocity_limit_margin": (np.inf,), **UNCOMPARED},
     ),
-    Case("velocity_limit", "limit and margin are exceeded", _beyond_velocity),
+    Case(
+        "velocity_limit",
+        "limit and margin are exceeded",
+        _beyond_velocity,
+        UNCOMPARED,
+    ),
+    Case("no_response", "the arm is blocked in motion", _blocked),
     Case(
         "following_error",
         "the arm is blocked: 0.05 rad exceeded for `following_error_time` 0.1 s",
         _blocked,
-        {"following_error_limit": (0.05,), "following_error_time": 0.1},
+        {
+            "following_error_limit": (0.05,),
+            "following_error_time": 0.1,
+            **UNCOMPARED,
+        },
     ),
     Case(
         "saturation",
         "the arm is blocked: at the effort limit for `saturation_timeout` 1 s",
         _strained,
-        {"effort_limit_scale": (0.6,)},
+        {"effort_limit_scale": (0.6,), **UNCOMPARED},
     ),
     Case(
         "collision",

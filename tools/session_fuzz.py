@@ -149,9 +149,12 @@ class Run(Session):
             mode is Mode.HOLD
             and estimate.known
             and not estimate.valid
+            and not self.controller.plan.busy
             and not self._limited()
         )
-        load = effort - model.gravity_torque(estimate.state[0]) if blind else None
+        # The stop goes on from the last state.
+        held = self.controller.plan.q
+        load = effort - model.gravity_torque(held) if blind else None
         if (
             load is not None
             and self.load is not None

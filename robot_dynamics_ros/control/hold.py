@@ -273,9 +273,9 @@ class Hold:
         """Return M qdd_d + g(q) + load + Kp e + Kd e', where load + Kp e is limited to ``hold_effort_margin``.
 
         q is the measured position, qdd_d the acceleration of the plan, e its position minus q, e' its velocity minus
-        the measured one. Kp and Kd are gains of the hold, multiplied by M if they are accelerations, and lower
-        after the feedback was unstable. Without a valid state there is none; q is then that of the plan, and the load
-        is the one that held the arm. The torque is not finite for extreme states.
+        the measured one. Kp and Kd are gains of the hold, multiplied by M if they are accelerations. They are lower
+        after the feedback was unstable, and for states that lag. Without a valid state there is no feedback; q is then
+        that of the plan, and the load is the one that held the arm. The torque is not finite for extreme states.
         """
         self._released_at = math.inf
         plan = self._plan
@@ -292,7 +292,7 @@ class Hold:
             fade = (self._time - self._doubted_at) / _FADE_TIME
             share = np.where(estimate.refuted, 0.0, np.clip(1.0 - fade, 0.0, 1.0))
             load = np.where(estimate.refuted, 0.0, self._load)
-            frequency = self._damping.frequency
+            frequency = self._damping.frequency * estimate.tolerance
             spring = share * frequency**2 * gains.kp * (plan.q - q)
             damping = share * frequency * gains.kd * (plan.qd - qd)
             inertia = share[:, None] * inertia

@@ -451,7 +451,7 @@ def test_old_feedback() -> None:
         MODEL,
         teleporting(safety=SafetySettings(state_timeout=0.1, stale_hold_time=0.5)),
     )
-    command(controller, 0.0, Q, [0.5, 0.5])
+    command(controller, 0.0)
     assert controller.watch(0.1) is None
     held = controller.watch(0.11)
     assert held.mode is Mode.HOLD

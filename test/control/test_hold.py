@@ -1,4 +1,4 @@
-"""Hold after a fault: compensation of the load, and no unstable damping."""
+"""Hold after a fault: compensation of the load, and no unstable feedback."""
 
 from collections import deque
 from collections.abc import Callable
@@ -16,17 +16,17 @@ from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.simulation import Plant
 from support.comparing import assert_close
-from support.controlled_arm import MODEL, REST, WEIGHT, Q, command, started
+from support.controlled_arm import MODEL, REST, Q, command, started
 from support.task_space_loops import READY
 
 PERIOD = 0.002
 LATE = 25
 
 
-def test_damping_is_omitted_if_it_is_unstable_behind_a_delay(
+def test_feedback_that_is_unstable_behind_a_delay_gets_softer(
     load_robot: Callable[..., RobotModel],
 ) -> None:
-    """With delays of 50 ms the law and the hold oscillate; with gravity compensation alone the arm stops."""
+    """With delays of 50 ms the law and the hold oscillate; with a third of the frequency the arm is held."""
     model = load_robot("panda", "panda")
     # joints hit their limits
     settings = ControllerSettings(safety=SafetySettings(position_step_limit=(np.inf,)))
@@ -51,17 +51,10 @@ def test_damping_is_omitted_if_it_is_unstable_behind_a_delay(
             effort = commands.popleft()
         plant.step(effort, 2)
         speeds.append(float(np.abs(plant.velocity).max()))
-    assert (
-        controller.mode is Mode.FAULT
-        and controller.safety.fault.cause is Cause.VELOCITY_LIMIT
-    )
-    assert max(speeds) < 100.0, "200 rad/s with damping, which never ends"
-    assert max(speeds[-500:]) < 1.0, "friction has stopped it"
-    assert_close(
-        controller.command.effort,
-        model.gravity_torque(controller.estimator.estimate.state[0]),
-        1e-9,
-    )
+    assert controller.mode is Mode.FAULT
+    assert controller.safety.fault.cause is Cause.VELOCITY_LIMIT
+    assert max(speeds) < 100.0, "200 rad/s with the full feedback, which never ends"
+    assert max(speeds[-500:]) < 0.02, "the arm is held"
 
 
 def test_the_load_is_compensated_in_hold_and_afterwards() -> None:
@@ -92,20 +85,3 @@ def test_zero_effort_if_the_torque_to_hold_is_not_finite(mass: float) -> None:
         result = command(controller, time)
         assert result.mode is Mode.ZERO and not result.effort.any()
     assert controller.safety.fault.cause is Cause.TORQUE_NOT_FINITE
-
-
-def test_unstable_damping_is_omitted_until_the_fault_is_cleared() -> None:
-    """The limit of joint2 is 5 rad/s and a margin of 0.2."""
-    controller = started()
-    for time, speed, damped in (
-        (0.05, 6.0, True),
-        (0.1, -6.0, False),
-        (0.15, 1.0, False),
-        (0.3, 6.0, True),
-    ):
-        if time == 0.3:
-            command(controller, 0.2)
-            controller.clear_fault(0.2)
-            assert command(controller, 0.25).mode is Mode.ACTIVE
-        result = command(controller, time, qd=[0.0, speed])
-        assert result.mode is Mode.HOLD and np.allclose(result.effort, WEIGHT) != damped

@@ -101,7 +101,7 @@ def test_only_invalid_states_lead_to_zero_effort() -> None:
     """Like missing states, by ``watch`` and the steady clock."""
     session = Receiver(stale_hold_time=0.5)
     session.good()
-    for kind, cycles, mode in (("nan", 20, "hold"), ("cut", 10, "zero")):
+    for kind, cycles, mode in (("nan", 20, "hold"), ("cut", 40, "zero")):
         for _ in range(cycles):
             session.bad(kind, 10)
             session.pass_time(0.02)
@@ -109,7 +109,7 @@ def test_only_invalid_states_lead_to_zero_effort() -> None:
         assert_close(
             session.commands[-1].effort,
             (mode == "hold") * session.model.gravity_torque(Q),
-            1e-9,
+            1e-4,
         )
     assert session.good().mode == "hold"
 

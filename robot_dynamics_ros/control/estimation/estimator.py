@@ -75,8 +75,10 @@ class Estimate(NamedTuple):
     stale
         True if that is more than ``state_timeout``.
     valid
-        True if the state is feedback: not if it is unknown or stale, or if neither the newest message was valid nor a
-        valid state arrived since the cycle before.
+        True if the state is feedback: not if it is unknown, if no message has arrived for ``state_timeout``, or if
+        neither the newest one was valid nor a valid state arrived since the cycle before.
+    tolerance
+        Largest lag that the feedback tolerates over that of the states, at most 1.
     refuted
         (n,), True for joints whose state is the last one that was trusted, because the measured one does not continue
         it, or because position and velocity contradict each other for 0.3 s, or at once if the position is constant. A
@@ -98,6 +100,7 @@ class Estimate(NamedTuple):
     age: float = math.inf
     stale: bool = True
     valid: bool = False
+    tolerance: float = 1.0
     defect: Fault | None = None
     stamp_repeats: bool = False
 
@@ -196,7 +199,7 @@ class Estimator:
         self._bounds[SPEED] = largest_velocity
 
     def set_largest_lag(self, lag: float) -> None:
-        """Set the ``lag`` (s), infinite by default, above which states for longer than ``state_timeout`` are stale."""
+        """Set the ``lag`` (s), unlimited by default, above which states for longer than ``state_timeout`` are stale."""
         self._largest_lag = lag
 
     def set_cutoff(self, cutoff: float) -> None:
@@ -230,6 +233,12 @@ class Estimator:
         return self.age(steady) > self.state_timeout or self._lags
 
     @property
+    def _tolerance(self) -> float:
+        if self.simulated_time or self._lag <= self._largest_lag:
+            return 1.0
+        return self._largest_lag / self._lag
+
+    @property
     def _lags(self) -> bool:
         """True if states have lagged by more than the largest lag for longer than ``state_timeout``."""
         lagged = self._stamp_arrival - self._prompt_at
@@ -260,8 +269,9 @@ class Estimator:
             self._unusable <= _MOST_UNUSABLE
             and steady - self._valid_arrival <= self.state_timeout
         )
+        silent = steady - self.arrival > self.state_timeout
         valid = (
-            last.known and not stale and (self._fresh or self._invalid is None or kept)
+            last.known and not silent and (self._fresh or self._invalid is None or kept)
         )
         defect = self._defect or self._invalid
         if stale and defect is None:
@@ -275,6 +285,7 @@ class Estimator:
             age=age,
             stale=stale,
             valid=valid,
+            tolerance=self._tolerance,
             defect=defect,
             stamp_repeats=self._stamp_repeats,
         )
@@ -434,6 +445,7 @@ class Estimator:
             age,
             False,
             True,
+            self._tolerance,
             self._defect,
             self._stamp_repeats,
         )

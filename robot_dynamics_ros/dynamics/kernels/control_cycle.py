@@ -294,7 +294,7 @@ def check_response(
     bounds, limits
         Bound of the change of the residual, and effort limit, (n,), Nm or N; infinite for joints that are not checked.
     step
-        Plausible change of position, (n,), rad or m.
+        Plausible change of position, (n,), rad or m; infinite for joints that are not checked.
     dt
         Time since the state before, s; infinite restarts the check.
     memory
@@ -304,6 +304,8 @@ def check_response(
     first = -1
     for j in range(state.shape[1]):
         memory[RESIDUAL, j] = kept * memory[RESIDUAL, j] + (1.0 - kept) * external[j]
+        if step[j] == math.inf:
+            continue
         away = abs(state[0, j] - memory[REST, j]) > _REST_SHARE * step[j]
         if away or abs(state[1, j]) > _SLOW or dt == math.inf:
             way = abs(state[0, j] - memory[REST, j])
