@@ -116,6 +116,11 @@ def _blocked(session: Session, k: int) -> bool:
     )  # type: ignore[union-attr]
 
 
+def _braked(session: Session, k: int) -> None:
+    session.plant.braked = True
+    session.cycle()
+
+
 def _strained(session: Session, k: int) -> bool:
     session.plant.braked = True
     if k == 0:
@@ -178,7 +183,7 @@ CASES = (
         _beyond_velocity,
         UNCOMPARED,
     ),
-    Case("no_response", "the arm is blocked in motion", _blocked),
+    Case("no_response", "all joints are blocked at up to 0.6 rad/s", _braked),
     Case(
         "following_error",
         "the arm is blocked: 0.05 rad exceeded for `following_error_time` 0.1 s",

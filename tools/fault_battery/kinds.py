@@ -193,7 +193,9 @@ KINDS: tuple[Kind, ...] = (
 """Kinds of single faults."""
 
 _ERROR = {"from_start": True, "true_causes": ("following_error",)}
-_TOUCH = {"true_causes": ("collision", "following_error", "saturation")}
+# The text of no_response names contact and load.
+_TOUCHED = ("collision", "following_error", "saturation", "no_response")
+_TOUCH = {"true_causes": _TOUCHED}
 _STOP = {"true_causes": ("emergency_stop",)}
 
 HEALTHY: tuple[Kind, ...] = (

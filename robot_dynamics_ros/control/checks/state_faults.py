@@ -36,7 +36,7 @@ def no_response(name: str, position: float) -> Fault:
     """Return the fault of a joint at this ``position`` that rests although its effort demands a motion."""
     text = (
         f'joint "{name}" rests at {position:.6g} by joint_states, although its effort has to move it. Cure: check for '
-        "contact, closed brakes, a drive without power, and a driver that repeats positions; then call ~/clear_fault"
+        "contact, a load, closed brakes, a drive without power, or a driver that repeats states; then clear the fault"
     )
     return Fault(Cause.NO_RESPONSE, text, name, position)
 
@@ -55,7 +55,7 @@ def implausible(name: str, before: Array, state: Array, seconds: float) -> Fault
     text = (
         f'joint_states: joint "{name}" moves from {before[0]:.6g} to {state[0]:.6g} in {seconds:.3g} s with a velocity '
         f"of {state[1]:.6g}. Cure: check its encoder and for a second publisher of joint_states, raise "
-        "position_step_limit, or deactivate and activate if the position was reset"
+        "position_step_limit, or call ~/clear_fault at rest if the position was reset"
     )
     return Fault(Cause.STATE_IMPLAUSIBLE, text, name, float(state[0]))
 

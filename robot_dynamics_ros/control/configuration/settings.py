@@ -106,7 +106,7 @@ class SafetySettings(Settings):
     )
     stale_hold_time: float = number(
         0.5,
-        "Time (s) of gravity compensation without joint_states, with on_fault hold; then zero",
+        "Time (s) of the hold by the model without joint_states; then the torque fades",
         NOT_NEGATIVE,
     )
     position_limit_margin: Sequence[float] = numbers(
@@ -342,7 +342,7 @@ class ControllerSettings(Settings):
     )
     observer_gain: float = number(
         0.0,
-        "Gain (1/s) of the external torque observer; 0: no observer",
+        "Gain (1/s) of the external torque; 0: neither external_torque nor collision",
         NOT_NEGATIVE,
         name="observer.gain",
     )

@@ -41,7 +41,7 @@ REST_SPEED = 4  # speed of the joint then
 REST_TIME = 5  # time (s) since then
 # number of states in succession at rest whose residual exceeds its bound
 UNANSWERED = 6
-STOPPED = 7  # 1 after a stop that no drive can cause
+STOPPED = 7  # 1 for a while after a stop that no drive can cause
 RESPONSE_MEMORY = 8  # number of rows
 RESPONSE_STATES = 3  # value of UNANSWERED at which a joint does not answer
 
@@ -321,6 +321,8 @@ def check_response(
         moved = memory[REST_SPEED, j] > _SLOW
         if moved and abs(external[j]) > _SUDDEN * limits[j]:
             memory[STOPPED, j] = 1.0
+        elif memory[REST_TIME, j] > 2.0 * _RESPONSE_WINDOW:
+            memory[STOPPED, j] = 0.0
         # At its speed before, a joint that goes on leaves the position of rest within this time.
         memory[REST_TIME, j] += dt
         way = memory[REST_TIME, j] * memory[REST_SPEED, j]
