@@ -24,6 +24,7 @@ from robot_dynamics_ros.control.end_effector.end_effector_targets import (
 )
 from robot_dynamics_ros.control.estimation.estimator import Estimate, Estimator
 from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
+from robot_dynamics_ros.control.estimation.response import Response
 from robot_dynamics_ros.control.hold import Hold
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.laws import Motion
@@ -96,10 +97,11 @@ class Controller:
         )
         self.estimator.tune(tuning)
         self.external = ExternalTorque(tuning)
+        self.response = Response(robot.n)
         self.plan = MotionPlan(robot.joint_names)
         self.law = ActiveLaw(arm, self.plan)
         self.limiter = EffortLimiter(tuning.effort_limits, tuning.effort_rates)
-        self.checks = Checks(robot, tuning, self.limiter, self.external)
+        self.checks = Checks(robot, tuning, self.limiter, self.external, self.response)
         self.command: Command | None = None
         self.cycles = self.clamped_cycles = self.slowed_cycles = 0
         self.trajectories = self.refusals = 0
@@ -146,13 +148,19 @@ class Controller:
         (n,) the velocity, or None if it is not measured.
         """
         valid = self.estimator.measure(stamp, steady, q, qd)
-        external = self.external
         if self.arm.brakes_engaged:
-            external.reset()  # the torque of the brakes is no contact
+            self.external.reset()  # the torque of the brakes is no contact
+            self.response.reset()
         elif valid and self.command is not None:
+            estimate = self.estimator.estimate
             effort = self.command.effort
             model = self.arm.model
-            external.observe(model, self.estimator.estimate, effort)
+            if self.estimator.refutes:
+                self.response.reset()
+            else:
+                self.response.observe(model, estimate, effort, self.tuning)
+            if self.external.gain > 0.0:
+                self.external.observe(model, estimate, effort)
         return valid
 
     def reject(self, steady: float, reason: str) -> None:
@@ -257,7 +265,7 @@ class Controller:
         self.checks.limits.accept(q)
         self._set_largest_lag(self.tuning)
         friction = holding_friction(self.arm.model, q)
-        self.external.set_friction(friction, self.arm.robot.effort_limits)
+        self.response.set_bounds(friction, self.arm.robot.effort_limits)
         if self.plan.empty:
             self.plan.hold(time, q)
 
@@ -330,9 +338,10 @@ class Controller:
             assert safety.fault is not None
             self._hold.begin(estimate, instant, safety.fault, self.command.effort)
         longest_stop = _QUICK_STOP if safety.stop is None else _SLOW_STOP
-        self._hold.advance(estimate, instant, longest_stop, self.external)
+        self._hold.advance(estimate, instant, longest_stop, self.response)
         if not estimate.trusted:
             self.external.reset()
+            self.response.reset()
         if safety.holds:
             requested = self._hold.effort(estimate)
             fault = not_finite(self._names, requested)

@@ -15,8 +15,8 @@ from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
-from robot_dynamics_ros.control.estimation.estimator import Estimate
-from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
+from robot_dynamics_ros.control.estimation.estimator import Estimate, VelocitySource
+from robot_dynamics_ros.control.estimation.response import Response
 from robot_dynamics_ros.control.limits import stopping_deceleration
 from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
@@ -132,6 +132,8 @@ class Hold:
         self._time = self._moved_at = 0.0  # s, of the plan
         self._damping = DampingCheck(arm.tuning.largest_velocity)
         self._doubted_at = np.full(len(plan.q), np.inf)
+        self._doubted_position = np.zeros(len(plan.q))
+        self._doubted_source = VelocitySource.UNKNOWN
         self._released_at = math.inf
 
     def tune(self, tuning: Tuning) -> None:
@@ -182,11 +184,11 @@ class Hold:
         estimate: Estimate,
         instant: Instant,
         longest: float,
-        external: ExternalTorque,
+        response: Response,
     ) -> None:
         """Advance the plan to ``instant``; each joint stops within ``longest`` (s) and before its limit.
 
-        ``external`` has the joints that do not answer. Without a valid state the stop is from the last one. If the arm
+        ``response`` has the joints that do not answer. Without a valid state the stop is from the last one. If the arm
         has moved on when feedback returns, the stop begins anew. Its time is the sum of time steps, because stamps may
         stand still or jump.
         """
@@ -219,7 +221,7 @@ class Hold:
             self._moved = np.zeros(len(q), dtype=np.bool_)
         if not plan.advance(time) and estimate.trusted:
             self._yield(q, qd)
-        self._doubt(estimate, external)
+        self._doubt(estimate, response)
 
     def _yield(self, q: Array, qd: Array) -> None:
         """Let the held position follow the measured one, ``q`` (n,), of joints that something else moves.
@@ -252,19 +254,24 @@ class Hold:
             return
         self._plan.hold(self._time, q + followed)
 
-    def _doubt(self, estimate: Estimate, external: ExternalTorque) -> None:
+    def _doubt(self, estimate: Estimate, response: Response) -> None:
         """Begin to fade the feedback of joints that do not answer, until they move."""
+        q = estimate.state[0]
         doubted = self._doubted_at < np.inf
         if doubted.any():
-            moved = np.abs(estimate.state[0] - self._plan.q) > _NEAR
-            if (doubted & moved & ~estimate.refuted).any():
+            moved = doubted & (np.abs(q - self._doubted_position) > _NEAR)
+            if estimate.source is not self._doubted_source:
+                moved = doubted  # the velocity was wrong
+            if (moved & ~estimate.refuted).any():
                 self._doubted_at = np.where(moved, np.inf, self._doubted_at)
                 self._resting = False  # the stop begins anew
-        if external.unanswered < 0:
+        if response.unanswered < 0:
             return
-        new = external.doubted & ~doubted
+        self._doubted_source = estimate.source
+        new = response.doubted & ~doubted
         self._doubted_at = np.where(new, self._time, self._doubted_at)
-        load = -external.reference
+        self._doubted_position = np.where(new, q, self._doubted_position)
+        load = -response.reference
         load = np.where(np.abs(load) <= self._arm.tuning.hold_margin, load, 0.0)
         self._load = np.where(new, load, self._load)
         self._blind_load = np.where(new, load, self._blind_load)

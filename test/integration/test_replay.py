@@ -134,7 +134,7 @@ def test_the_black_box_of_a_fault_is_replayed(tmp_path: Path) -> None:
         driver = Driver(graph)
         log = Log(node.log)
         driver.ask((-0.6, 0.9))
-        driver.follow(move((0.5, -0.4), 0.5))
+        driver.follow(move((0.5, -0.4), 100.0))
         graph.await_log(log, "following")
         for k in range(20):
             driver.ask((-0.6 + 0.001 * k, 0.9), (0.1, 0.0))

@@ -77,7 +77,7 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     robot.answer_to(last, speed)
     assert not near(robot.efforts[-1].data, gravity(last))
 
-    # Silence: the torque that holds the arm where it was seen last, without damping, and then none.
+    # Silence: the arm stops by the model and is held, without damping; then the torque fades.
     before = len(robot.efforts)
     graph.set_parameters(robot.node, STALE)
     hold = robot.await_mode("hold")
@@ -99,9 +99,13 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
         lambda: not np.any([message.data for message in robot.efforts[-3:]]),
         "no torque",
     )
-    silent = [message.data for message in robot.efforts[before:]]
-    held = [k for k, effort in enumerate(silent) if near(effort, gravity(last))]
-    assert len(held) > 3 and not np.any(silent[held[-1] + 1 :]), silent
+    silent = np.array([message.data for message in robot.efforts[before:]])
+    # In 0.1 s, or by the usual deceleration.
+    stopped = gravity(np.array(last) + 0.05 * np.array(speed))
+    held = np.flatnonzero(np.abs(silent - stopped).max(axis=1) < 0.3)
+    assert len(held) > 3 and not np.any(silent[-1]), silent
+    fading = np.abs(silent[held[-1] :]).max(axis=1)
+    assert (np.diff(fading) <= 1e-9).all(), silent
 
     # States again: hold at once, the cause is over after 0.2 s, and it waits to be cleared.
     here = (-0.3, 0.7)
@@ -123,10 +127,11 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     )
     assert robot.clear_fault().success
     answer = robot.later_answer_to(there, speed)
-    assert (tuple(answer.position), tuple(answer.velocity)) == (held_at, (0.0, 0.0)), (
+    # 0.09 rad off, it is held where it is measured.
+    assert (tuple(answer.position), tuple(answer.velocity)) == (there, (0.0, 0.0)), (
         "the trajectory is forgotten"
     )
-    assert near(answer.effort, following(there, speed, held_at))
+    assert near(answer.effort, following(there, speed, there))
     graph.wait(
         lambda: robot.changes[-1].change == ("fault", "active"), "that in /diagnostics"
     )
@@ -317,7 +322,7 @@ def test_invalid_state(robot: Robot) -> None:
         (0.5, 0.5),
         (1.0, 1.0),
     )
-    assert np.allclose(robot.answers[-1].position, last, atol=5e-3)
+    assert np.allclose(robot.answers[-1].position, last, atol=0.015), "it stops"
     robot.edit = lambda state: None
     robot.drive_to("fault", Q)
     hold = robot.changes[0]

@@ -18,6 +18,7 @@ from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
+from robot_dynamics_ros.control.estimation.response import Response
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.limits import EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, Fault, Mode
@@ -47,10 +48,11 @@ class Checks:
         tuning: Tuning,
         limiter: EffortLimiter,
         external: ExternalTorque,
+        response: Response,
     ) -> None:
         """Create the checks of the robot ``model``.
 
-        ``limiter`` has the last effort, ``external`` the external torque.
+        ``limiter`` has the last effort, ``external`` the external torque, ``response`` the joints without response.
         """
         names = model.joint_names
         self.limits = MotionLimits(
@@ -58,7 +60,7 @@ class Checks:
         )
         self._row: tuple[Check, ...] = (
             MeasuredState(),
-            Response(names, external),
+            NoResponse(names, response),
             self.limits,
             Collision(names, external),
             FollowingError(names),
@@ -124,12 +126,12 @@ class MeasuredState(Check):
         return estimate.defect or instant.jump
 
 
-class Response(Check):
-    """Check that joints answer their efforts, by the ``external`` torque."""
+class NoResponse(Check):
+    """Check that joints answer their efforts."""
 
-    def __init__(self, joint_names: Sequence[str], external: ExternalTorque) -> None:
+    def __init__(self, joint_names: Sequence[str], response: Response) -> None:
         self._names = joint_names
-        self._external = external
+        self._response = response
 
     def fault(
         self,
@@ -138,7 +140,7 @@ class Response(Check):
         instant: Instant,
         command: Command | None,
     ) -> Fault | None:
-        j = self._external.unanswered
+        j = self._response.unanswered
         if j < 0 or not tuning.law.needs_state:  # other commands may drive the arm
             return None
         return state_faults.no_response(self._names[j], float(estimate.state[0, j]))

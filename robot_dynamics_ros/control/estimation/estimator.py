@@ -30,6 +30,7 @@ from robot_dynamics_ros.dynamics.kernels.control_cycle import (
     CONTRADICTS,
     IMPLAUSIBLE,
     IMPLIED,
+    IMPLIED_STILL,
     MEMORY,
     MOVED,
     OUT_OF_BOUNDS,
@@ -37,6 +38,7 @@ from robot_dynamics_ros.dynamics.kernels.control_cycle import (
     SINCE_TRUSTED,
     SPEED,
     STEP,
+    STILL,
     UNCHANGED,
     check_state,
 )
@@ -404,6 +406,9 @@ class Estimator:
 
     def _contradiction(self, joint: int, new: Array) -> Fault:
         moved, implied = self._memory[[MOVED, IMPLIED], joint].tolist()
+        if self._memory[CONTRADICTED, joint] == math.inf:  # it stands still
+            still, implied = self._memory[[STILL, IMPLIED_STILL], joint].tolist()
+            moved = float(new[0, joint]) - still
         return state_faults.contradiction(
             self._names[joint], moved, implied, float(new[1, joint])
         )

@@ -43,7 +43,7 @@ REST_TIME = 5  # time (s) since then
 UNANSWERED = 6
 STOPPED = 7  # 1 for a while after a stop that no drive can cause
 RESPONSE_MEMORY = 8  # number of rows
-RESPONSE_STATES = 3  # value of UNANSWERED at which a joint does not answer
+RESPONSE_STATES = 2  # value of UNANSWERED at which a joint does not answer
 
 # Results of limit_effort.
 CLAMPED = 1
@@ -55,7 +55,7 @@ _RETURN_TIME = 0.1  # s, in which a refuted position may return
 _LONGEST_CONTRADICTION = 0.3  # s, after which neither is trusted
 _LASTING = 2.0  # value of REFUTED
 _RESPONSE_WINDOW = 0.06  # s
-_SUDDEN = 2.0  # times the effort limit, of a stop
+_SUDDEN = 0.5  # times the effort limit, of a stop
 _SLOW = 0.05  # rad/s or m/s
 _REST_SHARE = 0.1  # of the plausible step, within which a position rests
 _MODEL_ERROR = 0.15  # of a change of the model's torque
@@ -282,7 +282,7 @@ def check_response(
     The residual of a joint is its mean external torque over an exponential window. A joint that leaves its position
     of rest, or moves faster than noise, answers; its residual is then the reference. A joint that rests does not
     answer if the residual has grown from the reference by more than its bound and 15 % of the change of the model's
-    torque, or if it stopped by more than twice its effort limit, for three states. A wrong mass or payload is in the
+    torque, or if it stopped by more than half its effort limit, for two states. A wrong mass or payload is in the
     reference, too.
 
     Parameters
@@ -307,7 +307,9 @@ def check_response(
         if step[j] == math.inf:
             continue
         away = abs(state[0, j] - memory[REST, j]) > _REST_SHARE * step[j]
-        if away or abs(state[1, j]) > _SLOW or dt == math.inf:
+        slow = abs(state[1, j]) <= _SLOW
+        stops = slow and abs(external[j]) > _SUDDEN * limits[j]
+        if away or not slow or dt == math.inf:
             way = abs(state[0, j] - memory[REST, j])
             speed = way / (memory[REST_TIME, j] + dt)
             memory[REST_SPEED, j] = max(abs(state[1, j]), speed)
@@ -316,10 +318,10 @@ def check_response(
             memory[REFERENCE, j] = memory[RESIDUAL, j]
             memory[REST_TORQUE, j] = torque[j]
             memory[UNANSWERED, j] = 0.0
-            memory[STOPPED, j] = 0.0
+            memory[STOPPED, j] = 1.0 if stops else 0.0
             continue
         moved = memory[REST_SPEED, j] > _SLOW
-        if moved and abs(external[j]) > _SUDDEN * limits[j]:
+        if moved and stops:
             memory[STOPPED, j] = 1.0
         elif memory[REST_TIME, j] > 2.0 * _RESPONSE_WINDOW:
             memory[STOPPED, j] = 0.0

@@ -1,0 +1,122 @@
+"""Check that joints answer their efforts, by the residual of the momentum observer."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from robot_dynamics_ros.control.configuration.tuning import Tuning
+from robot_dynamics_ros.control.estimation.estimator import Estimate, VelocitySource
+from robot_dynamics_ros.control.estimation.external_torque import interval_torque
+from robot_dynamics_ros.dynamics.kernels.control_cycle import (
+    REFERENCE,
+    RESPONSE_MEMORY,
+    RESPONSE_STATES,
+    UNANSWERED,
+    check_response,
+)
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model import RobotModel
+
+_INTERVAL = 0.004  # s, between two states that are compared
+_UNMODELLED_FRICTION = 0.15  # of the effort limit
+_UNMODELLED = 0.05  # of the effort limit
+
+
+class Response:
+    """Response of the joints to their efforts.
+
+    States are compared about every 4 ms, with the mean effort between them.
+
+    Attributes
+    ----------
+    unanswered
+        Index of the first joint that does not answer its effort, by ``check_response``; -1: there is none.
+    """
+
+    def __init__(self, n: int) -> None:
+        """Create the check of ``n`` joints; without effect before ``set_bounds``."""
+        self._memory = np.zeros((RESPONSE_MEMORY, n))
+        self._bounds = self._limits = np.full(n, np.inf)
+        self._state: Array | None = None  # that was compared last
+        self._model: RobotModel | None = None
+        self._source: VelocitySource = VelocitySource.UNKNOWN
+        self._efforts: list[Array] = []  # since that state
+        self._stamp = -math.inf  # s, of the last state that was compared
+        self._compares = False
+        self.unanswered = -1
+
+    def set_bounds(self, friction: Array, limits: Array) -> None:
+        """Set the static ``friction`` (n,) of the model and the effort ``limits`` (n,), Nm or N.
+
+        A joint may rest while its effort changes by twice its friction, or by 15 % of its limit if the model has none,
+        and by 5 % of its limit.
+        """
+        unmodelled = np.where(
+            friction > 0.0, 2.0 * friction, _UNMODELLED_FRICTION * limits
+        )
+        self._bounds = unmodelled + _UNMODELLED * limits
+        self._limits = limits
+
+    @property
+    def reference(self) -> Array:
+        """External torque (n,), Nm or N, when the joints last moved."""
+        return np.asarray(self._memory[REFERENCE])
+
+    @property
+    def doubted(self) -> NDArray[np.bool_]:
+        """True for the joints (n,) that do not answer their efforts."""
+        return np.asarray(self._memory[UNANSWERED] >= RESPONSE_STATES)
+
+    def observe(
+        self, model: RobotModel, estimate: Estimate, effort: Array, tuning: Tuning
+    ) -> None:
+        """Update with the state of ``estimate``, reached under the commanded ``effort`` (n,), Nm or N.
+
+        ``model`` has no gravity if the robot compensates for it. All joints are trusted. Another model or source of
+        velocities and repeated stamps restart the check.
+        """
+        source = estimate.source
+        continues = source is self._source and model is self._model
+        if not continues or estimate.stamp_repeats:
+            self.reset()
+            self._source = source
+            self._model = model
+        if source is VelocitySource.UNKNOWN:
+            return
+        self._efforts.append(effort)
+        passed = estimate.stamp - self._stamp
+        if passed < _INTERVAL:
+            return
+        self._stamp = estimate.stamp
+        mean = sum(self._efforts[1:], self._efforts[0]) / len(self._efforts)
+        self._efforts.clear()
+        # The lag of a filter would appear as torque.
+        state = np.array((estimate.state[0], estimate.velocity))
+        before = self._state
+        self._state = state
+        if before is None:
+            return
+        torque = interval_torque(model, before, state, passed)
+        self.unanswered = check_response(
+            state,
+            torque - mean,
+            torque,
+            self._bounds,
+            self._limits,
+            tuning.position_step,
+            passed if self._compares else math.inf,
+            self._memory,
+        )
+        self._compares = True
+
+    def reset(self) -> None:
+        """Restart the check after a gap in the states, and while a joint is refuted."""
+        self._state = None
+        self._efforts.clear()
+        self._stamp = -math.inf
+        self._source = VelocitySource.UNKNOWN
+        self._compares = False
+        self.unanswered = -1
