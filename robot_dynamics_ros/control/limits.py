@@ -26,7 +26,7 @@ from robot_dynamics_ros.dynamics.model.joint_limits import (
 
 _BRAKING_PASSES = 10  # bounds the time of a cycle
 _SHORTEST_STOP = 0.02  # s
-_HOLD_RISE = 0.05  # s, in which the effort of hold may change by its limit
+_HOLD_RISE = 0.1  # s, in which the effort of hold may change by its limit
 
 
 def stopping_deceleration(
@@ -145,7 +145,7 @@ class EffortLimiter:
 
         ``dt`` and ``ramp_dt`` (s) are the time steps of rate limits and ramp since the last effort. The rate limit
         applies to the change from the last effort, and not to the first effort; if the arm ``holds`` its position after
-        a fault, it is at most the effort limit in 0.05 s.
+        a fault, it is at most the effort limit in 0.1 s.
         """
         if self.ramp_left > 0.0:
             self.ramp_left = max(self.ramp_left - ramp_dt, 0.0)
