@@ -342,9 +342,8 @@ class Estimator:
             new[0] += math.tau * np.where(self._continuous, turns, 0.0)
         dt, step = self._time_step(stamp, steady)
         if dt < 0.0:
-            self._memory[:] = (
-                0.0  # after the reset of a simulation the arm is elsewhere
-            )
+            # After the reset of a simulation the arm is elsewhere.
+            self._memory[:] = 0.0
         result, joint, distrusted = self._check(new, step, steady, qd is not None)
         if result == OUT_OF_BOUNDS:
             contradiction = state_faults.out_of_bounds(self._names, new)

@@ -76,11 +76,12 @@ class Response:
         """Update with the state of ``estimate``, reached under the commanded ``effort`` (n,), Nm or N.
 
         ``model`` has no gravity if the robot compensates for it. All joints are trusted. Another model or source of
-        velocities and repeated stamps restart the check.
+        velocities, and stamps that repeat or go back, restart the check.
         """
         source = estimate.source
         continues = source is self._source and model is self._model
-        if not continues or estimate.stamp_repeats:
+        back = estimate.stamp < self._stamp
+        if not continues or back or estimate.stamp_repeats:
             self.reset()
             self._source = source
             self._model = model

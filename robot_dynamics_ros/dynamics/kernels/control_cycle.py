@@ -303,12 +303,16 @@ def check_response(
     kept = math.exp(-dt / _RESPONSE_WINDOW)
     first = -1
     for j in range(state.shape[1]):
-        memory[RESIDUAL, j] = kept * memory[RESIDUAL, j] + (1.0 - kept) * external[j]
+        if dt == math.inf:  # also after a torque that was not finite
+            memory[RESIDUAL, j] = external[j]
+        memory[RESIDUAL, j] += (1.0 - kept) * (external[j] - memory[RESIDUAL, j])
         if step[j] == math.inf:
             continue
         away = abs(state[0, j] - memory[REST, j]) > _REST_SHARE * step[j]
         slow = abs(state[1, j]) <= _SLOW
-        stops = slow and abs(external[j]) > _SUDDEN * limits[j]
+        moved = memory[REST_SPEED, j] > _SLOW
+        sudden = abs(external[j] - memory[REFERENCE, j]) > _SUDDEN * limits[j]
+        stops = moved and slow and sudden and dt < math.inf
         if away or not slow or dt == math.inf:
             way = abs(state[0, j] - memory[REST, j])
             speed = way / (memory[REST_TIME, j] + dt)
@@ -320,8 +324,7 @@ def check_response(
             memory[UNANSWERED, j] = 0.0
             memory[STOPPED, j] = 1.0 if stops else 0.0
             continue
-        moved = memory[REST_SPEED, j] > _SLOW
-        if moved and stops:
+        if stops:
             memory[STOPPED, j] = 1.0
         elif memory[REST_TIME, j] > 2.0 * _RESPONSE_WINDOW:
             memory[STOPPED, j] = 0.0

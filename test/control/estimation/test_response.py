@@ -1,0 +1,104 @@
+"""Check that joints answer their efforts."""
+
+from typing import Any
+
+import numpy as np
+
+from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
+from robot_dynamics_ros.control.configuration.tuning import Tuning
+from robot_dynamics_ros.control.estimation.estimator import Estimator
+from robot_dynamics_ros.control.estimation.response import Response
+from support.controlled_arm import MODEL, REST, WEIGHT, Q
+
+TUNING = Tuning(MODEL, ControllerSettings())
+FRICTION = np.array([5.0, 0.0])
+LIMITS = np.array([100.0, 100.0])
+BOUNDS = np.array([15.0, 20.0])  # twice the friction or 15 Nm, and 5 Nm
+PERIOD = 0.002
+
+
+class Arm:
+    """Arm that reports its states to the check."""
+
+    def __init__(self) -> None:
+        self.response = Response(2)
+        self.response.set_bounds(FRICTION, LIMITS)
+        self.estimator = Estimator(MODEL.joint_names, 0.0, 0.1)
+        self.time = 1.0
+
+    def run(
+        self,
+        seconds: float,
+        effort: Any,
+        q: Any = Q,
+        qd: Any = REST,
+        model: RobotModel = MODEL,
+    ) -> float | None:
+        """Report states for this time; return the time until a joint does not answer, or None."""
+        begun = self.time
+        for _ in range(round(seconds / PERIOD)):
+            self.time += PERIOD
+            self.estimator.measure(self.time, self.time, np.array(q), np.array(qd))
+            estimate = self.estimator.estimate
+            self.response.observe(model, estimate, np.array(effort), TUNING)
+            if self.response.unanswered >= 0:
+                return self.time - begun
+        return None
+
+
+def test_an_effort_beyond_friction_that_moves_nothing() -> None:
+    """The residual follows the effort with a time constant of 60 ms, for either sign."""
+    for j in range(2):
+        for sign in (1.0, -1.0):
+            change = sign * np.eye(2)[j]
+            for share, expected in ((0.95, None), (2.0, 0.06 * np.log(2.0))):
+                arm = Arm()
+                assert arm.run(0.5, WEIGHT) is None
+                found = arm.run(0.5, WEIGHT + share * BOUNDS * change)
+                assert (found is None) == (expected is None)
+                if found is not None:
+                    assert abs(found - expected) < 0.015
+                    assert arm.response.doubted.tolist() == [j == 0, j == 1]
+
+
+def test_a_load_that_was_there_before_is_no_evidence() -> None:
+    """As of a wrong mass or a payload; its change is."""
+    arm = Arm()
+    assert arm.run(1.0, WEIGHT + [60.0, -60.0]) is None
+    np.testing.assert_allclose(arm.response.reference, [-60.0, 60.0])
+    assert arm.run(0.5, WEIGHT + [60.0 + 2.0 * BOUNDS[0], -60.0]) is not None
+
+
+def test_a_joint_that_moves_answers() -> None:
+    arm = Arm()
+    arm.run(0.1, WEIGHT)
+    for k in range(100):
+        q = Q + [0.004 * k, 0.0]
+        assert arm.run(PERIOD, WEIGHT + [90.0, 0.0], q, [2.0, 0.0]) is None
+
+
+def test_a_stop_that_no_drive_can_cause_is_found_at_once() -> None:
+    """A contact, or a sensor that repeats its values: M(q) takes more than half the limit. It ends by itself."""
+    arm = Arm()
+    for k in range(100):
+        arm.run(PERIOD, WEIGHT, Q + [0.002 * k, 0.0], [1.0, 0.0])
+    found = arm.run(0.5, WEIGHT, Q + [0.198, 0.0])
+    assert found is not None and found < 0.03
+    for _ in range(100):
+        arm.run(PERIOD, WEIGHT, Q + [0.198, 0.0])
+    assert arm.response.unanswered == -1
+
+
+def test_the_check_restarts() -> None:
+    """After a torque that is not finite, and if stamps go back."""
+    arm = Arm()
+    heavy = MODEL.with_payload(
+        MODEL.link_names[-1], 5e307, (1.0, 0.0, 0.0), np.zeros((3, 3))
+    )
+    with np.errstate(all="ignore"):
+        assert arm.run(0.1, WEIGHT, model=heavy) is None
+    for back in (0.0, 0.5):
+        arm.time -= back
+        assert arm.run(0.2, WEIGHT) is None
+        assert arm.run(0.5, WEIGHT + 2.0 * BOUNDS) is not None
