@@ -122,8 +122,12 @@ def test_stale_feedback(name: str, robots: dict[str, Robot]) -> None:
     assert comes_to_rest_at(held_at, here, speed) and held_at != here
     # Elsewhere it is pulled back.
     there = (-0.2, 0.6)
-    assert near(
-        robot.later_answer_to(there, speed).effort, holding(there, speed, held_at)
+    # Feedback is softer for states that a busy machine delays.
+    robot.drive(
+        lambda: near(robot.answers[-1].effort, holding(there, speed, held_at)),
+        "a pull towards the held position",
+        there,
+        speed,
     )
     assert robot.clear_fault().success
     answer = robot.later_answer_to(there, speed)
