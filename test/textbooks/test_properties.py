@@ -326,9 +326,11 @@ def test_minimal_parameters_of_trees(arm: arms.Arm) -> None:
     model = RobotModel.from_urdf(arm.urdf)
     result = minimal_parameters(model)
     q, qd, qdd = arms.states(arm.seed, model.n, 5)
+    # Columns that are almost dependent have large parameters, whose rounding counts.
+    scale = max(100.0, float(np.abs(result.theta).max()))
     assert_close(
         result.regressor(q, qd, qdd) @ result.theta,
         model.inverse_dynamics(q, qd, qdd),
         1e-9,
-        100.0,
+        scale,
     )

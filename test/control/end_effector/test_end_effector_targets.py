@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.integrate import trapezoid
 from scipy.linalg import expm
 
 from robot_dynamics_ros import RobotDynamicsError
@@ -227,5 +228,5 @@ def test_extrapolation_stays_within_the_largest_velocity(
     )
     last = motions[-1]
     assert not last.acceleration.any()
-    way = np.trapezoid([motion.twist[:3] for motion in motions], times, axis=0)
+    way = trapezoid([motion.twist[:3] for motion in motions], times, axis=0)
     assert_close(last.pose[:3, 3], way, 1e-7)
