@@ -26,7 +26,7 @@ _MOVES = 0.05  # rad/s or m/s
 _RUNAWAY = 1.5  # times the speed limit or the speed at the fault
 _RUNAWAY_TIME = 0.02  # s
 _SWING = 0.3  # rad/s or m/s, smallest speed of a swing
-_LASTING = 0.7  # of the speed of the swing before
+_SWING_RATIO = 0.7  # of the speed of the swing before
 _MOST_SWINGS = 2
 _SOFTER = 1.0 / 3.0
 _NEAR = 0.05  # rad or m
@@ -67,7 +67,7 @@ class DampingCheck:
 
     def begin(self, velocity: Array) -> None:
         """Restart the detection at a fault, at the unfiltered ``velocity`` (n,)."""
-        self.frequency = self._lasting = 1.0
+        self.frequency = self._softened = 1.0
         self._largest = _RUNAWAY * np.maximum(self.limits, np.abs(velocity))
         self._runs_since = math.inf
         self._swing = velocity.copy()  # largest velocity of this swing
@@ -85,7 +85,7 @@ class DampingCheck:
             self._swings = np.where(
                 turns, np.where(lasts, self._swings + 1, 0), self._swings
             )
-            least = np.maximum(_LASTING * np.abs(self._swing), _SWING)
+            least = np.maximum(_SWING_RATIO * np.abs(self._swing), _SWING)
             self._least = np.where(turns, least, self._least)
         self._swing = np.where(
             turns | (speed > np.abs(self._swing)), velocity, self._swing
@@ -98,10 +98,10 @@ class DampingCheck:
                 self._soften()
             self.frequency = 0.0
         elif (speed < self.limits).all():
-            self.frequency = self._lasting
+            self.frequency = self._softened
 
     def _soften(self) -> None:
-        self._lasting *= _SOFTER
+        self._softened *= _SOFTER
         self._swings = np.zeros(len(self.limits))
         self._least = np.full(len(self.limits), np.inf)
 

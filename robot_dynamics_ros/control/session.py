@@ -523,9 +523,7 @@ class ControllerSession:
             raise RobotDynamicsError(
                 "not cleared: too few joint_states for the checks of the activation. Cure: clear the fault later"
             )
-        notes, _ = states.check(
-            self.arm, controller.clock.period, self._compares_effort
-        )
+        self._check_first_states(controller, self._compares_effort)
         controller.estimator.accept()
         text = "the checks of the activation are repeated: the measured positions are trusted again"
-        self._notes += [*notes, Note(OK, text)]
+        self._notes.append(Note(OK, text))

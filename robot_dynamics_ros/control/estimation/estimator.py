@@ -74,8 +74,6 @@ class Estimate(NamedTuple):
         Stamp (s) of the last valid state; -inf before the first one.
     age
         Age (s) of the last message of these joints, valid or not, in the last cycle; inf without one.
-    stale
-        True if that is more than ``state_timeout``.
     valid
         True if the state is feedback: not if it is unknown, if no message has arrived for ``state_timeout``, or if
         neither the newest one was valid nor a valid state arrived since the cycle before.
@@ -100,7 +98,6 @@ class Estimate(NamedTuple):
     known: bool = False
     stamp: float = -math.inf
     age: float = math.inf
-    stale: bool = True
     valid: bool = False
     tolerance: float = 1.0
     defect: Fault | None = None
@@ -168,7 +165,7 @@ class Estimator:
         self._was_repeated = False
         self._measured = np.zeros((2, n))  # last states that continued those before
         self._trusted = np.zeros((2, n))  # last trusted ones
-        self._latest = np.zeros((2, n))
+        self._latest = np.zeros((2, n))  # last state with a joint that is refuted
         self._velocity_measured = False
         # Delay (s) of the last state beyond the smallest one. Stamps that make up for it are no jump of the clock.
         self._lag = 0.0
@@ -285,7 +282,6 @@ class Estimator:
             )
         return last._replace(
             age=age,
-            stale=stale,
             valid=valid,
             tolerance=self._tolerance,
             defect=defect,
@@ -447,7 +443,6 @@ class Estimator:
             True,
             stamp,
             age,
-            False,
             True,
             self._tolerance,
             self._defect,

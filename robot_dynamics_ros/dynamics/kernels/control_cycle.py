@@ -41,7 +41,7 @@ REST_SPEED = 4  # speed of the joint then
 REST_TIME = 5  # time (s) since then
 # number of states in succession at rest whose residual exceeds its bound
 UNANSWERED = 6
-STOPPED = 7  # 1 for a while after a stop that no drive can cause
+STOPPED = 7  # 1 for a while after a sudden stop
 RESPONSE_MEMORY = 8  # number of rows
 RESPONSE_STATES = 2  # value of UNANSWERED at which a joint does not answer
 
@@ -55,7 +55,7 @@ _RETURN_TIME = 0.1  # s, in which a refuted position may return
 _LONGEST_CONTRADICTION = 0.3  # s, after which neither is trusted
 _LASTING = 2.0  # value of REFUTED
 _RESPONSE_WINDOW = 0.06  # s
-_SUDDEN = 0.5  # times the effort limit, of a stop
+_SUDDEN = 0.5  # external torque of a sudden stop, as a share of the effort limit
 _SLOW = 0.05  # rad/s or m/s
 _REST_SHARE = 0.1  # of the plausible step, within which a position rests
 _MODEL_ERROR = 0.15  # of a change of the model's torque
@@ -282,8 +282,8 @@ def check_response(
     The residual of a joint is its mean external torque over an exponential window. A joint that leaves its position
     of rest, or moves faster than noise, answers; its residual is then the reference. A joint that rests does not
     answer if the residual has grown from the reference by more than its bound and 15 % of the change of the model's
-    torque, or if it stopped by more than half its effort limit, for two states. A wrong mass or payload is in the
-    reference, too.
+    torque, or if an external torque of more than half its effort limit stopped it, for two states. A wrong mass or
+    payload is in the reference, too.
 
     Parameters
     ----------
