@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
@@ -21,6 +22,7 @@ _SWEEPS = 400
 _SLACK = 1e-10  # of velocities and of efforts
 
 
+@njit(cache=True)
 def solve_box(
     delassus: Floats, free: Floats, lower: Floats, upper: Floats, start: Floats
 ) -> Floats:
@@ -29,30 +31,32 @@ def solve_box(
     Where f is inside its bounds, w is 0; w >= 0 at the lower bound, and w <= 0 at the upper one. ``start`` is a guess,
     such as the result of the step before.
     """
-    f = np.clip(start, lower, upper)
+    f = np.minimum(np.maximum(start, lower), upper)
+    w = delassus @ f + free
     inside = (f > lower) & (f < upper)
-    inside |= (f == lower) & (delassus @ f + free < 0.0)
-    inside |= (f == upper) & (delassus @ f + free > 0.0)
+    inside |= (f == lower) & (w < 0.0)
+    inside |= (f == upper) & (w > 0.0)
     for _ in range(_ROUNDS):
-        if inside.any():
-            rows = np.ix_(inside, inside)
-            rest = (delassus[:, ~inside] @ f[~inside] + free)[inside]
-            f[inside] = np.linalg.solve(delassus[rows], -rest)
+        rows = np.flatnonzero(inside)
+        if len(rows):
+            bounded = np.where(inside, 0.0, f)
+            rest = (delassus @ bounded + free)[rows]
+            f[rows] = np.linalg.solve(delassus[rows][:, rows], -rest)
         low = inside & (f < lower - _SLACK)
         high = inside & (f > upper + _SLACK)
-        w = delassus @ np.clip(f, lower, upper) + free
+        clipped = np.minimum(np.maximum(f, lower), upper)
+        w = delassus @ clipped + free
         free_up = ~inside & (f <= lower) & (w < -_SLACK) & (lower < upper)
         free_down = ~inside & (f >= upper) & (w > _SLACK) & (lower < upper)
-        if not (low.any() or high.any() or free_up.any() or free_down.any()):
-            return np.clip(f, lower, upper)
-        f = np.clip(f, lower, upper)
+        f = clipped
+        if not (low | high | free_up | free_down).any():
+            return f
         inside = (inside & ~low & ~high) | free_up | free_down
-    diagonal = delassus.diagonal()
     for _ in range(_SWEEPS):
         before = f.copy()
         for i in range(len(f)):
-            speed = float(delassus[i] @ f + free[i])
-            f[i] = min(max(f[i] - speed / diagonal[i], lower[i]), upper[i])
+            speed = delassus[i] @ f + free[i]
+            f[i] = min(max(f[i] - speed / delassus[i, i], lower[i]), upper[i])
         if np.abs(f - before).max() < _SLACK:
             break
     return f

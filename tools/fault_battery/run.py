@@ -403,7 +403,8 @@ class Run:
         qd = plant.qd + self.noise[1] * random.standard_normal(self.n)
         effort = np.empty(0)
         if self.echo == "command":
-            effort = self.effort.copy() if self.commanded else plant.gravity()
+            given = self.effort if self.obeyed else self.driven
+            effort = given.copy() if self.commanded else plant.gravity()
         elif self.echo == "measured":
             held = self.driven if self.commanded else plant.gravity()
             effort = held + 0.005 * self.arm.effort * random.standard_normal(self.n)
