@@ -196,3 +196,21 @@ def test_results_are_stored_and_compared_and_limited(
     printed = " ".join(capsys.readouterr().out.split())
     assert "| frozen noise=0 | 1 / 0 / 0 | 0 / 0 / 1 |" in printed
     assert main(["--results", str(before), "--most-critical", "49"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "arm"),
+    [
+        ("frozen noise=1e-05", "z1"),
+        ("frozen noise=0.0001", "z1"),
+        ("hang seconds=1.5 then=late", "seven"),
+        ("friction factor=6", "z1"),
+        ("contact for a time stiffness=10000 distance=0 seconds=1", "ur10"),
+    ],
+)
+def test_reactions_to_joints_that_do_not_answer(kind: str, arm: str) -> None:
+    """Sensors that repeat their values and joints that stick get the same reaction, which is right for both."""
+    chosen = next(k for k in KINDS if k.name == kind)
+    for parameters in ("default", "first_motion"):
+        verdict = execute(case_of(chosen, arm, parameters, 2)).verdict
+        assert verdict.grade != "critical", (parameters, verdict)

@@ -338,6 +338,7 @@ class Controller:
             assert safety.fault is not None
             self._hold.begin(estimate, instant, safety.fault, self.command.effort)
         longest_stop = _QUICK_STOP if safety.stop is None else _SLOW_STOP
+        estimate = self.response.believed(estimate)
         self._hold.advance(estimate, instant, longest_stop, self.response)
         if not estimate.trusted:
             self.external.reset()

@@ -15,7 +15,7 @@ from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
-from robot_dynamics_ros.control.estimation.estimator import Estimate, VelocitySource
+from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.estimation.response import Response
 from robot_dynamics_ros.control.limits import stopping_deceleration
 from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault
@@ -30,7 +30,6 @@ _SWING_RATIO = 0.7  # of the speed of the swing before
 _MOST_SWINGS = 2
 _SOFTER = 1.0 / 3.0
 _NEAR = 0.05  # rad or m
-_FADE_TIME = 0.1  # s, of the feedback of a joint that does not answer
 _RELEASE_TIME = 0.5  # s, of gravity torque and load where the hold ends
 _RETURN = 0.3  # rad/s or m/s, largest speed to which the stiffness accelerates a joint that has been moved
 _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
@@ -68,11 +67,15 @@ class DampingCheck:
     def begin(self, velocity: Array) -> None:
         """Restart the detection at a fault, at the unfiltered ``velocity`` (n,)."""
         self.frequency = self._softened = 1.0
-        self._largest = _RUNAWAY * np.maximum(self.limits, np.abs(velocity))
-        self._runs_since = math.inf
+        self.accept(velocity)
         self._swing = velocity.copy()  # largest velocity of this swing
         self._least = np.full(len(velocity), np.inf)  # speed above which it counts
         self._swings = np.zeros(len(velocity))
+
+    def accept(self, velocity: Array) -> None:
+        """Accept this ``velocity`` (n,) as one that the damping has not caused, such as that of a fall."""
+        self._largest = _RUNAWAY * np.maximum(self.limits, np.abs(velocity))
+        self._runs_since = math.inf
 
     def update(self, velocity: Array, time: float) -> None:
         """Update with the measured ``velocity`` (n,) at ``time`` (s) of the plan."""
@@ -113,9 +116,9 @@ class Hold:
     that the law produced at rest, because it compensates an unmodelled load. Without feedback only the part is used
     that held the arm at rest or, if it moved, that the integral of the position error produced.
 
-    A joint that did not answer its effort is doubted until it moves: its feedback fades within 0.1 s, and its load
-    becomes the one that it had when it last moved. A joint that is refuted stops by M(q) from its last trusted state,
-    and has neither feedback nor load. The others are held.
+    A joint that did not answer its effort is doubted until it moves: its state is ``Response.believed``, and its load
+    the one that it had when it last moved. A joint that is refuted stops by M(q) from its last trusted state, and has
+    neither feedback nor load. The others are held.
     """
 
     def __init__(self, arm: ControlledArm, law: ActiveLaw, plan: MotionPlan) -> None:
@@ -126,14 +129,13 @@ class Hold:
         self._load = self._offset = self._blind_load = np.zeros(len(plan.q))
         self._resting = False
         self._blind = np.zeros(len(plan.q), dtype=np.bool_)
+        self._returned_at = -math.inf  # s, of the plan
         # Position error by which the arm holds the rest of the load; None: unknown
         self._sag: Array | None = None
         self._moved = np.zeros(len(plan.q), dtype=np.bool_)  # not at rest since
         self._time = self._moved_at = 0.0  # s, of the plan
         self._damping = DampingCheck(arm.tuning.largest_velocity)
-        self._doubted_at = np.full(len(plan.q), np.inf)
-        self._doubted_position = np.zeros(len(plan.q))
-        self._doubted_source = VelocitySource.UNKNOWN
+        self._doubted = np.zeros(len(plan.q), dtype=np.bool_)
         self._released_at = math.inf
 
     def tune(self, tuning: Tuning) -> None:
@@ -156,8 +158,9 @@ class Hold:
         self._load = self._offset = self._blind_load = np.zeros(len(effort))
         self._sag = None
         self._damping.begin(estimate.velocity)
+        self._returned_at = -math.inf
         self._released_at = math.inf
-        self._doubted_at = np.full(len(effort), np.inf)
+        self._doubted = np.zeros(len(effort), dtype=np.bool_)
         self._time = self._moved_at = instant.time - instant.dt
         q = estimate.state[0]
         keeps = fault.cause in _KEEPS_LOAD
@@ -204,9 +207,14 @@ class Hold:
             return
         q, qd = estimate.state
         if estimate.valid:
-            self._damping.update(qd, time)
+            if returns.any():
+                self._returned_at = time
+            if time - self._returned_at <= _RUNAWAY_TIME:  # the first state may be late
+                self._damping.accept(qd)
+            self._damping.update(np.where(response.doubted, 0.0, qd), time)
         away = returns & (np.abs(plan.q - q) > _NEAR)
-        if not self._resting or away.any():
+        changed = self._doubt(response)
+        if not self._resting or changed or away.any():
             if self._resting:  # a joint without feedback goes on to stop
                 q = np.where(blind, plan.q, q)
                 qd = np.where(blind, plan.qd, qd)
@@ -221,7 +229,6 @@ class Hold:
             self._moved = np.zeros(len(q), dtype=np.bool_)
         if not plan.advance(time) and estimate.trusted:
             self._yield(q, qd)
-        self._doubt(estimate, response)
 
     def _yield(self, q: Array, qd: Array) -> None:
         """Let the held position follow the measured one, ``q`` (n,), of joints that something else moves.
@@ -254,27 +261,18 @@ class Hold:
             return
         self._plan.hold(self._time, q + followed)
 
-    def _doubt(self, estimate: Estimate, response: Response) -> None:
-        """Begin to fade the feedback of joints that do not answer, until they move."""
-        q = estimate.state[0]
-        doubted = self._doubted_at < np.inf
-        if doubted.any():
-            moved = doubted & (np.abs(q - self._doubted_position) > _NEAR)
-            if estimate.source is not self._doubted_source:
-                moved = doubted  # the velocity was wrong
-            if (moved & ~estimate.refuted).any():
-                self._doubted_at = np.where(moved, np.inf, self._doubted_at)
-                self._resting = False  # the stop begins anew
-        if response.unanswered < 0:
-            return
-        self._doubted_source = estimate.source
-        new = response.doubted & ~doubted
-        self._doubted_at = np.where(new, self._time, self._doubted_at)
-        self._doubted_position = np.where(new, q, self._doubted_position)
-        load = -response.reference
-        load = np.where(np.abs(load) <= self._arm.tuning.hold_margin, load, 0.0)
-        self._load = np.where(new, load, self._load)
-        self._blind_load = np.where(new, load, self._blind_load)
+    def _doubt(self, response: Response) -> bool:
+        """Set the load of joints that are doubted from now on; return True if others are doubted than before."""
+        doubted = response.doubted
+        new = doubted & ~self._doubted
+        changed = bool((doubted != self._doubted).any())
+        self._doubted = doubted
+        if new.any():
+            load = -response.reference
+            load = np.where(np.abs(load) <= self._arm.tuning.hold_margin, load, 0.0)
+            self._load = np.where(new, load, self._load)
+            self._blind_load = np.where(new, load, self._blind_load)
+        return changed
 
     def effort(self, estimate: Estimate) -> Array:
         """Return M qdd_d + g(q) + load + Kp e + Kd e', where load + Kp e is limited to ``hold_effort_margin``.
@@ -296,16 +294,14 @@ class Hold:
             stop = model.gravity_torque(q) + inertia @ plan.qdd
             if not estimate.valid:
                 return stop + np.where(estimate.refuted, 0.0, self._blind_load)
-            fade = (self._time - self._doubted_at) / _FADE_TIME
-            share = np.where(estimate.refuted, 0.0, np.clip(1.0 - fade, 0.0, 1.0))
+            share = np.where(estimate.refuted, 0.0, 1.0)
             load = np.where(estimate.refuted, 0.0, self._load)
             frequency = self._damping.frequency * estimate.tolerance
             spring = share * frequency**2 * gains.kp * (plan.q - q)
             damping = share * frequency * gains.kd * (plan.qd - qd)
-            inertia = share[:, None] * inertia
             if tuning.law.gains_are_accelerations:
-                spring = inertia @ spring
-                damping = inertia @ damping
+                spring = share * (inertia @ spring)
+                damping = share * (inertia @ damping)
             position: Array = np.clip(
                 load + spring, -tuning.hold_margin, tuning.hold_margin
             )

@@ -11,18 +11,17 @@ from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.estimation.estimator import Estimate, VelocitySource
 from robot_dynamics_ros.control.estimation.external_torque import interval_torque
 from robot_dynamics_ros.dynamics.kernels.control_cycle import (
+    DOUBTED,
+    HIDDEN_MOMENTUM,
+    HIDDEN_MOTION,
     REFERENCE,
     RESPONSE_MEMORY,
-    RESPONSE_STATES,
-    UNANSWERED,
     check_response,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
 _INTERVAL = 0.004  # s, between two states that are compared
-_UNMODELLED_FRICTION = 0.15  # of the effort limit
-_UNMODELLED = 0.05  # of the effort limit
 
 
 class Response:
@@ -39,7 +38,8 @@ class Response:
     def __init__(self, n: int) -> None:
         """Create the check of ``n`` joints; without effect before ``set_bounds``."""
         self._memory = np.zeros((RESPONSE_MEMORY, n))
-        self._bounds = self._limits = np.full(n, np.inf)
+        self._friction = self._limits = np.full(n, np.inf)
+        self._inertia = np.full(n, np.inf)  # of joints with hidden motion
         self._state: Array | None = None  # that was compared last
         self._model: RobotModel | None = None
         self._source: VelocitySource = VelocitySource.UNKNOWN
@@ -49,26 +49,28 @@ class Response:
         self.unanswered = -1
 
     def set_bounds(self, friction: Array, limits: Array) -> None:
-        """Set the static ``friction`` (n,) of the model and the effort ``limits`` (n,), Nm or N.
-
-        A joint may rest while its effort changes by twice its friction, or by 15 % of its limit if the model has none,
-        and by 5 % of its limit.
-        """
-        unmodelled = np.where(
-            friction > 0.0, 2.0 * friction, _UNMODELLED_FRICTION * limits
-        )
-        self._bounds = unmodelled + _UNMODELLED * limits
+        """Set the static ``friction`` (n,) of the model and the effort ``limits`` (n,), Nm or N."""
+        self._friction = friction
         self._limits = limits
 
     @property
     def reference(self) -> Array:
-        """External torque (n,), Nm or N, when the joints last moved."""
+        """External torque (n,), Nm or N, when the joints last moved, or since then the one nearest to 0."""
         return np.asarray(self._memory[REFERENCE])
 
     @property
     def doubted(self) -> NDArray[np.bool_]:
-        """True for the joints (n,) that do not answer their efforts."""
-        return np.asarray(self._memory[UNANSWERED] >= RESPONSE_STATES)
+        """True for the joints (n,) that did not answer their efforts, until they move."""
+        return np.asarray(self._memory[DOUBTED] != 0.0)
+
+    def believed(self, estimate: Estimate) -> Estimate:
+        """Return ``estimate`` with the state of joints that are doubted as if their positions had been frozen."""
+        doubted = self.doubted & ~estimate.refuted
+        if not doubted.any():
+            return estimate
+        q = estimate.state[0] + self._memory[HIDDEN_MOTION]
+        qd = self._memory[HIDDEN_MOMENTUM] / self._inertia
+        return estimate._replace(state=np.where(doubted, (q, qd), estimate.state))
 
     def observe(
         self, model: RobotModel, estimate: Estimate, effort: Array, tuning: Tuning
@@ -85,6 +87,7 @@ class Response:
             self.reset()
             self._source = source
             self._model = model
+            self._memory[DOUBTED] = 0.0
         if source is VelocitySource.UNKNOWN:
             return
         self._efforts.append(effort)
@@ -101,11 +104,23 @@ class Response:
         if before is None:
             return
         torque = interval_torque(model, before, state, passed)
+        external = torque - mean
+        q = state[0]
+        hidden = external
+        inertia = self._inertia
+        if self._memory[HIDDEN_MOMENTUM].any():
+            self._inertia = inertia = model.mass_matrix(q).diagonal()
+            qd = self._memory[HIDDEN_MOMENTUM] / inertia
+            viscous = model.friction_torque(q, qd) - np.sign(qd) * self._friction
+            moved = model.gravity_torque(q + self._memory[HIDDEN_MOTION])
+            hidden = external + moved - model.gravity_torque(q) + viscous
         self.unanswered = check_response(
             state,
-            torque - mean,
+            external,
             torque,
-            self._bounds,
+            hidden,
+            inertia,
+            self._friction,
             self._limits,
             tuning.position_step,
             passed if self._compares else math.inf,

@@ -34,15 +34,20 @@ MEMORY = 9  # number of rows
 
 # Rows of the memory of check_response:
 RESIDUAL = 0  # mean external torque (Nm or N) of the window
-REFERENCE = 1  # residual when the joint last moved
+# residual when the joint last moved, or since then the one nearest to 0
+REFERENCE = 1
 REST = 2  # position of rest
 REST_TORQUE = 3  # torque of the model when the joint last moved
 REST_SPEED = 4  # speed of the joint then
 REST_TIME = 5  # time (s) since then
+# momentum (Nm s or N s) and change of position of a joint at rest, if its measured position is frozen
+HIDDEN_MOMENTUM = 6
+HIDDEN_MOTION = 7
 # number of states in succession at rest whose residual exceeds its bound
-UNANSWERED = 6
-STOPPED = 7  # 1 for a while after a sudden stop
-RESPONSE_MEMORY = 8  # number of rows
+UNANSWERED = 8
+STOPPED = 9  # 1 for a while after a sudden stop
+DOUBTED = 10  # 1 for a joint that did not answer, until it moves
+RESPONSE_MEMORY = 11  # number of rows
 RESPONSE_STATES = 2  # value of UNANSWERED at which a joint does not answer
 
 # Results of limit_effort.
@@ -57,6 +62,9 @@ _LASTING = 2.0  # value of REFUTED
 _RESPONSE_WINDOW = 0.06  # s
 _SUDDEN = 0.5  # external torque of a sudden stop, as a share of the effort limit
 _SLOW = 0.05  # rad/s or m/s
+_UNMODELLED_FRICTION = 0.075  # of the effort limit
+_UNMODELLED = 0.05  # of the effort limit
+_HIDDEN_MEMORY = 1.0  # s
 _REST_SHARE = 0.1  # of the plausible step, within which a position rests
 _MODEL_ERROR = 0.15  # of a change of the model's torque
 
@@ -271,7 +279,9 @@ def check_response(
     state: Array,
     external: Array,
     torque: Array,
-    bounds: Array,
+    hidden: Array,
+    inertia: Array,
+    friction: Array,
     limits: Array,
     step: Array,
     dt: float,
@@ -281,9 +291,13 @@ def check_response(
 
     The residual of a joint is its mean external torque over an exponential window. A joint that leaves its position
     of rest, or moves faster than noise, answers; its residual is then the reference. A joint that rests does not
-    answer if the residual has grown from the reference by more than its bound and 15 % of the change of the model's
-    torque, or if an external torque of more than half its effort limit stopped it, for two states. A wrong mass or
-    payload is in the reference, too.
+    answer if the residual has grown from the reference by more than twice the friction, 5 % of the effort limit and
+    15 % of the change of the model's torque, or if an external torque of more than half its effort limit stopped it,
+    for two states. A wrong mass or payload is in the reference, too. The friction of a joint without it in the model
+    is taken as 7.5 % of its effort limit.
+
+    If the measured position is frozen, the joint moves: its hidden momentum is the integral of what friction leaves of
+    the change of the external torque. A joint that is not doubted forgets it with a time constant of 1 s.
 
     Parameters
     ----------
@@ -291,16 +305,19 @@ def check_response(
         Measured state (2, n).
     external, torque
         Mean external torque and torque of the model since the state before, (n,), Nm or N.
-    bounds, limits
-        Bound of the change of the residual, and effort limit, (n,), Nm or N; infinite for joints that are not checked.
+    hidden, inertia
+        External torque (n,) less viscous friction in the hidden motion, and inertia (n,), kg m^2 or kg.
+    friction, limits
+        Static friction of the model, and effort limit, (n,), Nm or N; infinite for joints that are not checked.
     step
         Plausible change of position, (n,), rad or m; infinite for joints that are not checked.
     dt
         Time since the state before, s; infinite restarts the check.
     memory
-        (RESPONSE_MEMORY, n), updated, in the rows from RESIDUAL to STOPPED.
+        (RESPONSE_MEMORY, n), updated, in the rows from RESIDUAL to DOUBTED.
     """
     kept = math.exp(-dt / _RESPONSE_WINDOW)
+    forgotten = 1.0 - math.exp(-dt / _HIDDEN_MEMORY)
     first = -1
     for j in range(state.shape[1]):
         if dt == math.inf:  # also after a torque that was not finite
@@ -313,7 +330,10 @@ def check_response(
         moved = memory[REST_SPEED, j] > _SLOW
         sudden = abs(external[j] - memory[REFERENCE, j]) > _SUDDEN * limits[j]
         stops = moved and slow and sudden and dt < math.inf
-        if away or not slow or dt == math.inf:
+        answers = away or not slow
+        if dt == math.inf and memory[DOUBTED, j] != 0.0 and not answers:
+            continue
+        if answers or dt == math.inf:
             way = abs(state[0, j] - memory[REST, j])
             speed = way / (memory[REST_TIME, j] + dt)
             memory[REST_SPEED, j] = max(abs(state[1, j]), speed)
@@ -321,7 +341,10 @@ def check_response(
             memory[REST, j] = state[0, j]
             memory[REFERENCE, j] = memory[RESIDUAL, j]
             memory[REST_TORQUE, j] = torque[j]
+            memory[HIDDEN_MOMENTUM, j] = 0.0
+            memory[HIDDEN_MOTION, j] = 0.0
             memory[UNANSWERED, j] = 0.0
+            memory[DOUBTED, j] = 0.0
             memory[STOPPED, j] = 1.0 if stops else 0.0
             continue
         if stops:
@@ -332,16 +355,27 @@ def check_response(
         memory[REST_TIME, j] += dt
         way = memory[REST_TIME, j] * memory[REST_SPEED, j]
         rests = not moved or way > 2.0 * _REST_SHARE * step[j]
+        dry = friction[j] if friction[j] > 0.0 else _UNMODELLED_FRICTION * limits[j]
+        driving = memory[REFERENCE, j] - hidden[j]
+        remembered = 1.0 - forgotten if memory[DOUBTED, j] == 0.0 else 1.0
+        momentum = remembered * memory[HIDDEN_MOMENTUM, j] + dt * driving
+        momentum = math.copysign(max(abs(momentum) - dt * dry, 0.0), momentum)
+        motion = remembered * memory[HIDDEN_MOTION, j] + dt * momentum / inertia[j]
+        memory[HIDDEN_MOMENTUM, j] = momentum
+        memory[HIDDEN_MOTION, j] = motion
+        if abs(memory[RESIDUAL, j]) < abs(memory[REFERENCE, j]):
+            memory[REFERENCE, j] = memory[RESIDUAL, j]
         change = abs(memory[RESIDUAL, j] - memory[REFERENCE, j])
-        grows = abs(memory[RESIDUAL, j]) > abs(memory[REFERENCE, j])
         accelerating = abs(torque[j] - memory[REST_TORQUE, j])
-        excess = grows and change > bounds[j] + _MODEL_ERROR * accelerating
+        bound = 2.0 * dry + _UNMODELLED * limits[j] + _MODEL_ERROR * accelerating
+        excess = change > bound
         if rests and (excess or memory[STOPPED, j] != 0.0):
             memory[UNANSWERED, j] += 1.0
         else:
             memory[UNANSWERED, j] = 0.0
-        if memory[UNANSWERED, j] >= RESPONSE_STATES and first < 0:
-            first = j
+        if memory[UNANSWERED, j] >= RESPONSE_STATES:
+            memory[DOUBTED, j] = 1.0
+            first = j if first < 0 else first
     return first
 
 

@@ -9,13 +9,17 @@ from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.estimation.estimator import Estimator
 from robot_dynamics_ros.control.estimation.response import Response
-from support.controlled_arm import MODEL, REST, WEIGHT, Q
+from support.controlled_arm import ARM, GRAVITY, MODEL, REST, WEIGHT, Q
 
 TUNING = Tuning(MODEL, ControllerSettings())
 FRICTION = np.array([5.0, 0.0])
 LIMITS = np.array([100.0, 100.0])
 BOUNDS = np.array([15.0, 20.0])  # twice the friction or 15 Nm, and 5 Nm
 PERIOD = 0.002
+ROUGH = RobotModel.from_urdf(
+    ARM.with_joint("joint1", extra='<dynamics damping="2" friction="5"/>').urdf,
+    gravity=GRAVITY,
+)
 
 
 class Arm:
@@ -102,3 +106,37 @@ def test_the_check_restarts() -> None:
         arm.time -= back
         assert arm.run(0.2, WEIGHT) is None
         assert arm.run(0.5, WEIGHT + 2.0 * BOUNDS) is not None
+
+
+def test_the_hidden_motion_of_a_joint_whose_position_is_frozen() -> None:
+    """Its effort moves the first joint, while the measurement repeats the state before; the second one is held."""
+    arm = Arm()
+    arm.run(0.5, WEIGHT, model=ROUGH)
+    q = Q.copy()
+    qd = REST.copy()
+    for k in range(500):
+        effort = WEIGHT + [0.1 * k, 0.0]
+        drive = effort - ROUGH.gravity_torque(q) - FRICTION - [2.0 * qd[0], 0.0]
+        qd[0] = max(qd[0] + PERIOD * drive[0] / ROUGH.mass_matrix(q)[0, 0], 0.0)
+        q = q + PERIOD * qd
+        if arm.run(PERIOD, effort, model=ROUGH) is not None:
+            break
+    assert arm.response.doubted.tolist() == [True, False]
+    believed = arm.response.believed(arm.estimator.estimate).state
+    assert qd[0] > 0.5
+    np.testing.assert_allclose(believed[1], qd, rtol=0.15)
+    np.testing.assert_allclose(believed[0] - Q, q - Q, rtol=0.2)
+    for _ in range(10):
+        arm.run(PERIOD, WEIGHT, Q + [0.02, 0.0], model=ROUGH)
+    assert not arm.response.doubted.any()
+
+
+def test_a_hidden_motion_that_friction_explains_is_forgotten() -> None:
+    """A residual that lasts below the bound means friction above that of the model."""
+    arm = Arm()
+    arm.run(0.5, WEIGHT, model=ROUGH)
+    assert arm.run(20.0, WEIGHT + 0.9 * BOUNDS * [1.0, 0.0], model=ROUGH) is None
+    assert arm.run(0.5, WEIGHT + 2.0 * BOUNDS, model=ROUGH) is not None
+    speed = arm.response.believed(arm.estimator.estimate).state[1, 0]
+    inertia = ROUGH.mass_matrix(Q)[0, 0]
+    assert 0.0 < speed < 1.5 * (0.9 * BOUNDS[0] - FRICTION[0]) / inertia
