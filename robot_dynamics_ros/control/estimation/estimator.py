@@ -457,7 +457,7 @@ class Estimator:
             LARGEST,
             self._bounds,
             dt,
-            math.inf if self.simulated_time else steady - self._valid_arrival,
+            dt if self.simulated_time else steady - self._valid_arrival,
             self.state_timeout,
             measures_velocity,
             self._memory,
