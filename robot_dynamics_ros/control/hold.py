@@ -123,11 +123,11 @@ class Hold:
         self._arm = arm
         self._law = law
         self._plan = plan
-        self._load = self._offset = self._blind_load = np.zeros(len(plan.q))
         self._resting = False
-        self._blind = np.zeros(len(plan.q), dtype=np.bool_)
         # Position error by which the arm holds the rest of the load; None: unknown
         self._sag: Array | None = None
+        self.release()
+        self._blind = np.zeros(len(plan.q), dtype=np.bool_)
         self._moved = np.zeros(len(plan.q), dtype=np.bool_)  # not at rest since
         self._time = self._moved_at = 0.0  # s, of the plan
         self._damping = DampingCheck(arm.tuning.largest_velocity)
@@ -153,8 +153,7 @@ class Hold:
         law = self._law
         tuning = self._arm.tuning
         margin = tuning.hold_margin
-        self._load = self._offset = self._blind_load = np.zeros(len(effort))
-        self._sag = None
+        self.release()
         self._damping.begin(estimate.velocity)
         self._released_at = math.inf
         self._doubted_at = np.full(len(effort), np.inf)
@@ -327,7 +326,7 @@ class Hold:
         """Discard the stop and the load; called when the effort is zero instead."""
         self._resting = False
         self._sag = None
-        self._load = self._offset = self._blind_load = np.zeros(len(self._load))
+        self._load = self._offset = self._blind_load = np.zeros(len(self._plan.q))
 
     def resume(self, estimate: Estimate, time: float) -> None:
         """Let the plan hold from ``time`` (s) on.

@@ -131,6 +131,8 @@ class Estimator:
         Age (s) above which the state is stale.
     simulated_time
         True if stamps are simulated time, whose rate may differ from that of the steady clock.
+    largest_lag
+        Lag (s), unlimited by default, above which states for longer than ``state_timeout`` are stale.
     """
 
     def __init__(
@@ -169,7 +171,7 @@ class Estimator:
         self._velocity_measured = False
         # Time (s) by which the smallest delay is ahead. Stamps that make up for it are no jump of the clock.
         self._ahead = 0.0
-        self._largest_lag = math.inf
+        self.largest_lag = math.inf
         self._prompt_at = math.inf  # s, arrival of the last state with a smaller lag
         self._absent = ""
         self._silent = True
@@ -196,10 +198,6 @@ class Estimator:
         """
         self._bounds[STEP] = position_step
         self._bounds[SPEED] = largest_velocity
-
-    def set_largest_lag(self, lag: float) -> None:
-        """Set the ``lag`` (s), unlimited by default, above which states for longer than ``state_timeout`` are stale."""
-        self._largest_lag = lag
 
     def set_cutoff(self, cutoff: float) -> None:
         """Replace the velocity filter by one with this ``cutoff`` (Hz), 0 for none; the next state initialises it."""
@@ -269,7 +267,7 @@ class Estimator:
         if defect is None and age > timeout:
             defect = state_faults.stale(age, timeout, lag > timeout, self._absent)
         elif defect is None and self._lags:
-            defect = state_faults.lag(lag, self._largest_lag)
+            defect = state_faults.lag(lag, self.largest_lag)
         last = self.estimate
         return Estimate(  # faster than _replace
             last.state,
@@ -280,7 +278,7 @@ class Estimator:
             last.stamp,
             age,
             last.known and usable and steady - self.arrival <= timeout,
-            1.0 if lag <= self._largest_lag else self._largest_lag / lag,
+            1.0 if lag <= self.largest_lag else self.largest_lag / lag,
             defect,
             self._stamp_repeats,
         )
@@ -488,7 +486,7 @@ class Estimator:
             left = self._ahead * max(0.0, 1.0 - fading * passed)
             self._ahead = max(0.0, left - ahead)
         self._stamp_arrival = steady
-        if self.lag <= self._largest_lag:
+        if self.lag <= self.largest_lag:
             self._prompt_at = steady
 
 
