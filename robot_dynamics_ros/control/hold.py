@@ -80,16 +80,12 @@ class DampingCheck:
         runs = (speed > self._largest).any()
         self._runs_since = min(self._runs_since, time) if runs else math.inf
         turns = (velocity * self._swing < 0.0) & (speed > 0.1 * _SWING)
-        if turns.any():
-            lasts = np.abs(self._swing) > self._least
-            self._swings = np.where(
-                turns, np.where(lasts, self._swings + 1, 0), self._swings
-            )
-            least = np.maximum(_SWING_RATIO * np.abs(self._swing), _SWING)
-            self._least = np.where(turns, least, self._least)
-        self._swing = np.where(
-            turns | (speed > np.abs(self._swing)), velocity, self._swing
-        )
+        size = np.abs(self._swing)
+        count = np.where(size > self._least, self._swings + 1.0, 0.0)
+        self._swings = np.where(turns, count, self._swings)
+        least = np.maximum(_SWING_RATIO * size, _SWING)
+        self._least = np.where(turns, least, self._least)
+        self._swing = np.where(turns | (speed > size), velocity, self._swing)
         swings = self._swings + (np.abs(self._swing) > self._least)
         if (swings >= _MOST_SWINGS).any():
             self._soften()
