@@ -256,7 +256,7 @@ class Estimator:
     def at(self, steady: float) -> Estimate:
         """Return the estimate at ``steady`` (s) without the start of a cycle."""
         lag = self.lag
-        age = self.age(steady)
+        age = steady - self.arrival + lag
         timeout = self.state_timeout
         # Without the damping between invalid messages, a hold that alternates with g(q) would not stop the arm.
         kept = (
@@ -322,7 +322,9 @@ class Estimator:
         if qd is not None and not self._velocity_measured:
             self._velocity_measured = not np.isnan(qd).all()
             qd = qd if self._velocity_measured else None
-        new = np.array((q, np.zeros_like(q) if qd is None else qd))
+        new = np.empty((2, len(q)))  # faster than np.array
+        new[0] = q
+        new[1] = 0.0 if qd is None else qd
         if self._continuous is not None and known and np.isfinite(new[0]).all():
             turns = np.rint((self.estimate.state[0] - new[0]) / math.tau)
             new[0] += math.tau * np.where(self._continuous, turns, 0.0)
