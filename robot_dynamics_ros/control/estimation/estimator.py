@@ -46,15 +46,11 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
 class VelocitySource(Enum):
-    """Source of an estimated velocity.
-
-    UNKNOWN: neither measured nor differentiated yet, it is 0. HELD: that of an earlier state, as the stamp repeats.
-    """
+    """Source of an estimated velocity; UNKNOWN: neither measured nor differentiated yet, it is 0."""
 
     UNKNOWN = "unknown"
     MEASURED = "measured"
     DIFFERENTIATED = "differentiated"
-    HELD = "held"
 
 
 class Estimate(NamedTuple):
@@ -362,7 +358,7 @@ class Estimator:
         if known:
             self._time += abs(step)
         measured = None if qd is None or distrusted else new[1]
-        self._set_state(stamp, new, measured, step == 0.0, refuted)
+        self._set_state(stamp, new, measured, refuted)
         self.estimate = self.at(steady)
         return True
 
@@ -402,13 +398,9 @@ class Estimator:
         stamp: float,
         state: Array,
         measured: Array | None,
-        holds: bool,
         refuted: NDArray[np.bool_],
     ) -> None:
-        """Set the last valid ``state`` (2, n); without a ``measured`` velocity (n,) it is differentiated.
-
-        Without time since the last state, the velocity ``holds``.
-        """
+        """Set the last valid ``state`` (2, n); without a ``measured`` velocity (n,) it is differentiated."""
         velocity = self._filter.update(
             self._time, state[0], measured, _WINDOW if self._velocity_measured else 0.0
         )
@@ -416,7 +408,7 @@ class Estimator:
         if not self._filter.started:
             source = VelocitySource.UNKNOWN
         elif measured is None:
-            source = VelocitySource.HELD if holds else VelocitySource.DIFFERENTIATED
+            source = VelocitySource.DIFFERENTIATED
         if refuted is not self._none:
             velocity = np.where(refuted, self._trusted[1], velocity)
         unfiltered = velocity if measured is None else measured
