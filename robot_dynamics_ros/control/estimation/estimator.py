@@ -64,10 +64,10 @@ class Estimate(NamedTuple):
         Unfiltered velocity (n,).
     source
         Source of the velocity.
-    known
-        True after the first valid state.
     stamp
         Stamp (s) of the last valid state; -inf before the first one.
+    known
+        True after the first valid state.
     age
         Age (s) of the last message of these joints, valid or not, in the last cycle; inf without one.
     valid
@@ -91,8 +91,8 @@ class Estimate(NamedTuple):
     velocity: Array
     refuted: NDArray[np.bool_]
     source: VelocitySource = VelocitySource.UNKNOWN
-    known: bool = False
     stamp: float = -math.inf
+    known: bool = False
     age: float = math.inf
     valid: bool = False
     tolerance: float = 1.0
@@ -156,6 +156,8 @@ class Estimator:
         self.simulated_time = simulated_time
         self._none = np.zeros(n, dtype=np.bool_)
         self.estimate = Estimate(np.zeros((2, n)), np.zeros(n), self._none)
+        # of the last valid state: first fields of the estimate
+        self._last = self.estimate[:5]
         # s; also of state, and of new stamp
         self.arrival = self._valid_arrival = self._stamp_arrival = -math.inf
         self._time = 0.0  # s, of the last valid state
@@ -252,28 +254,27 @@ class Estimator:
     def at(self, steady: float) -> Estimate:
         """Return the estimate at ``steady`` (s) without the start of a cycle."""
         lag = self.lag
-        age = steady - self.arrival + lag
+        waited = steady - self.arrival
+        age = waited + lag
         timeout = self.state_timeout
+        known = self._valid_arrival > -math.inf
         # Without the damping between invalid messages, a hold that alternates with g(q) would not stop the arm.
-        kept = (
-            self._unusable <= _MOST_UNUSABLE and steady - self._valid_arrival <= timeout
+        usable = (
+            self._fresh
+            or self._invalid is None
+            or self._unusable <= _MOST_UNUSABLE
+            and steady - self._valid_arrival <= timeout
         )
-        usable = self._fresh or self._invalid is None or kept
         defect = self._defect or self._invalid
         if defect is None and age > timeout:
             defect = state_faults.stale(age, timeout, lag > timeout, self._absent)
         elif defect is None and self._lags:
             defect = state_faults.lag(lag, self.largest_lag)
-        last = self.estimate
-        return Estimate(  # faster than _replace
-            last.state,
-            last.velocity,
-            last.refuted,
-            last.source,
-            last.known,
-            last.stamp,
+        return Estimate(
+            *self._last,
+            known,
             age,
-            last.known and usable and steady - self.arrival <= timeout,
+            known and usable and waited <= timeout,
             1.0 if lag <= self.largest_lag else self.largest_lag / lag,
             defect,
             self._stamp_repeats,
@@ -372,10 +373,11 @@ class Estimator:
         self._memory[:] = 0.0
         self._measured[:] = self._trusted[:] = self._latest
         self._filter.reset()
-        self.estimate = self.estimate._replace(
-            state=self._latest, velocity=self._latest[1], refuted=self._none
-        )
         self._defect = None
+        source = self.estimate.source
+        stamp = self.estimate.stamp
+        self._last = self._latest, self._latest[1], self._none, source, stamp
+        self.estimate = self.at(self.arrival)
 
     def _contradiction(self, joint: int, new: Array) -> Fault:
         """Return the fault of a joint whose position does not continue the last one, or contradicts its velocity."""
@@ -414,7 +416,7 @@ class Estimator:
         unfiltered = velocity if measured is None else measured
         if velocity is not measured:
             state = np.array((state[0], velocity))
-        self.estimate = Estimate(state, unfiltered, refuted, source, True, stamp)
+        self._last = state, unfiltered, refuted, source, stamp
 
     def _refuse(self, fault: Fault) -> bool:
         self._invalid = self._defect = fault
