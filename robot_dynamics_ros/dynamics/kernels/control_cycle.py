@@ -115,10 +115,8 @@ def check_state(
     joint = 0
     for j in range(n):
         changes = new[0, j] != last[0, j] or new[1, j] != last[1, j]
-        continues = (
-            not compared
-            or bounds[STEP, j] == math.inf
-            or _continues(new, trusted, bounds, dt, measures_velocity, memory, j)
+        continues = not compared or _continues(
+            new, trusted, bounds, dt, measures_velocity, memory, j
         )
         contradicts = continues and _contradicts(
             new, last, bounds, dt, kept, measures_velocity, memory, j
