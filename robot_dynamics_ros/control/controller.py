@@ -426,8 +426,8 @@ class Controller:
 
     def _set_largest_lag(self, tuning: Tuning) -> None:
         if self._inertia is not None:
-            lag = tuning.largest_lag(self._inertia, self.clock.period)
-            self.estimator.set_largest_lag(lag)
+            period = self.clock.period
+            self.estimator.largest_lag = tuning.largest_lag(self._inertia, period)
 
     def set_brakes(self, engaged: bool) -> None:
         """Set the state of the robot's brakes; while they are ``engaged``, the gravity torque replaces the law.

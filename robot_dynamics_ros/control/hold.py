@@ -83,16 +83,12 @@ class DampingCheck:
         runs = (speed > self._largest).any()
         self._runs_since = min(self._runs_since, time) if runs else math.inf
         turns = (velocity * self._swing < 0.0) & (speed > 0.1 * _SWING)
-        if turns.any():
-            lasts = np.abs(self._swing) > self._least
-            self._swings = np.where(
-                turns, np.where(lasts, self._swings + 1, 0), self._swings
-            )
-            least = np.maximum(_SWING_RATIO * np.abs(self._swing), _SWING)
-            self._least = np.where(turns, least, self._least)
-        self._swing = np.where(
-            turns | (speed > np.abs(self._swing)), velocity, self._swing
-        )
+        size = np.abs(self._swing)
+        count = np.where(size > self._least, self._swings + 1.0, 0.0)
+        self._swings = np.where(turns, count, self._swings)
+        least = np.maximum(_SWING_RATIO * size, _SWING)
+        self._least = np.where(turns, least, self._least)
+        self._swing = np.where(turns | (speed > size), velocity, self._swing)
         swings = self._swings + (np.abs(self._swing) > self._least)
         if (swings >= _MOST_SWINGS).any():
             self._soften()
@@ -126,12 +122,12 @@ class Hold:
         self._arm = arm
         self._law = law
         self._plan = plan
-        self._load = self._offset = self._blind_load = np.zeros(len(plan.q))
         self._resting = False
-        self._blind = np.zeros(len(plan.q), dtype=np.bool_)
         self._returned_at = -math.inf  # s, of the plan
         # Position error by which the arm holds the rest of the load; None: unknown
         self._sag: Array | None = None
+        self.release()
+        self._blind = np.zeros(len(plan.q), dtype=np.bool_)
         self._moved = np.zeros(len(plan.q), dtype=np.bool_)  # not at rest since
         self._time = self._moved_at = 0.0  # s, of the plan
         self._damping = DampingCheck(arm.tuning.largest_velocity)
@@ -155,8 +151,7 @@ class Hold:
         law = self._law
         tuning = self._arm.tuning
         margin = tuning.hold_margin
-        self._load = self._offset = self._blind_load = np.zeros(len(effort))
-        self._sag = None
+        self.release()
         self._damping.begin(estimate.velocity)
         self._returned_at = -math.inf
         self._released_at = math.inf
@@ -323,7 +318,7 @@ class Hold:
         """Discard the stop and the load; called when the effort is zero instead."""
         self._resting = False
         self._sag = None
-        self._load = self._offset = self._blind_load = np.zeros(len(self._load))
+        self._load = self._offset = self._blind_load = np.zeros(len(self._plan.q))
 
     def resume(self, estimate: Estimate, time: float) -> None:
         """Let the plan hold from ``time`` (s) on.

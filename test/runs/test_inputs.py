@@ -10,11 +10,17 @@ from geometry_msgs.msg import AccelStamped, InertiaStamped, PoseStamped, TwistSt
 from hypothesis import given
 from hypothesis import strategies as st
 from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64
 
+from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.control.clock import Now
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
+from robot_dynamics_ros.control.estimation.estimator import VelocitySource
 from robot_dynamics_ros.control.interface import ERROR, Output
+from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.control.session import ControllerSession
+from robot_dynamics_ros.ros.conversions import stamp as to_stamp
 from robot_dynamics_ros.runs.inputs import INPUTS, InputReader
 
 XYZ = ("x", "y", "z")
@@ -108,6 +114,29 @@ def test_messages_of_rclpy_are_read(
             assert target.stamp == stamp[0] * 1_000_000_000 + stamp[1]
             found = target.numbers
         np.testing.assert_array_equal(found, expected)
+
+
+def test_positions_are_feedback_beside_velocities_of_another_length() -> None:
+    """The velocities end: a fault, in which the arm is held by its positions and their differences."""
+    model = RobotModel.shipped("planar_2r")
+    session = ControllerSession(model, ControllerSettings())
+    reader = InputReader(session)
+    session.activate(compare_effort=False)
+    for k in range(40):
+        t = 1.0 + 0.002 * k
+        now = Now(t, lambda: 0)
+        moved = 0.0001 * max(k - 20, 0)
+        state = JointState(name=list(model.joint_names), position=[0.3 + moved, 0.2])
+        state.header.stamp = to_stamp(round(t * 1e9))
+        state.velocity = [0.0, 0.0] if k < 20 else [0.0]
+        reader.receive("joint_states", bytes(serialize_message(state)), now)
+    assert session.controller is not None
+    estimate = session.controller.estimator.estimate
+    assert session.safety.fault is not None
+    assert session.safety.fault.cause is Cause.STATE_INVALID
+    assert estimate.trusted and estimate.source is VelocitySource.DIFFERENTIATED
+    np.testing.assert_array_equal(estimate.state[0], state.position)
+    np.testing.assert_allclose(estimate.state[1], [0.05, 0.0], atol=1e-9)
 
 
 def test_speed_scaling_factor_brakes_and_emergency_stop() -> None:

@@ -11,9 +11,9 @@ relative error TOLERANCE of the model. An error hypothesis is accepted only if a
 g(q) is at least MARGIN (above 1), and neither g(q) nor 0 plus the effort of a payload at the end effector fits.
 
 Errors: wrong sign of all or some joints, wrong order of the joints, about twice or half of g(q). Accepted: about g(q);
-about zero (brakes on, or reports without gravity); efforts that are not reported (None, empty, or not finite for single
-joints); poses without gravity torque. Any other difference, such as an unmodelled payload or contact, results in a
-warning that names the joint with the largest residual. Positions q are in rad or m, efforts in Nm or N.
+about zero (brakes on, or reports without gravity); efforts of single joints that are not reported (not finite); poses
+without gravity torque. Any other difference, such as an unmodelled payload or contact, results in a warning that names
+the joint with the largest residual. Positions q are in rad or m, efforts in Nm or N.
 """
 
 from __future__ import annotations
@@ -54,40 +54,34 @@ _HALF = (
 )
 
 
-def check_activation(
-    model: RobotModel, q: Array, measured: Array | None
-) -> tuple[str, ...]:
+def check_activation(model: RobotModel, q: Array, measured: Array) -> tuple[str, ...]:
     """Compare the measured effort (n,) of an arm at rest at ``q`` (n,) with the model.
 
-    ``model`` must include gravity even if the robot compensates for it. ``measured`` None means that no effort is
-    reported. Returns the texts of warnings, usually none. Raises RobotDynamicsError, naming cause, joints, values and
-    cure, for the errors above, and for a wrong number of efforts.
+    ``model`` must include gravity even if the robot compensates for it. Returns the texts of warnings, usually none.
+    Raises RobotDynamicsError, naming cause, joints, values and cure, for the errors above.
     """
-    gravity = model.gravity_torque(q)
     return check_effort(
         model.joint_names,
         measured,
-        gravity,
+        model.gravity_torque(q),
         holding_friction(model, q),
         payload_effort(model, q),
     )
 
 
 def holding_effort(
-    model: RobotModel, q: Array, measured: Array | None, limits: Array
+    model: RobotModel, q: Array, measured: Array, limits: Array
 ) -> tuple[Array | None, tuple[str, ...]]:
     """Return the measured effort (n,) if it holds the arm at rest at ``q`` (n,), else None, with the reason as text.
 
     It does if g(q) and a payload at the end effector explain it, within friction and the tolerances above, whose centre
     of mass is at most 0.2 m from the link's origin, and which the effort ``limits`` (n,) can hold. It does not if it is
-    twice g(q), because gravity may then be counted twice. There is no reason if it is not reported, or about zero, for
+    twice g(q), because gravity may then be counted twice. There is no reason if it is not finite, or about zero, for
     example with brakes on: for every joint within its static friction plus about a tenth of the largest gravity torque.
     """
-    if measured is None or measured.size == 0 or not np.isfinite(measured).all():
-        return None, ()
     gravity = model.gravity_torque(q)
     slack = _slack(gravity, holding_friction(model, q))
-    if _about_zero(measured, gravity, slack):
+    if not np.isfinite(measured).all() or _about_zero(measured, gravity, slack):
         return None, ()
     expected, mass = _with_load(measured, gravity, payload_effort(model, q), slack)
     rotations = np.linalg.norm(_end_effector_jacobian(model, q)[3:], axis=0)
@@ -106,7 +100,7 @@ def holding_effort(
 
 def check_effort(
     joint_names: Sequence[str],
-    measured: Array | None,
+    measured: Array,
     gravity: Array,
     friction: Array,
     load: Array,
@@ -122,7 +116,7 @@ def check_effort(
     joint_names
         Names of the n joints.
     measured
-        Measured effort (n,), Nm or N; None, empty, or not finite for a joint: not reported.
+        Measured effort (n,), Nm or N; not finite for a joint: not reported.
     gravity
         g(q) (n,), Nm or N.
     friction
@@ -139,19 +133,12 @@ def check_effort(
     Raises
     ------
     RobotDynamicsError
-        For the errors above, naming cause, joints, values and cure, and for a wrong number of efforts.
+        For the errors above, naming cause, joints, values and cure.
     """
-    if measured is None or not np.isfinite(measured).any():
-        return ()
-    if measured.shape != gravity.shape:
-        raise RobotDynamicsError(
-            f"activation_check: {measured.size} efforts, expected {gravity.size}. "
-            f"Cure: report one effort for each of {', '.join(joint_names)}, or none"
-        )
     known = np.isfinite(measured)
-    names = [
-        name for name, reported in zip(joint_names, known, strict=True) if reported
-    ]
+    if not known.any():
+        return ()
+    names = [joint_names[j] for j in np.flatnonzero(known).tolist()]
     m = measured[known]
     g = gravity[known]
     load = load[known]

@@ -120,7 +120,7 @@ class FirstStates:
         start_effort = None
         if compare_effort and speed.max() > _AT_REST:
             warnings.append("activation_check: skipped, because the arm moves")
-        elif compare_effort:
+        elif compare_effort and sample.effort is not None:
             warnings += check_activation(robot, sample.q, sample.effort)
             if not settings.robot_compensates_gravity:
                 start_effort, reason = holding_effort(

@@ -50,14 +50,16 @@ def contradiction(name: str, moved: float, implied: float, velocity: float) -> F
     return Fault(Cause.STATE_IMPLAUSIBLE, text, name, velocity)
 
 
-def implausible(name: str, before: Array, state: Array, seconds: float) -> Fault:
-    """Return the fault of a position that changed too much, from the state ``before`` (2,) to ``state`` (2,)."""
+def implausible(
+    name: str, before: float, position: float, velocity: float, seconds: float
+) -> Fault:
+    """Return the fault of a ``position`` that differs too much from the last trusted one, ``seconds`` ``before``."""
     text = (
-        f'joint_states: joint "{name}" moves from {before[0]:.6g} to {state[0]:.6g} in {seconds:.3g} s with a velocity '
-        f"of {state[1]:.6g}. Cure: check its encoder and for a second publisher of joint_states, raise "
+        f'joint_states: joint "{name}" moves from {before:.6g} to {position:.6g} in {seconds:.3g} s with a velocity '
+        f"of {velocity:.6g}. Cure: check its encoder and for a second publisher of joint_states, raise "
         "position_step_limit, or call ~/clear_fault at rest if the position was reset"
     )
-    return Fault(Cause.STATE_IMPLAUSIBLE, text, name, float(state[0]))
+    return Fault(Cause.STATE_IMPLAUSIBLE, text, name, position)
 
 
 def stale(age: float, timeout: float, lags: bool, absent: str) -> Fault:

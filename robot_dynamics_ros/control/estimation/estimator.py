@@ -46,15 +46,11 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
 class VelocitySource(Enum):
-    """Source of an estimated velocity.
-
-    UNKNOWN: neither measured nor differentiated yet, it is 0. HELD: that of an earlier state, as the stamp repeats.
-    """
+    """Source of an estimated velocity; UNKNOWN: neither measured nor differentiated yet, it is 0."""
 
     UNKNOWN = "unknown"
     MEASURED = "measured"
     DIFFERENTIATED = "differentiated"
-    HELD = "held"
 
 
 class Estimate(NamedTuple):
@@ -68,10 +64,10 @@ class Estimate(NamedTuple):
         Unfiltered velocity (n,).
     source
         Source of the velocity.
-    known
-        True after the first valid state.
     stamp
         Stamp (s) of the last valid state; -inf before the first one.
+    known
+        True after the first valid state.
     age
         Age (s) of the last message of these joints, valid or not, in the last cycle; inf without one.
     valid
@@ -95,8 +91,8 @@ class Estimate(NamedTuple):
     velocity: Array
     refuted: NDArray[np.bool_]
     source: VelocitySource = VelocitySource.UNKNOWN
-    known: bool = False
     stamp: float = -math.inf
+    known: bool = False
     age: float = math.inf
     valid: bool = False
     tolerance: float = 1.0
@@ -131,6 +127,8 @@ class Estimator:
         Age (s) above which the state is stale.
     simulated_time
         True if stamps are simulated time, whose rate may differ from that of the steady clock.
+    largest_lag
+        Lag (s), unlimited by default, above which states for longer than ``state_timeout`` are stale.
     """
 
     def __init__(
@@ -158,6 +156,8 @@ class Estimator:
         self.simulated_time = simulated_time
         self._none = np.zeros(n, dtype=np.bool_)
         self.estimate = Estimate(np.zeros((2, n)), np.zeros(n), self._none)
+        # of the last valid state: first fields of the estimate
+        self._last = self.estimate[:5]
         # s; also of state, and of new stamp
         self.arrival = self._valid_arrival = self._stamp_arrival = -math.inf
         self._time = 0.0  # s, of the last valid state
@@ -167,9 +167,9 @@ class Estimator:
         self._trusted = np.zeros((2, n))  # last trusted ones
         self._latest = np.zeros((2, n))  # last state with a joint that is refuted
         self._velocity_measured = False
-        # Delay (s) of the last state beyond the smallest one. Stamps that make up for it are no jump of the clock.
-        self._lag = 0.0
-        self._largest_lag = math.inf
+        # Time (s) by which the smallest delay is ahead. Stamps that make up for it are no jump of the clock.
+        self._ahead = 0.0
+        self.largest_lag = math.inf
         self._prompt_at = math.inf  # s, arrival of the last state with a smaller lag
         self._absent = ""
         self._silent = True
@@ -197,10 +197,6 @@ class Estimator:
         self._bounds[STEP] = position_step
         self._bounds[SPEED] = largest_velocity
 
-    def set_largest_lag(self, lag: float) -> None:
-        """Set the ``lag`` (s), unlimited by default, above which states for longer than ``state_timeout`` are stale."""
-        self._largest_lag = lag
-
     def set_cutoff(self, cutoff: float) -> None:
         """Replace the velocity filter by one with this ``cutoff`` (Hz), 0 for none; the next state initialises it."""
         self._cutoff = cutoff
@@ -220,28 +216,26 @@ class Estimator:
         """True if no message has arrived, not even one for other joints."""
         return self.arrival == -math.inf and self._silent
 
+    @property
+    def lag(self) -> float:
+        """Delay (s) of the last state beyond the smallest one seen; 0 for simulated time, whose rate is not known."""
+        return 0.0 if self.simulated_time else self._ahead
+
     def age(self, steady: float) -> float:
         """Return the age (s) of the last message of these joints, valid or not; inf before the first one.
 
-        It is the time since its arrival plus its delay beyond the smallest one seen, unless time is simulated.
+        It is the time since its arrival plus its lag.
         """
-        return steady - self.arrival + (0.0 if self.simulated_time else self._lag)
+        return steady - self.arrival + self.lag
 
     def stale(self, steady: float) -> bool:
         """Return True if ``age`` exceeds ``state_timeout``, also if there is no message yet, or if states lag."""
         return self.age(steady) > self.state_timeout or self._lags
 
     @property
-    def _tolerance(self) -> float:
-        if self.simulated_time or self._lag <= self._largest_lag:
-            return 1.0
-        return self._largest_lag / self._lag
-
-    @property
     def _lags(self) -> bool:
         """True if states have lagged by more than the largest lag for longer than ``state_timeout``."""
-        lagged = self._stamp_arrival - self._prompt_at
-        return lagged > self.state_timeout and not self.simulated_time
+        return self._stamp_arrival - self._prompt_at > self.state_timeout
 
     def missing(self, steady: float) -> bool:
         """Return True if the newest message is invalid or older than ``state_timeout``, or if there is none."""
@@ -249,9 +243,8 @@ class Estimator:
 
     def cycle(self, steady: float) -> Estimate:
         """Return the estimate for a cycle at ``steady`` (s); defects of messages then count from here on."""
-        # by ``measure``
-        made = self._fresh and self._invalid is None and steady == self.arrival
-        if not made or self.stale(steady):
+        # else by ``measure``
+        if self._invalid is not None or not self._fresh or steady != self.arrival:
             self.estimate = self.at(steady)
         self._defect = None
         self._fresh = False
@@ -260,32 +253,31 @@ class Estimator:
 
     def at(self, steady: float) -> Estimate:
         """Return the estimate at ``steady`` (s) without the start of a cycle."""
-        last = self.estimate
-        age = self.age(steady)
-        stale = self.stale(steady)
+        lag = self.lag
+        waited = steady - self.arrival
+        age = waited + lag
+        timeout = self.state_timeout
+        known = self._valid_arrival > -math.inf
         # Without the damping between invalid messages, a hold that alternates with g(q) would not stop the arm.
-        kept = (
-            self._unusable <= _MOST_UNUSABLE
-            and steady - self._valid_arrival <= self.state_timeout
-        )
-        silent = steady - self.arrival > self.state_timeout
-        valid = (
-            last.known and not silent and (self._fresh or self._invalid is None or kept)
+        usable = (
+            self._fresh
+            or self._invalid is None
+            or self._unusable <= _MOST_UNUSABLE
+            and steady - self._valid_arrival <= timeout
         )
         defect = self._defect or self._invalid
-        if stale and defect is None:
-            lags = self._lag > self.state_timeout and not self.simulated_time
-            defect = (
-                state_faults.lag(self._lag, self._largest_lag)
-                if self._lags and age <= self.state_timeout
-                else state_faults.stale(age, self.state_timeout, lags, self._absent)
-            )
-        return last._replace(
-            age=age,
-            valid=valid,
-            tolerance=self._tolerance,
-            defect=defect,
-            stamp_repeats=self._stamp_repeats,
+        if defect is None and age > timeout:
+            defect = state_faults.stale(age, timeout, lag > timeout, self._absent)
+        elif defect is None and self._lags:
+            defect = state_faults.lag(lag, self.largest_lag)
+        return Estimate(
+            *self._last,
+            known,
+            age,
+            known and usable and waited <= timeout,
+            1.0 if lag <= self.largest_lag else self.largest_lag / lag,
+            defect,
+            self._stamp_repeats,
         )
 
     def reject(self, steady: float, reason: str) -> None:
@@ -323,64 +315,52 @@ class Estimator:
         """
         self.arrival = steady
         self._absent = ""
-        last = self.estimate
+        known = self.estimate.known
         if qd is not None and not self._velocity_measured:
             self._velocity_measured = not np.isnan(qd).all()
             qd = qd if self._velocity_measured else None
-        contradiction = (
-            state_faults.VELOCITY_MISSING
-            if qd is None and self._velocity_measured
-            else None
-        )
-        new = np.array((q, np.zeros_like(q) if qd is None else qd))
-        if self._continuous is not None and last.known and np.isfinite(new[0]).all():
-            turns = np.rint((last.state[0] - new[0]) / math.tau)
+        new = np.empty((2, len(q)))  # faster than np.array
+        new[0] = q
+        new[1] = 0.0 if qd is None else qd
+        if self._continuous is not None and known and np.isfinite(new[0]).all():
+            turns = np.rint((self.estimate.state[0] - new[0]) / math.tau)
             new[0] += math.tau * np.where(self._continuous, turns, 0.0)
         dt, step = self._time_step(stamp, steady)
         if dt < 0.0:
             # After the reset of a simulation the arm is elsewhere.
             self._memory[:] = 0.0
+        defect = None
         result, joint, distrusted = self._check(new, step, steady, qd is not None)
         if result == OUT_OF_BOUNDS:
-            contradiction = state_faults.out_of_bounds(self._names, new)
+            defect = state_faults.out_of_bounds(self._names, new)
             # Positions are feedback without velocities, too.
             qd = None
             new[1] = 0.0
             result, joint, distrusted = self._check(new, step, steady, False)
-            if result == OUT_OF_BOUNDS or not last.known:
-                return self._refuse(contradiction)
-        if result == CONTRADICTS and contradiction is None:
-            contradiction = self._contradiction(joint, new)
+            if result == OUT_OF_BOUNDS or not known:
+                return self._refuse(defect)
+        elif qd is None and self._velocity_measured:
+            defect = state_faults.VELOCITY_MISSING
+        if result >= CONTRADICTS:
+            defect = self._contradiction(joint, new)
         refuted = self._none
         if result == IMPLAUSIBLE:
             refuted = self._memory[REFUTED] != 0.0
-            before = self._trusted[:, joint]
-            seconds = float(self._memory[SINCE_TRUSTED, joint])
-            contradiction = (
-                self._contradiction(joint, new)
-                if self._memory[CONTRADICTED, joint] > 0.0
-                else state_faults.implausible(
-                    self._names[joint], before, new[:, joint], seconds
-                )
-            )
             self._latest = new
             new = np.where(refuted, self._trusted, new)
         elif self.refutes:
             self._filter.reset()  # a return is no motion
         self._invalid = None
         self._unusable = 0
-        if last.known:
-            self._compare_clocks(dt, steady, result != UNCHANGED)
-            self._time += abs(step)
-        if dt != 0.0:
-            self._stamp_arrival = steady
-            if self._lag <= self._largest_lag:
-                self._prompt_at = steady
-        self._defect = contradiction or self._defect
         self._valid_arrival = steady
         self._fresh = True
+        self._compare_clocks(dt, steady, result != UNCHANGED)
+        self._defect = defect or self._defect
+        if known:
+            self._time += abs(step)
         measured = None if qd is None or distrusted else new[1]
-        self._set_estimate(stamp, new, measured, step == 0.0, refuted)
+        self._set_state(stamp, new, measured, refuted)
+        self.estimate = self.at(steady)
         return True
 
     @property
@@ -391,63 +371,52 @@ class Estimator:
     def accept(self) -> None:
         """Trust the last state of the joints that are refuted, of which there is at least one."""
         self._memory[:] = 0.0
-        self._measured = self._latest.copy()
-        self._trusted = self._latest.copy()
+        self._measured[:] = self._trusted[:] = self._latest
         self._filter.reset()
-        self.estimate = self.estimate._replace(
-            state=self._latest, velocity=self._latest[1], refuted=self._none
-        )
         self._defect = None
+        source = self.estimate.source
+        stamp = self.estimate.stamp
+        self._last = self._latest, self._latest[1], self._none, source, stamp
+        self.estimate = self.at(self.arrival)
 
     def _contradiction(self, joint: int, new: Array) -> Fault:
-        moved, implied = self._memory[[MOVED, IMPLIED], joint].tolist()
-        if self._memory[CONTRADICTED, joint] == math.inf:  # it stands still
-            still, implied = self._memory[[STILL, IMPLIED_STILL], joint].tolist()
-            moved = float(new[0, joint]) - still
-        return state_faults.contradiction(
-            self._names[joint], moved, implied, float(new[1, joint])
-        )
+        """Return the fault of a joint whose position does not continue the last one, or contradicts its velocity."""
+        name = self._names[joint]
+        memory = self._memory[:, joint].tolist()
+        position, velocity = new[:, joint].tolist()
+        if memory[REFUTED] != 0.0 and memory[CONTRADICTED] == 0.0:
+            before = float(self._trusted[0, joint])
+            seconds = memory[SINCE_TRUSTED]
+            return state_faults.implausible(name, before, position, velocity, seconds)
+        moved = memory[MOVED]
+        implied = memory[IMPLIED]
+        if memory[CONTRADICTED] == math.inf:  # it stands still
+            moved = position - memory[STILL]
+            implied = memory[IMPLIED_STILL]
+        return state_faults.contradiction(name, moved, implied, velocity)
 
-    def _set_estimate(
+    def _set_state(
         self,
         stamp: float,
         state: Array,
         measured: Array | None,
-        holds: bool,
         refuted: NDArray[np.bool_],
     ) -> None:
-        """Set the estimate to a valid ``state`` (2, n); without a ``measured`` velocity (n,) it is differentiated.
-
-        Without time since the last state, the velocity ``holds``.
-        """
+        """Set the last valid ``state`` (2, n); without a ``measured`` velocity (n,) it is differentiated."""
         velocity = self._filter.update(
             self._time, state[0], measured, _WINDOW if self._velocity_measured else 0.0
         )
-        if velocity is not measured:
-            state = np.array((state[0], velocity))
         source = VelocitySource.MEASURED
         if not self._filter.started:
             source = VelocitySource.UNKNOWN
         elif measured is None:
-            source = VelocitySource.HELD if holds else VelocitySource.DIFFERENTIATED
-        unfiltered = velocity if measured is None else measured
+            source = VelocitySource.DIFFERENTIATED
         if refuted is not self._none:
-            state[1] = np.where(refuted, self._trusted[1], state[1])
-            unfiltered = np.where(refuted, self._trusted[1], unfiltered)
-        age = self.age(self.arrival)
-        self.estimate = Estimate(
-            state,
-            unfiltered,
-            refuted,
-            source,
-            True,
-            stamp,
-            age,
-            True,
-            self._tolerance,
-            self._defect,
-            self._stamp_repeats,
-        )
+            velocity = np.where(refuted, self._trusted[1], velocity)
+        unfiltered = velocity if measured is None else measured
+        if velocity is not measured:
+            state = np.array((state[0], velocity))
+        self._last = state, unfiltered, refuted, source, stamp
 
     def _refuse(self, fault: Fault) -> bool:
         self._invalid = self._defect = fault
@@ -482,7 +451,7 @@ class Estimator:
             LARGEST,
             self._bounds,
             dt,
-            math.inf if self.simulated_time else steady - self._valid_arrival,
+            dt if self.simulated_time else steady - self._valid_arrival,
             self.state_timeout,
             measures_velocity,
             self._memory,
@@ -490,27 +459,31 @@ class Estimator:
 
     def _compare_clocks(self, dt: float, steady: float, changed: bool) -> None:
         """Record the defect of a stamp ``dt`` (s) after the last one: back, repeated, or ahead of the steady clock."""
-        if dt < 0.0:
-            self._defect = state_faults.clock_jump(-dt)
-            self._filter.reset()
-            self._lag = 0.0
-            return
         if dt == 0.0:
             if changed:
                 self._defect = state_faults.STAMP_REPEATS
                 self._stamp_repeats = True
             return
-        passed = steady - self._stamp_arrival
-        ahead = dt - passed
-        if ahead > self.state_timeout:
-            late = ahead - self._lag <= self.state_timeout
-            self._defect = (
-                state_faults.late(ahead, self.state_timeout)
-                if late
-                else state_faults.clock_jump_ahead(ahead)
-            )
-        fading = 1.0 if self.simulated_time else _DRIFT  # 1/s
-        self._lag = max(0.0, self._lag * max(0.0, 1.0 - fading * passed) - ahead)
+        if dt < 0.0:
+            self._defect = state_faults.clock_jump(-dt)
+            self._filter.reset()
+            self._ahead = 0.0
+        elif dt < math.inf:  # not the first one
+            passed = steady - self._stamp_arrival
+            ahead = dt - passed
+            if ahead > self.state_timeout:
+                late = ahead - self._ahead <= self.state_timeout
+                self._defect = (
+                    state_faults.late(ahead, self.state_timeout)
+                    if late
+                    else state_faults.clock_jump_ahead(ahead)
+                )
+            fading = 1.0 if self.simulated_time else _DRIFT  # 1/s
+            left = self._ahead * max(0.0, 1.0 - fading * passed)
+            self._ahead = max(0.0, left - ahead)
+        self._stamp_arrival = steady
+        if self.lag <= self.largest_lag:
+            self._prompt_at = steady
 
 
 _SAMPLES = 32
@@ -563,13 +536,7 @@ class VelocityFilter:
         """
         dt = time - self._samples[-1][0] if self._samples else math.inf
         if dt == 0.0:
-            return self._velocity.copy()
-        # usual
-        if qd is not None and self._measured and self._rate == math.inf and dt > 0.0:
-            self._samples.append((time, q))
-            self._velocity = qd
-            self.started = True
-            return qd
+            return self._velocity
         if dt < 0.0:
             self.reset()
         if (qd is not None) is not self._measured:  # the old velocity was wrong
@@ -577,18 +544,14 @@ class VelocityFilter:
             self.started = False
         if qd is None and self._samples:
             before, position = self._reference(time, window)
-            step = q - position
-            qd = smallest_turn(step) / (time - before)
+            qd = smallest_turn(q - position) / (time - before)
         self._samples.append((time, q))
-        if qd is None:
-            return self._velocity.copy()
-        kept = (
-            math.exp(-self._rate * dt)
-            if self.started and self._rate < math.inf
-            else 0.0
-        )
-        self._velocity = qd if kept == 0.0 else qd + kept * (self._velocity - qd)
-        self.started = True
+        if qd is not None:
+            kept = math.exp(-self._rate * dt) if self.started else 0.0
+            if kept != 0.0:
+                qd = qd + kept * (self._velocity - qd)
+            self._velocity = qd
+            self.started = True
         return self._velocity
 
     def _reference(self, time: float, window: float) -> tuple[float, Array]:

@@ -10,8 +10,8 @@ import math
 from robot_dynamics_ros.dynamics.kernels.compilation import inlined, kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
-# results of check_state
-GOOD, UNCHANGED, CONTRADICTS, IMPLAUSIBLE, OUT_OF_BOUNDS = range(5)
+# results of check_state: the largest one of all joints counts
+UNCHANGED, GOOD, CONTRADICTS, IMPLAUSIBLE, OUT_OF_BOUNDS = range(5)
 
 # Rows of its bounds:
 # change of position that is always plausible, infinite for joints that are not compared
@@ -108,7 +108,7 @@ def check_state(
     -------
     tuple of int, int and bool
         Result: OUT_OF_BOUNDS for a magnitude beyond ``largest`` or NaN, IMPLAUSIBLE if a joint is refuted, CONTRADICTS
-        by the velocity, UNCHANGED for equal states, GOOD; in this order. Then the index of the first joint with that
+        by the velocity, GOOD, UNCHANGED for equal states; in this order. Then the index of the first joint with that
         result, and True if a velocity is not trusted.
     """
     n = new.shape[1]
@@ -118,16 +118,13 @@ def check_state(
             return OUT_OF_BOUNDS, j, False
     compared = 0.0 < dt < math.inf
     kept = math.exp(-dt / _WINDOW) if compared and dt <= longest else 0.0
-    unchanged = True
     distrusted = False
-    result = GOOD
+    result = UNCHANGED
     joint = 0
     for j in range(n):
-        unchanged = unchanged and new[0, j] == last[0, j] and new[1, j] == last[1, j]
-        continues = (
-            not compared
-            or bounds[STEP, j] == math.inf
-            or _continues(new, trusted, bounds, dt, measures_velocity, memory, j)
+        changes = new[0, j] != last[0, j] or new[1, j] != last[1, j]
+        continues = not compared or _continues(
+            new, trusted, bounds, dt, measures_velocity, memory, j
         )
         contradicts = continues and _contradicts(
             new, last, bounds, dt, kept, measures_velocity, memory, j
@@ -140,15 +137,15 @@ def check_state(
             trusted[0, j] = new[0, j]
             trusted[1, j] = _agreed_velocity(new[1, j], kept, memory, j)
             memory[SINCE_TRUSTED, j] = 0.0
-        if memory[REFUTED, j] != 0.0 and result < IMPLAUSIBLE:
-            result = IMPLAUSIBLE
-            joint = j
-        elif contradicts and result < CONTRADICTS:
-            result = CONTRADICTS
+        own = GOOD if changes else UNCHANGED
+        if memory[REFUTED, j] != 0.0:
+            own = IMPLAUSIBLE
+        elif contradicts:
+            own = CONTRADICTS
+        if own > result:
+            result = own
             joint = j
         distrusted = distrusted or memory[DISTRUSTED, j] != 0.0
-    if unchanged and result == GOOD:
-        result = UNCHANGED
     return result, joint, distrusted
 
 
@@ -184,10 +181,8 @@ def _agreed_velocity(velocity: float, kept: float, memory: Array, j: int) -> flo
     """Return the smaller one of a velocity and the mean one by the positions of the window; 0 for opposite signs."""
     if kept == 0.0:
         return velocity
-    mean = memory[MOVED, j] / _WINDOW
-    if velocity * mean <= 0.0:
-        return 0.0
-    return velocity if abs(velocity) < abs(mean) else mean
+    mean: float = memory[MOVED, j] / _WINDOW
+    return min(max(velocity, min(mean, 0.0)), max(mean, 0.0))
 
 
 @inlined
@@ -200,26 +195,18 @@ def _refute(continues: bool, dt: float, passed: float, memory: Array, j: int) ->
     memory[SINCE_TRUSTED, j] += dt
     if memory[REFUTED, j] == _LASTING:
         return
-    if not continues:
-        waited = passed if passed < math.inf else dt
-        memory[SINCE_REFUTED, j] += waited if memory[REFUTED, j] != 0.0 else 0.0
-        memory[REFUTED, j] = 1.0
-        if memory[SINCE_REFUTED, j] > _RETURN_TIME:
-            memory[REFUTED, j] = _LASTING
-        return
-    memory[SINCE_REFUTED, j] = 0.0
-    memory[REFUTED, j] = 0.0
-    if memory[CONTRADICTED, j] > _LONGEST_CONTRADICTION:
-        lasting = memory[SINCE_TRUSTED, j] > _LONGEST_GAP
-        memory[REFUTED, j] = _LASTING if lasting else 1.0
-
-
-@inlined
-def _stands_at_speed(new: Array, last: Array, bounds: Array, dt: float, j: int) -> bool:
-    """Return True if a joint is too fast by its velocity, without a quarter of the motion that this implies."""
-    qd = abs(new[1, j])
-    change = abs(new[0, j] - last[0, j])
-    return bool(qd > bounds[SPEED, j] and change < 0.25 * qd * dt)
+    if continues:
+        memory[SINCE_REFUTED, j] = 0.0
+        refuted = memory[CONTRADICTED, j] > _LONGEST_CONTRADICTION
+        lasts = refuted and memory[SINCE_TRUSTED, j] > _LONGEST_GAP
+    else:
+        if memory[REFUTED, j] != 0.0:
+            memory[SINCE_REFUTED, j] += passed
+        refuted = True
+        lasts = memory[SINCE_REFUTED, j] > _RETURN_TIME
+    memory[REFUTED, j] = 1.0 if refuted else 0.0
+    if lasts:
+        memory[REFUTED, j] = _LASTING
 
 
 @inlined
@@ -237,14 +224,17 @@ def _contradicts(
 
     Both are over an exponential window, of which the part ``kept`` remains; 0: it begins anew. They agree if they
     differ by less than a quarter of the plausible step plus 35 % of the larger, so that lags and noise pass, and a
-    wrong sign, half, double or zero do not. A position that stands still during such a motion is refuted at once.
+    wrong sign, half, double or zero do not. A position that stands still during such a motion is refuted at once. A
+    velocity beyond its limit with less than a quarter of its motion is wrong at once.
     """
     change = new[0, j] - last[0, j]
     step = bounds[STEP, j]
+    if dt == 0.0:  # the next time step belongs to this change, too
+        memory[MOVED, j] += change
+        return False
     if kept == 0.0:
-        # without time between the states, the next time step belongs to this change, too
-        memory[MOVED, j] = memory[MOVED, j] + change if dt == 0.0 else 0.0
-        memory[IMPLIED, j] = memory[IMPLIED, j] if dt == 0.0 else 0.0
+        memory[MOVED, j] = 0.0
+        memory[IMPLIED, j] = 0.0
         return False
     most = 2.0 * bounds[SPEED, j]
     # a single wrong value fades soon
@@ -266,7 +256,9 @@ def _contradicts(
     if abs(memory[IMPLIED_STILL, j]) > tolerance:
         memory[CONTRADICTED, j] = math.inf
         contradicts = True
-    if contradicts or _stands_at_speed(new, last, bounds, dt, j):
+    speed = abs(new[1, j])
+    stands = speed > bounds[SPEED, j] and abs(change) < 0.25 * speed * dt
+    if contradicts or stands:
         memory[DISTRUSTED, j] = 1.0
         return True
     if larger > 3.0 * tolerance and mismatch < 0.2 * larger:

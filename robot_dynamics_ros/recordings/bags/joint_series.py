@@ -229,7 +229,7 @@ class _SeriesTable:
         names = layout.names
         if layout.irregular:
             self._left_out[
-                f"do not have a value in {layout.irregular} for each name"
+                f"do not have a value in {layout.irregular[0]} for each name"
             ] += 1
         elif len(names) < len(layout.joint_names):
             self._left_out["name a joint twice"] += 1

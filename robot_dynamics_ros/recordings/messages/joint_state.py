@@ -79,7 +79,7 @@ class JointStateLayout:
     fields
         Those of FIELDS that are not empty.
     irregular
-        First field that is not empty and does not have a number for each name; "" if there is none.
+        Fields that are not empty and do not have a number for each name.
     """
 
     def __init__(self, data: bytes, renamed: Renaming) -> None:
@@ -110,9 +110,8 @@ class JointStateLayout:
         self.counts = tuple(counts)
         self.fields = tuple(places)
         regular = (0, len(names))
-        self.irregular = next(
-            (name for name, n in zip(FIELDS, counts, strict=True) if n not in regular),
-            "",
+        self.irregular = tuple(
+            name for name, n in zip(FIELDS, counts, strict=True) if n not in regular
         )
         self._head = data[:HEADER]
         self._same = data[self._frame_end : names_end]
@@ -242,9 +241,9 @@ class JointStateReader:
     def read(self, data: bytes) -> Sample | None:
         """Return the content of a message, or None if it has none of the joints. Empty velocities or efforts are None.
 
-        Numbers may be NaN or infinite. Raises JointsMissing if it has only some of the joints, and RobotDynamicsError
-        if ``data`` is not a valid JointState, repeats a joint, has no positions, or has a field without a number for
-        each name.
+        So are velocities without a number for each name: the positions are right. Numbers may be NaN or infinite.
+        Raises JointsMissing if it has only some of the joints, and RobotDynamicsError if ``data`` is not a valid
+        JointState, repeats a joint, has no positions, or has not one position and effort for each name.
         """
         layout = self._layout
         if layout is None or not layout.fits(data):
@@ -264,9 +263,9 @@ class JointStateReader:
         else:
             position, *others = (
                 None
-                if values is None
+                if values is None or field in layout.irregular
                 else values[self._places].astype(np.float64, copy=False)
-                for values in layout.numbers(data)
+                for field, values in zip(FIELDS, layout.numbers(data), strict=True)
             )
             if position is None:
                 raise RobotDynamicsError(
@@ -297,12 +296,12 @@ class JointStateReader:
             raise RobotDynamicsError(
                 f"{self._topic}: duplicate joint {twice[0]}. Cure: publish each joint once"
             )
-        if layout.irregular:
-            count = layout.counts[FIELDS.index(layout.irregular)]
-            raise RobotDynamicsError(
-                f"{self._topic}: {count} values in {layout.irregular} for {len(names)} names. "
-                "Cure: publish one for each joint"
-            )
+        for field in layout.irregular:
+            if field != "velocity":  # the controller differentiates positions
+                count = layout.counts[FIELDS.index(field)]
+                raise RobotDynamicsError(
+                    f"{self._topic}: {count} values in {field} for {len(names)} names. Cure: publish one for each joint"
+                )
         self._layout = layout
         self._places = np.array(
             [index[name] for name in self._joint_names], dtype=np.intp

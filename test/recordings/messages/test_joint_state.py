@@ -38,7 +38,6 @@ def test_other_joints_are_ignored() -> None:
     [
         (["a"], [1.0], [1.0], "b"),
         (["a", "b"], [1.0], [1.0, 2.0], "position"),
-        (["a", "b"], [1.0, 2.0], [1.0], "velocity"),
         (["a", "b"], [], [1.0, 2.0], "positions"),
         (["a", "b", "a"], [1.0] * 3, [1.0] * 3, "a"),
     ],
@@ -59,6 +58,19 @@ def test_unusable_states_are_refused(
             )
             is not None
         )
+
+
+@pytest.mark.parametrize("velocity", [[], [1.0], [1.0, 2.0, 3.0]])
+def test_velocities_of_another_length_are_not_measured(velocity: list[float]) -> None:
+    """The positions are right; an effort of another length beside them is still refused."""
+    reader = JointStateReader(["b", "a"])
+    message = JointState(name=["a", "b"], position=[1.0, 2.0], velocity=velocity)
+    for _ in range(2):
+        found = read(reader, message)
+        assert found.q.tolist() == [2.0, 1.0] and found.qd is None
+    message.effort = [1.0]
+    with pytest.raises(RobotDynamicsError, match="1 values in effort"):
+        read(reader, message)
 
 
 numbers = st.floats(width=64)
