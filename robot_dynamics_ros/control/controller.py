@@ -427,6 +427,7 @@ class Controller:
         if self._inertia is not None:
             lag = tuning.largest_lag(self._inertia, self.clock.period)
             self.estimator.set_largest_lag(lag)
+            self.limiter.set_step_rates(tuning.step_rates(self._inertia))
 
     def set_brakes(self, engaged: bool) -> None:
         """Set the state of the robot's brakes; while they are ``engaged``, the gravity torque replaces the law.
