@@ -53,8 +53,14 @@ def _at_rate(rate: float) -> ControllerSettings:
 
 
 _FAULTS: dict[str, Any] = {"fault_reset": "auto", "torque_rate_limit": (300.0,)}
+# Recorded without limits of steps, which these commands have: at the start of pd, and to a target pose.
+_STEPS: dict[str, Any] = {"torque_rate_limit": ()}
 RECORDINGS = {
-    "laws": Recording("panda", {law: make_settings(law=law) for law in _LAWS}),
+    "laws": Recording(
+        "panda",
+        {law: make_settings(law=law) for law in _LAWS}
+        | {"pd": make_settings(law="pd", **_STEPS)},
+    ),
     "rates": Recording(
         "ur5e",
         {f"update_rate {rate:g}": _at_rate(rate) for rate in (0.0, 100.0, 250.0)},
@@ -74,9 +80,10 @@ RECORDINGS = {
     "task space": Recording(
         "panda",
         {
-            "all": make_settings(law="task_space_computed_torque"),
+            "all": make_settings(law="task_space_computed_torque", **_STEPS),
             "position": make_settings(
                 law="task_space_computed_torque",
+                **_STEPS,
                 task_space=TaskSpaceSettings(components="x y z"),
             ),
         },

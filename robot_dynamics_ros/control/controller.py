@@ -263,7 +263,7 @@ class Controller:
         self._inertia = self.arm.model.mass_matrix(q).diagonal().copy()
         self.law.begin(q, self._inertia)
         self.checks.limits.accept(q)
-        self._set_largest_lag(self.tuning)
+        self._apply_gains(self.tuning)
         friction = holding_friction(self.arm.model, q)
         self.response.set_bounds(friction, self.arm.robot.effort_limits)
         if self.plan.empty:
@@ -420,14 +420,15 @@ class Controller:
         self.safety.tune(settings.safety)
         self.limiter.set(tuning.effort_limits, tuning.effort_rates)
         self.estimator.tune(tuning)
-        self._set_largest_lag(tuning)
+        self._apply_gains(tuning)
         self.external.tune(tuning)
         self.checks.limits.tune(tuning, estimate)
 
-    def _set_largest_lag(self, tuning: Tuning) -> None:
+    def _apply_gains(self, tuning: Tuning) -> None:
         if self._inertia is not None:
             period = self.clock.period
             self.estimator.largest_lag = tuning.largest_lag(self._inertia, period)
+            self.limiter.set_step_rates(tuning.step_rates(self._inertia))
 
     def set_brakes(self, engaged: bool) -> None:
         """Set the state of the robot's brakes; while they are ``engaged``, the gravity torque replaces the law.

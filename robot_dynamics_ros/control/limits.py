@@ -102,6 +102,10 @@ class ErrorIntegral:
 class EffortLimiter:
     """Effort and rate limits, and a ramp that keeps the command continuous when the law changes.
 
+    A step is a change of the requested effort, from one cycle to the next, by more than a tenth of the effort limit and
+    by more than its own rate allows. The effort follows it at this rate. It follows all other changes, also during a
+    step, at once: a fast but continuous effort is not delayed, and the delay of a step ends.
+
     Attributes
     ----------
     limits
@@ -116,6 +120,8 @@ class EffortLimiter:
 
     def __init__(self, limits: Array, rates: Array) -> None:
         """Create a limiter with ``limits`` and ``rates`` as for ``set``, and without a last effort."""
+        self._remainder = np.zeros(len(limits))
+        self._step_rates = np.full(len(limits), np.inf)
         self.effort: Array | None = None
         self.clamped = self.slowed = False
         self._difference = np.zeros(len(limits))
@@ -129,6 +135,13 @@ class EffortLimiter:
         with np.errstate(over="ignore"):  # of an effort limit of 1e308
             self._hold_rates = np.minimum(rates, limits / _HOLD_RISE)
 
+    def set_step_rates(self, rates: Array) -> None:
+        """Set the ``rates`` (n,), Nm/s or N/s, at which the effort follows a step of its request; infinite: at once.
+
+        They have no effect on joints with another rate limit.
+        """
+        self._step_rates = rates
+
     def start(self, effort: Array, requested: Array, seconds: float) -> None:
         """Start a ramp from ``effort`` (n,) to the ``requested`` effort (n,), which takes ``seconds``.
 
@@ -136,6 +149,7 @@ class EffortLimiter:
         """
         self.effort = np.clip(effort, -self.limits, self.limits)
         self._difference = self.effort - requested
+        self._remainder[:] = 0.0
         self._fade_time = self.ramp_left = seconds
 
     def limit(
@@ -145,7 +159,7 @@ class EffortLimiter:
 
         ``dt`` and ``ramp_dt`` (s) are the time steps of rate limits and ramp since the last effort. The rate limit
         applies to the change from the last effort, and not to the first effort; if the arm ``holds`` its position after
-        a fault, it is at most the effort limit in 0.1 s.
+        a fault, it is at most the effort limit in 0.1 s, and instead of the rate of steps.
         """
         if self.ramp_left > 0.0:
             self.ramp_left = max(self.ramp_left - ramp_dt, 0.0)
@@ -160,7 +174,9 @@ class EffortLimiter:
             last,
             self.limits,
             self._hold_rates if holds else self._rates,
+            self._step_rates,
             dt,
+            self._remainder,
             self.effort,
         )
         self.clamped = result & CLAMPED != 0
@@ -172,6 +188,7 @@ class EffortLimiter:
         self.effort = np.zeros(len(self.limits))
         self.clamped = self.slowed = False
         self.ramp_left = 0.0
+        self._remainder[:] = 0.0
         return self.effort
 
     def over(self, names: Sequence[str], requested: Array) -> tuple[str, ...]:

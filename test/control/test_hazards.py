@@ -16,6 +16,7 @@ from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     SafetySettings,
+    TaskSpaceSettings,
     TrajectoryRules,
 )
 from robot_dynamics_ros.control.estimation.estimator import VelocitySource
@@ -166,7 +167,7 @@ def test_joints_that_freeze_in_motion_are_detected_before_the_law_accelerates_th
     before = float(np.abs(session.plant.qd).max())
     speed, _ = until_zero(session, 0.05, lambda _: {"q": q, "qd": np.zeros(7)})
     assert session.causes == ["no_response"] and speed < 2.2 * before
-    for _ in range(50):
+    for _ in range(200):
         session.cycle(q=q, qd=np.zeros(7))
     assert np.abs(session.plant.qd).max() < 0.5 * before
 
@@ -564,6 +565,53 @@ def test_a_rate_limit_is_for_the_cycles_not_for_the_states() -> None:
         session.causes == []
         and np.abs(session.plant.q - session.controller.plan.q).max() < 0.05
     )
+
+
+def largest_change(session: Session, **state: Any) -> float:
+    """Return the largest change of the effort, as a share of its limit, in 0.2 s from the changed ``state`` on."""
+    session.commands[:-1] = []
+    session.cycle(**state)
+    session.run(0.2)
+    effort = np.array([given.effort for given in session.commands])
+    return float((np.abs(np.diff(effort, axis=0)) / session.model.effort_limits).max())
+
+
+STEPS = ((), 0.25, 1.0), ((0.0,), 0.0, 0.14)
+"""Rate limit, and bounds of the change: a tenth of the limit is no step, and steps are followed by at most 0.03."""
+
+
+@pytest.mark.parametrize(("limit", "least", "most"), STEPS)
+def test_a_velocity_that_is_wrong_once_causes_no_step(
+    limit: Any, least: float, most: float
+) -> None:
+    session = arm(torque_rate_limit=limit).run(0.4)
+    wrong = session.plant.qd + np.array([0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    assert least <= largest_change(session, qd=wrong) <= most
+
+
+@pytest.mark.parametrize(("limit", "least", "most"), STEPS)
+def test_a_far_target_pose_causes_no_step(
+    limit: Any, least: float, most: float
+) -> None:
+    session = arm(
+        law="task_space_computed_torque",
+        task_space=TaskSpaceSettings(natural_frequency=(30.0,)),
+        torque_rate_limit=limit,
+    ).run(0.4)
+    session.aim(session.plant.end_effector_position() + 2.0, [1.0, 0.0, 0.0, 0.0])
+    assert least <= largest_change(session) <= most
+
+
+@pytest.mark.parametrize("size", [0.3, 0.5])
+def test_a_fast_motion_is_no_step(size: float) -> None:
+    """Each bit of its commands is that without a rate limit."""
+    runs = [arm(torque_rate_limit=limit).run(0.4) for limit in ((), (0.0,))]
+    for session in runs:
+        move(session, size)
+        session.run(1.5)
+    free, limited = (np.array([c.effort for c in run.commands]) for run in runs)
+    np.testing.assert_array_equal(free, limited)
+    assert runs[1].controller.slowed_cycles == 0
 
 
 @pytest.mark.parametrize("joint", [1, 3])

@@ -29,7 +29,10 @@ def test_feedback_that_is_unstable_behind_a_delay_gets_softer(
     """With delays of 50 ms the law and the hold oscillate; with a third of the frequency the arm is held."""
     model = load_robot("panda", "panda")
     # joints hit their limits
-    settings = ControllerSettings(safety=SafetySettings(position_step_limit=(np.inf,)))
+    settings = ControllerSettings(
+        torque_rate_limit=(),
+        safety=SafetySettings(position_step_limit=(np.inf,)),
+    )
     controller = make_controller(model, settings)
     start = READY["panda"]
     plant = Plant(

@@ -76,6 +76,33 @@ def test_a_lowered_limit_applies_at_once() -> None:
     )
 
 
+def test_only_a_step_is_slowed() -> None:
+    """At its rate, 0.2 a cycle, while further changes, up to a tenth of the limit a cycle, are not delayed."""
+    each = limiter(FREE)
+    each.set_step_rates(np.array([20.0, 20.0]))
+    continuous = np.array([0.9, -0.5])
+    np.testing.assert_array_equal(each.limit(continuous, 0.01, 0.01), continuous)
+    assert not each.slowed
+    requested = np.array([4.9, -0.5])
+    assert each.limit(requested, 0.01, 0.01)[0] == pytest.approx(1.1)
+    requested = np.array([5.7, -0.9])
+    effort = each.limit(requested, 0.01, 0.01)
+    np.testing.assert_allclose(effort, [1.1 + 0.8 + 0.2, -0.9])
+    for _ in range(18):
+        assert each.slowed
+        each.limit(requested, 0.01, 0.01)
+    np.testing.assert_array_equal(each.limit(requested, 0.01, 0.01), requested)
+    assert not each.slowed
+
+
+def test_steps_to_and_fro_do_not_add_up() -> None:
+    each = limiter(FREE)
+    each.set_step_rates(np.array([20.0, 20.0]))
+    for k in range(200):
+        effort = each.limit(np.full(2, 9.0 * (-1.0) ** k), 0.01, 0.01)
+        assert np.abs(effort).max() < 0.21
+
+
 sane = st.floats(-1e6, 1e6)
 
 

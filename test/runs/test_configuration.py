@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from robot_dynamics_ros.control.configuration.settings import ALL
+from robot_dynamics_ros.control.configuration.settings import ALL, read_settings
 from robot_dynamics_ros.runs.configuration import Configuration
 
 VALUES = {parameter.name: parameter.default for parameter in ALL} | {"ramp_time": 7.5}
@@ -22,6 +22,14 @@ def test_it_is_read_as_it_was_written() -> None:
         "joints: {}",
         7.5,
     )
+
+
+def test_a_recorded_value_precedes_the_default() -> None:
+    """Also the empty list, which was the default of the rate limit."""
+    recorded = replace(GIVEN, parameters={"torque_rate_limit": []})
+    result = Configuration.parse(recorded.text())
+    assert result is not None
+    assert read_settings(result.values).torque_rate_limit == ()
 
 
 def test_it_names_no_files_of_this_machine() -> None:

@@ -32,8 +32,8 @@ TASK_SPACE = TaskSpaceSettings(components="x y")
 def teleporting(
     settings: ControllerSettings | None = None, **changes: Any
 ) -> ControllerSettings:
-    """Return settings with which positions may jump."""
-    given = replace(settings or ControllerSettings(), **changes)
+    """Return settings with which positions, and therefore efforts, may jump."""
+    given = replace(settings or ControllerSettings(torque_rate_limit=[]), **changes)
     return replace(given, safety=replace(given.safety, position_step_limit=[np.inf]))
 
 

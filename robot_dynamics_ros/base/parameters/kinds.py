@@ -245,7 +245,7 @@ class WholeNumber(Parameter[int]):
 class Numbers(Parameter[Sequence[float]]):
     """List of floating-point numbers within bounds. A single number is a list of one element.
 
-    An empty list is allowed only if the default is empty.
+    An empty list is allowed if the default is empty, or with ``may_be_empty``.
 
     Attributes
     ----------
@@ -255,17 +255,20 @@ class Numbers(Parameter[Sequence[float]]):
         Required length in words, for messages.
     count
         Required length, or None if it depends on the robot.
+    may_be_empty
+        True if an empty list is allowed.
     """
 
     within: Bounds = ANY
     how_many: str = PER_JOINT
     count: int | None = None
+    may_be_empty: bool = False
 
     def check(self, value: object) -> tuple[float, ...]:
         """Return the numbers as a tuple of floats, which is empty for None and [].
 
         Raises RobotDynamicsError for other types, numbers out of bounds, a length other than ``count``, and no numbers
-        unless the default is empty.
+        unless that is allowed.
         """
         if isinstance(value, str):  # `ros2 param set` sends [1, 2.5] as text
             raise self.refuse(
@@ -280,7 +283,11 @@ class Numbers(Parameter[Sequence[float]]):
                     where=f" (number {k} of {len(items)})" if len(items) > 1 else "",
                 )
         numbers = tuple(float(item) for item in items if is_number(item))
-        if self.count not in (None, len(numbers)) if numbers else len(self.default) > 0:
+        if (
+            self.count not in (None, len(numbers))
+            if numbers
+            else not self._may_be_empty()
+        ):
             raise self.refuse(list(numbers))
         return numbers
 
@@ -294,7 +301,10 @@ class Numbers(Parameter[Sequence[float]]):
 
     def allowed(self) -> str:
         """Describe bounds and length, and [] if the list may be empty."""
-        return f"{self.within.phrase('numbers')}, {self.how_many}{', or []' if len(self.default) == 0 else ''}"
+        return f"{self.within.phrase('numbers')}, {self.how_many}{', or []' if self._may_be_empty() else ''}"
+
+    def _may_be_empty(self) -> bool:
+        return self.may_be_empty or len(self.default) == 0
 
 
 @dataclass(frozen=True, eq=False)

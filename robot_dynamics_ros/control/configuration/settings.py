@@ -331,9 +331,11 @@ class ControllerSettings(Settings):
         Bounds(0.0, 1.0, above=True),
     )
     torque_rate_limit: Sequence[float] = numbers(
-        [],
-        "Largest rate of change of commanded efforts (Nm/s or N/s); empty: no limit",
-        POSITIVE,
+        [0.0],
+        "Largest rate of change of commanded efforts (Nm/s or N/s); 0: only of steps, half the effort limit in a "
+        "response time of the law; empty: no limit",
+        NOT_NEGATIVE,
+        may_be_empty=True,
     )
     ramp_time: float = number(
         0.0,

@@ -46,6 +46,7 @@ class EndEffector(NamedTuple):
 _HOLD_FREQUENCY = 5.0  # rad/s
 _SMALLEST_INERTIA = 1e-12  # kg m^2 or kg, above 0 for divisions
 _GAIN_MARGIN = 2.0  # 6 dB
+_STEP_SHARE = 0.5  # of the effort limit, in a response time
 
 
 class Tuning:
@@ -113,6 +114,7 @@ class Tuning:
         self._velocity_limits = np.minimum(model.velocity_limits, LARGEST)
         self.effort_limits = model.effort_limits * np.array(settings.effort_limit_scale)
         self.effort_rates = np.full(n, settings.torque_rate_limit or np.inf)
+        self.effort_rates[self.effort_rates == 0.0] = np.inf
         self.deceleration = np.full(n, settings.max_deceleration_on_cancel)
         self.collision_threshold = np.full(n, safety.collision_threshold or np.inf)
         self.following_error = np.full(n, safety.following_error_limit or np.inf)
@@ -257,6 +259,21 @@ class Tuning:
             margins.append(delay_margin(task.kp, task.kd))
         margin = float(np.concatenate(margins).min()) - 0.5 * period
         return max(0.5 * margin, period)
+
+    def step_rates(self, inertia: Array) -> Array:
+        """Return the rates (n,), Nm/s or N/s, at which the effort follows a step of its request; infinite: at once.
+
+        It is half the effort limit in the response time 1 / omega, with omega^2 = kp, unless ``torque_rate_limit`` is
+        empty.
+        ``inertia`` (n,), kg m^2 or kg, is the diagonal of the mass matrix.
+        """
+        unit = 1.0 if self.law.gains_are_accelerations else inertia
+        kp = self.hold_gains(inertia).kp / unit
+        if self.end_effector is not None:
+            kp = np.maximum(kp, self.end_effector.gains.kp.max())
+        share = _STEP_SHARE if self.settings.torque_rate_limit else np.inf
+        rates: Array = share * np.minimum(self.effort_limits, LARGEST) * kp**0.5
+        return rates
 
     def check_payload(self, loaded: Array, bare: Array, measured: float) -> None:
         """Raise RobotDynamicsError for a payload that is not plausible and, if it is not there, makes the law unstable.

@@ -67,6 +67,7 @@ _UNMODELLED = 0.05  # of the effort limit
 _HIDDEN_MEMORY = 1.0  # s
 _REST_SHARE = 0.1  # of the plausible step, within which a position rests
 _MODEL_ERROR = 0.15  # of a change of the model's torque
+_STEP = 0.1  # of the effort limit, largest change in a cycle that is no step
 
 
 @kernel
@@ -383,7 +384,14 @@ def all_within(values: Array, least: Array, most: Array) -> bool:
 
 @kernel
 def limit_effort(
-    requested: Array, last: Array, limits: Array, rates: Array, dt: float, effort: Array
+    requested: Array,
+    last: Array,
+    limits: Array,
+    rates: Array,
+    step_rates: Array,
+    dt: float,
+    remainder: Array,
+    effort: Array,
 ) -> int:
     """Write the limited effort to ``effort`` (n,); return CLAMPED and SLOWED, added, for the limits that changed it.
 
@@ -393,8 +401,13 @@ def limit_effort(
         Requested effort, finite, and the effort of the last command, (n,), Nm or N.
     limits, rates
         Effort limits (n,), Nm or N, and largest rates of change (n,), Nm/s or N/s; infinite for no limit.
+    step_rates
+        Rates (n,), Nm/s or N/s, at which the effort follows a step of the requested effort; infinite: at once. They are
+        for joints whose rate of change has no limit.
     dt
         Time (s) since the last command; infinite before the first one.
+    remainder
+        Part (n,) of past steps that the effort has not followed, less than twice the limit, Nm or N; updated.
     """
     result = 0
     for j in range(requested.shape[0]):
@@ -402,11 +415,19 @@ def limit_effort(
         clamped = min(max(requested[j], -limit), limit)
         if clamped != requested[j]:
             result |= CLAMPED
-        effort[j] = clamped
+        slow = clamped
         if rates[j] < math.inf:
             step = rates[j] * dt
+            remainder[j] = 0.0
             slow = min(max(clamped, last[j] - step), last[j] + step)
-            if slow != clamped:
-                result |= SLOWED
-            effort[j] = min(max(slow, -limit), limit)  # a lowered limit applies at once
+        elif step_rates[j] < math.inf:
+            # Only a step is slowed, so that a fast but continuous effort is not delayed.
+            step = step_rates[j] * dt
+            if abs(clamped - last[j] - remainder[j]) > max(step, _STEP * limit):
+                remainder[j] = clamped - last[j]
+            remainder[j] -= min(max(remainder[j], -step), step)
+            slow = clamped - remainder[j]
+        if slow != clamped:
+            result |= SLOWED
+        effort[j] = min(max(slow, -limit), limit)  # a lowered limit applies at once
     return result

@@ -84,7 +84,7 @@ def test_numbers_are_bounded_as_parameters(
         ({"kp": [100.0], "kd": [20.0], "ki": [2000.0]}, '2000 for joint "joint1"'),
         ({"effort_limit_scale": [1.0, 0.0]}, "effort_limit_scale: 0.0 .number 2"),
         ({"effort_limit_scale": [1.5]}, "effort_limit_scale: 1.5"),
-        ({"torque_rate_limit": [1.0, 0.0]}, "torque_rate_limit: 0.0 .number 2"),
+        ({"torque_rate_limit": [1.0, -1.0]}, "torque_rate_limit: -1.0 .number 2"),
         ({"position_limit_margin": [math.nan]}, "position_limit_margin: nan"),
         ({"collision_threshold": [5.0]}, "observer.gain"),
         ({"law": TASK_SPACE_LAW, "components": "x y rz"}, "3 components for 2 joints"),
@@ -103,13 +103,13 @@ def test_numbers_for_each_joint() -> None:
     tuning = Tuning(
         MODEL,
         nested(
-            effort_limit_scale=[0.5, 1.0], torque_rate_limit=[100.0, 200.0], max_deceleration_on_cancel=[2.0, 3.0],
+            effort_limit_scale=[0.5, 1.0], torque_rate_limit=[100.0, 0.0], max_deceleration_on_cancel=[2.0, 3.0],
             observer_gain=20.0, collision_threshold=[7.0, 8.0], position_limit_margin=[0.1, math.inf],
             velocity_limit_margin=np.zeros(1),
         ),
     )  # fmt: skip
     assert tuning.effort_limits.tolist() == [500.0, 500.0]
-    assert tuning.effort_rates.tolist() == [100.0, 200.0]
+    assert tuning.effort_rates.tolist() == [100.0, math.inf]
     assert tuning.deceleration.tolist() == [2.0, 3.0]
     assert tuning.collision_threshold.tolist() == [7.0, 8.0]
     assert tuning.position_margin.tolist() == [0.1, math.inf]
@@ -199,6 +199,26 @@ def test_gains_of_the_task_space() -> None:
     for frequency, ratio in ((0.0, 1.0), (1.0, 0.0)):
         with pytest.raises(RobotDynamicsError, match="task_space.* 0.0 is not allowed"):
             gains(frequency, ratio)
+
+
+@pytest.mark.parametrize(
+    ("changes", "rates"),
+    [
+        ({}, [5000.0, 2500.0]),
+        ({"natural_frequency": [20.0, 4.0]}, [10000.0, 1000.0]),
+        ({"law": "pd_gravity", "kp": [50.0], "kd": [1.0]}, [2500.0, 2500.0]),
+        ({"law": "gravity_compensation", "kp": [0.0], "kd": [0.0]}, [2500.0, 1250.0]),
+        ({"law": TASK_SPACE_LAW, "components": "x y", "natural_frequency": [2.0]}, [5000.0, 2500.0]),
+        ({"torque_rate_limit": [0.0, 100.0]}, [5000.0, 2500.0]),
+        ({"torque_rate_limit": []}, [math.inf, math.inf]),
+    ],
+)  # fmt: skip
+def test_steps_change_by_half_the_limit_in_a_response_time(
+    changes: dict[str, Any], rates: list[float]
+) -> None:
+    """For limits of 1000 and 500 Nm, inertias of 2 and 0.5 kg m^2, and 10 rad/s where no frequency is given."""
+    tuning = Tuning(MODEL, nested(**changes))
+    np.testing.assert_allclose(tuning.step_rates(np.array([2.0, 0.5])), rates)
 
 
 @pytest.mark.parametrize(
