@@ -167,9 +167,6 @@ def test_joints_that_freeze_in_motion_are_detected_before_the_law_accelerates_th
     before = float(np.abs(session.plant.qd).max())
     speed, _ = until_zero(session, 0.05, lambda _: {"q": q, "qd": np.zeros(7)})
     assert session.causes == ["no_response"] and speed < 2.2 * before
-    for _ in range(200):
-        session.cycle(q=q, qd=np.zeros(7))
-    assert np.abs(session.plant.qd).max() < 0.5 * before
 
 
 @pytest.mark.parametrize("joint", [slice(None), 1])
