@@ -32,6 +32,7 @@ _POLLING_PERIOD = 0.2  # s
 EXPERIMENT = (
     *(
         control_cycle.check_state,
+        control_cycle.check_drives,
         control_cycle.check_response,
         control_cycle.limit_effort,
         control_cycle.all_within,

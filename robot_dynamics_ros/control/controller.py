@@ -285,6 +285,7 @@ class Controller:
             effort = (
                 np.zeros(self.arm.model.n) if zero else self._gravity_effort(estimate)
             )
+            effort = self.response.corrected(effort)
             effort = self.limiter.limit(effort, instant.limit_dt, instant.ramp_dt)
             command = Command(mode, self._desired, effort, ())
         elif mode is Mode.ACTIVE:
@@ -344,7 +345,7 @@ class Controller:
             self.external.reset()
             self.response.reset()
         if safety.holds:
-            requested = self._hold.effort(estimate)
+            requested = self.response.corrected(self._hold.effort(estimate))
             fault = not_finite(self._names, requested)
             if fault is None:
                 effort = self._limited(requested, estimate, instant)
@@ -357,7 +358,8 @@ class Controller:
             self._hold.release()
             effort = self.limiter.zero()
         else:
-            requested = self._hold.fading_effort(self._gravity_effort(estimate))
+            gravity = self._gravity_effort(estimate)
+            requested = self.response.corrected(self._hold.fading_effort(gravity))
             effort = self._limited(requested, estimate, instant)
         return Command(safety.mode, self._desired, effort, ())
 

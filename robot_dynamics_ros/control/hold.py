@@ -240,6 +240,9 @@ class Hold:
             if self._time - self._moved_at > RECOVERY_TIME:
                 self._sag = error
             return
+        # A load does not push a joint back.
+        returns = (error * qd > 0.0) & (np.abs(qd) > _RETURN)
+        self._sag = np.where(returns, 0.0, self._sag)
         gains = self._law.hold_gains
         farthest = np.maximum(_RETURN * gains.kd / gains.kp, _NEAR)
         # From 0 to the sag, so that following never adds to the error.

@@ -214,6 +214,21 @@ def test_a_jump_that_stays_leaves_the_other_joints_held() -> None:
     )
 
 
+@pytest.mark.parametrize("joint", [0, 1])
+def test_a_reversed_drive_is_held_by_efforts_of_the_other_sign(joint: int) -> None:
+    """Gravity loads the second joint. Without the other sign they move by 5 and 9 rad."""
+    session = arm().run(0.4)
+    move(session)
+    session.run(0.3)
+    session.plant.drive[joint] = -1.0
+    before = session.plant.q.copy()
+    speed, _ = until_zero(session, 1.5)
+    assert "no_response" in session.causes and speed < 5.0
+    assert np.abs(session.plant.q - before).max() < 0.5
+    with pytest.raises(RobotDynamicsError, match="against its effort"):
+        session.session.clear_fault(session.now)
+
+
 def test_a_hold_that_accelerates_a_joint_ends() -> None:
     """Position and velocity of the first joint are mirrored about the start, so that all feedback is positive."""
     session = arm().run(0.4)

@@ -165,12 +165,14 @@ class Plant:
         self.viscous = viscous
         self.coulomb = coulomb
         self.braked = braked
+        self.drive = np.ones(self.model.nv)  # effort given per effort commanded
 
     def step(self, effort: Array, dt: float) -> None:
         """Advance one semi-implicit step; friction, smoothed within 1 mrad/s, is implicit damping."""
         if self.braked:
             self.qd[:] = 0.0
             return
+        effort = self.drive * effort
         if self.viscous or self.coulomb:
             damping = self.viscous + self.coulomb / (np.abs(self.qd) + 1e-3)
             self.model.armature = dt * damping

@@ -140,10 +140,15 @@ class NoResponse(Check):
         instant: Instant,
         command: Command | None,
     ) -> Fault | None:
-        j = self._response.unanswered
-        if j < 0 or not tuning.law.needs_state:  # other commands may drive the arm
+        if not tuning.law.needs_state:  # other commands may drive the arm
             return None
-        return state_faults.no_response(self._names[j], float(estimate.state[0, j]))
+        j = self._response.reversed_drive
+        if j >= 0:
+            return state_faults.reversed_drive(self._names[j])
+        j = self._response.unanswered
+        if j >= 0:
+            return state_faults.no_response(self._names[j], float(estimate.state[0, j]))
+        return None
 
 
 class MotionLimits(Check):

@@ -41,6 +41,15 @@ def no_response(name: str, position: float) -> Fault:
     return Fault(Cause.NO_RESPONSE, text, name, position)
 
 
+def reversed_drive(name: str) -> Fault:
+    """Return the fault of a joint whose drive gives an effort against the commanded one."""
+    text = (
+        f'joint "{name}" accelerates against its effort. Cure: check the sign of the effort in its driver and the '
+        "wiring of its motor; then deactivate the node and activate it again"
+    )
+    return Fault(Cause.NO_RESPONSE, text, name)
+
+
 def contradiction(name: str, moved: float, implied: float, velocity: float) -> Fault:
     """Return the fault of a joint that ``moved`` by another distance than its measured velocity ``implied``."""
     text = (

@@ -12,10 +12,14 @@ from robot_dynamics_ros.control.estimation.estimator import Estimate, VelocitySo
 from robot_dynamics_ros.control.estimation.external_torque import interval_torque
 from robot_dynamics_ros.dynamics.kernels.control_cycle import (
     DOUBTED,
+    DRIVE_MEMORY,
+    DRIVE_STATES,
     HIDDEN_MOMENTUM,
     HIDDEN_MOTION,
     REFERENCE,
     RESPONSE_MEMORY,
+    REVERSED,
+    check_drives,
     check_response,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -33,11 +37,14 @@ class Response:
     ----------
     unanswered
         Index of the first joint that does not answer its effort, by ``check_response``; -1: there is none.
+    reversed_drive
+        Index of the first joint whose drive is reversed, by ``check_drives``; -1: there is none.
     """
 
     def __init__(self, n: int) -> None:
         """Create the check of ``n`` joints; without effect before ``set_bounds``."""
         self._memory = np.zeros((RESPONSE_MEMORY, n))
+        self._drives = np.zeros((DRIVE_MEMORY, n))
         self._friction = self._limits = np.full(n, np.inf)
         self._inertia = np.full(n, np.inf)  # of joints with hidden motion
         self._state: Array | None = None  # that was compared last
@@ -46,7 +53,7 @@ class Response:
         self._efforts: list[Array] = []  # since that state
         self._stamp = -math.inf  # s, of the last state that was compared
         self._compares = False
-        self.unanswered = -1
+        self.unanswered = self.reversed_drive = -1
 
     def set_bounds(self, friction: Array, limits: Array) -> None:
         """Set the static ``friction`` (n,) of the model and the effort ``limits`` (n,), Nm or N."""
@@ -71,6 +78,12 @@ class Response:
         q = estimate.state[0] + self._memory[HIDDEN_MOTION]
         qd = self._memory[HIDDEN_MOMENTUM] / self._inertia
         return estimate._replace(state=np.where(doubted, (q, qd), estimate.state))
+
+    def corrected(self, effort: Array) -> Array:
+        """Return the ``effort`` (n,) with the other sign for reversed drives."""
+        if self.reversed_drive < 0:
+            return effort
+        return np.where(self._drives[REVERSED] >= DRIVE_STATES, -effort, effort)
 
     def observe(
         self, model: RobotModel, estimate: Estimate, effort: Array, tuning: Tuning
@@ -105,6 +118,7 @@ class Response:
             return
         torque = interval_torque(model, before, state, passed)
         external = torque - mean
+        dt = passed if self._compares else math.inf
         q = state[0]
         hidden = external
         inertia = self._inertia
@@ -123,13 +137,17 @@ class Response:
             self._friction,
             self._limits,
             tuning.position_step,
-            passed if self._compares else math.inf,
+            dt,
             self._memory,
         )
+        if tuning.law.needs_state:  # else other commands may drive the arm
+            self.reversed_drive = check_drives(
+                external, mean, state[1], self._limits, dt, self._drives
+            )
         self._compares = True
 
     def reset(self) -> None:
-        """Restart the check after a gap in the states, and while a joint is refuted."""
+        """Restart the check after a gap in the states, and while a joint is refuted; reversed drives remain so."""
         self._state = None
         self._efforts.clear()
         self._stamp = -math.inf

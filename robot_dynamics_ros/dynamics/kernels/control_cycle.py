@@ -50,6 +50,16 @@ DOUBTED = 10  # 1 for a joint that did not answer, until it moves
 RESPONSE_MEMORY = 11  # number of rows
 RESPONSE_STATES = 2  # value of UNANSWERED at which a joint does not answer
 
+# Rows of the memory of check_drives:
+EXTERNAL = 0  # mean external torque (Nm or N) of the window
+EFFORT = 1  # mean effort
+EXTERNAL_VARIANCE = 2
+COVARIANCE = 3  # of external torque and effort
+EFFORT_VARIANCE = 4
+REVERSED = 5  # number of states in succession at which the drive opposes its effort
+DRIVE_MEMORY = 6  # number of rows
+DRIVE_STATES = 3  # value of REVERSED at which a drive counts as reversed
+
 # Results of limit_effort.
 CLAMPED = 1
 SLOWED = 2
@@ -68,6 +78,16 @@ _HIDDEN_MEMORY = 1.0  # s
 _REST_SHARE = 0.1  # of the plausible step, within which a position rests
 _MODEL_ERROR = 0.15  # of a change of the model's torque
 _STEP = 0.1  # of the effort limit, largest change in a cycle that is no step
+_DRIVE_WINDOW = 0.04  # s
+_LEAST_CHANGE = 0.02  # standard deviation of the effort, as a share of its limit
+_JUMP = 0.05  # of the effort limit
+_STEEP = 4.0  # external torque per effort, above which the torque has another cause
+_OPPOSED = -1.15  # external torque per effort: the drive gives -0.15 of its effort
+_ANSWERED = -0.5  # the drive gives half of its effort
+_EXPLAINED = 0.97  # of the variance of the external torque
+# Between the mean external torque and the slope times the mean effort:
+_OFFSET = 0.02  # of the effort limit
+_RELATIVE = 0.08  # of the mean external torque
 
 
 @kernel
@@ -369,6 +389,87 @@ def check_response(
         if memory[UNANSWERED, j] >= RESPONSE_STATES:
             memory[DOUBTED, j] = 1.0
             first = j if first < 0 else first
+    return first
+
+
+@kernel
+def check_drives(
+    external: Array,
+    effort: Array,
+    velocity: Array,
+    limits: Array,
+    dt: float,
+    memory: Array,
+) -> int:
+    """Check the signs of drives; return the index of the first reversed one, or -1.
+
+    A drive that gives k times its effort u makes an external torque (k - 1) u: its slope over u is k - 1. The slope is
+    the linear regression over an exponential window, which begins anew when the external torque jumps without the
+    effort. A push or a contact does not follow the effort: feedback against it gives a slope of about -1 at most.
+
+    A drive is reversed if for three states in succession the effort changes enough, the slope is below -1.15 and
+    explains the changes of the external torque, so is the ratio of their means, which is about the slope, and the
+    external torque drives the motion. It remains so until the slope is above -0.5.
+
+    Parameters
+    ----------
+    external, effort
+        Mean external torque and mean effort since the state before, (n,), Nm or N.
+    velocity
+        Measured velocity (n,).
+    limits
+        Effort limits (n,), Nm or N; infinite for joints that are not checked.
+    dt
+        Time since the state before, s; infinite restarts the regression.
+    memory
+        (DRIVE_MEMORY, n), updated, in the rows from EXTERNAL to REVERSED; zeros before the first state.
+    """
+    share = 1.0 - math.exp(-dt / _DRIVE_WINDOW)
+    kept = 1.0 - share
+    first = -1
+    for j in range(external.shape[0]):
+        residual = external[j] - memory[EXTERNAL, j]
+        change = effort[j] - memory[EFFORT, j]
+        jump = _JUMP * limits[j] + _STEEP * abs(change)
+        if dt == math.inf or abs(residual) > jump:
+            memory[EXTERNAL, j] = external[j]
+            memory[EFFORT, j] = effort[j]
+            memory[EXTERNAL_VARIANCE, j] = 0.0
+            memory[COVARIANCE, j] = 0.0
+            memory[EFFORT_VARIANCE, j] = 0.0
+        else:
+            memory[EXTERNAL, j] += share * residual
+            memory[EFFORT, j] += share * change
+            spread = memory[EXTERNAL_VARIANCE, j] + share * residual * residual
+            memory[EXTERNAL_VARIANCE, j] = kept * spread
+            together = memory[COVARIANCE, j] + share * residual * change
+            memory[COVARIANCE, j] = kept * together
+            varied = memory[EFFORT_VARIANCE, j] + share * change * change
+            memory[EFFORT_VARIANCE, j] = kept * varied
+        variance = memory[EFFORT_VARIANCE, j]
+        slope = 0.0
+        opposes = False
+        if variance > (_LEAST_CHANGE * limits[j]) ** 2:
+            slope = memory[COVARIANCE, j] / variance
+            mean = memory[EXTERNAL, j]
+            given = memory[EFFORT, j]
+            explained = slope * memory[COVARIANCE, j]
+            miss = abs(mean - slope * given)
+            opposes = (
+                slope < _OPPOSED
+                and explained > _EXPLAINED * memory[EXTERNAL_VARIANCE, j]
+                and mean * given < _OPPOSED * given * given
+                and miss < _OFFSET * limits[j] + _RELATIVE * abs(mean)
+                and mean * velocity[j] > _SLOW * abs(mean)
+            )
+            if slope > _ANSWERED:
+                memory[REVERSED, j] = 0.0
+        if opposes:
+            memory[REVERSED, j] += 1.0
+        elif memory[REVERSED, j] < DRIVE_STATES:
+            memory[REVERSED, j] = 0.0
+        if memory[REVERSED, j] >= DRIVE_STATES and first < 0:
+            first = j
     return first
 
 

@@ -140,3 +140,88 @@ def test_a_hidden_motion_that_friction_explains_is_forgotten() -> None:
     speed = arm.response.believed(arm.estimator.estimate).state[1, 0]
     inertia = ROUGH.mass_matrix(Q)[0, 0]
     assert 0.0 < speed < 1.5 * (0.9 * BOUNDS[0] - FRICTION[0]) / inertia
+
+
+class Loop:
+    """Arm under computed torque, with drives that give ``gains`` times their effort, and a torque of another cause."""
+
+    def __init__(self, gains: Any = (1.0, 1.0), noise: float = 1e-3) -> None:
+        self.arm = Arm()
+        self.gains = np.array(gains)
+        self.noise = noise
+        self.random = np.random.default_rng(0)
+        self.q = Q.copy()
+        self.qd = np.zeros(2)
+
+    def run(self, seconds: float, torque: Any = lambda t, q: REST) -> int:
+        """Move to and fro for this time; return the joint whose drive is reversed, or -1.
+
+        ``torque`` is a function of time and position.
+        """
+        begun = self.arm.time
+        while (t := self.arm.time - begun) < seconds:
+            phase = 3.0 * self.arm.time + np.array([0.0, 1.0])
+            measured = self.qd + self.noise * self.random.standard_normal(2)
+            error = Q + 0.1 * np.sin(phase) - self.q
+            qdd = 100.0 * error + 20.0 * (0.3 * np.cos(phase) - measured)
+            effort = MODEL.inverse_dynamics(self.q, measured, qdd).clip(-LIMITS, LIMITS)
+            driven = self.gains * effort + torque(t, self.q)
+            self.qd += PERIOD * MODEL.forward_dynamics(self.q, self.qd, driven)
+            self.q += PERIOD * self.qd
+            measured = self.qd + self.noise * self.random.standard_normal(2)
+            self.arm.run(PERIOD, effort, self.q, measured)
+            if self.arm.response.reversed_drive >= 0:
+                break
+        return self.arm.response.reversed_drive
+
+
+def test_a_drive_that_opposes_its_effort() -> None:
+    for j in range(2):
+        for gain in (-1.0, -0.3):
+            loop = Loop()
+            assert loop.run(1.0) == -1
+            loop.gains[j] = gain
+            begun = loop.arm.time
+            assert loop.run(0.3) == j
+            assert loop.arm.time - begun < 0.15
+            effort = np.array([3.0, -4.0])
+            expected = np.where(np.arange(2) == j, -effort, effort)
+            np.testing.assert_array_equal(loop.arm.response.corrected(effort), expected)
+
+
+def test_weak_strong_and_dead_drives_are_not_reversed() -> None:
+    for gain in (0.0, 0.3, 0.6, 1.5):
+        loop = Loop((gain, 1.0))
+        assert loop.run(1.0) == -1
+
+
+def test_pushes_contact_and_loads_are_no_reversed_drive() -> None:
+    """The feedback against them follows their torque; no effort leads it."""
+    causes = (
+        lambda t, q: [60.0, 0.0] if t > 0.1 else REST,
+        lambda t, q: [0.0, -40.0 * min(4.0 * t, 1.0)],
+        lambda t, q: [0.0, 40.0 * min((4.0 * t) ** 2, 1.0)],
+        lambda t, q: 30.0 * np.sin(np.array([15.0, 20.0]) * t),
+        lambda t, q: -5e3 * np.maximum(q - Q - 0.03, 0.0),
+        lambda t, q: -MODEL.gravity_torque(q) * min(2.0 * t, 0.5),
+    )
+    for cause in causes:
+        for noise in (0.0, 3e-3):
+            loop = Loop(noise=noise)
+            assert loop.run(1.0) == -1
+            assert loop.run(1.5, cause) == -1
+
+
+def test_a_drive_that_answers_again_is_not_reversed() -> None:
+    """As after a false alarm, the efforts that the hold commands show it."""
+    loop = Loop((-1.0, 1.0))
+    assert loop.run(0.5) == 0
+    response = loop.arm.response
+    response.reset()
+    assert response.reversed_drive == 0, "a gap is no evidence"
+    loop.gains[0] = 1.0
+    loop.q[:] = Q
+    loop.qd[:] = 0.0
+    while response.reversed_drive == 0 and loop.arm.time < 5.0:
+        loop.run(PERIOD)
+    assert response.reversed_drive == -1
