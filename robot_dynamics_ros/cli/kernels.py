@@ -33,6 +33,7 @@ EXPERIMENT = (
     *(
         control_cycle.check_state,
         control_cycle.check_drives,
+        control_cycle.write_midpoint,
         control_cycle.check_response,
         control_cycle.limit_effort,
         control_cycle.all_within,

@@ -47,6 +47,7 @@ class Response:
         self._drives = np.zeros((DRIVE_MEMORY, n))
         self._friction = self._limits = np.full(n, np.inf)
         self._inertia = np.full(n, np.inf)  # of joints with hidden motion
+        self._moves = False  # a joint has a hidden motion
         self._state: Array | None = None  # that was compared last
         self._model: RobotModel | None = None
         self._source: VelocitySource = VelocitySource.UNKNOWN
@@ -122,13 +123,13 @@ class Response:
         q = state[0]
         hidden = external
         inertia = self._inertia
-        if self._memory[HIDDEN_MOMENTUM].any():
+        if self._moves:
             self._inertia = inertia = model.mass_matrix(q).diagonal()
             qd = self._memory[HIDDEN_MOMENTUM] / inertia
             viscous = model.friction_torque(q, qd) - np.sign(qd) * self._friction
             moved = model.gravity_torque(q + self._memory[HIDDEN_MOTION])
             hidden = external + moved - model.gravity_torque(q) + viscous
-        self.unanswered = check_response(
+        self.unanswered, self._moves = check_response(
             state,
             external,
             torque,

@@ -288,6 +288,18 @@ def _contradicts(
 
 
 @kernel
+def write_midpoint(before: Array, after: Array, dt: float, motion: Array) -> None:
+    """Write mean position and velocity of two states (2, n), and the acceleration between them, to ``motion`` (3, n).
+
+    ``dt`` is the time between the states, s.
+    """
+    for j in range(motion.shape[1]):
+        motion[0, j] = 0.5 * (before[0, j] + after[0, j])
+        motion[1, j] = 0.5 * (before[1, j] + after[1, j])
+        motion[2, j] = (after[1, j] - before[1, j]) / dt
+
+
+@kernel
 def check_response(
     state: Array,
     external: Array,
@@ -299,8 +311,10 @@ def check_response(
     step: Array,
     dt: float,
     memory: Array,
-) -> int:
-    """Check if joints that rest answer their efforts; return the index of the first one that does not, or -1.
+) -> tuple[int, bool]:
+    """Check if joints that rest answer their efforts.
+
+    Returns the index of the first joint that does not, or -1, and True if a joint has a hidden motion.
 
     The residual of a joint is its mean external torque over an exponential window. A joint that leaves its position
     of rest, or moves faster than noise, answers; its residual is then the reference. A joint that rests does not
@@ -332,6 +346,7 @@ def check_response(
     kept = math.exp(-dt / _RESPONSE_WINDOW)
     forgotten = 1.0 - math.exp(-dt / _HIDDEN_MEMORY)
     first = -1
+    moves = False
     for j in range(state.shape[1]):
         if dt == math.inf:  # also after a torque that was not finite
             memory[RESIDUAL, j] = external[j]
@@ -374,6 +389,7 @@ def check_response(
         momentum = remembered * memory[HIDDEN_MOMENTUM, j] + dt * driving
         momentum = math.copysign(max(abs(momentum) - dt * dry, 0.0), momentum)
         motion = remembered * memory[HIDDEN_MOTION, j] + dt * momentum / inertia[j]
+        moves = moves or momentum != 0.0
         memory[HIDDEN_MOMENTUM, j] = momentum
         memory[HIDDEN_MOTION, j] = motion
         if abs(memory[RESIDUAL, j]) < abs(memory[REFERENCE, j]):
@@ -389,7 +405,7 @@ def check_response(
         if memory[UNANSWERED, j] >= RESPONSE_STATES:
             memory[DOUBTED, j] = 1.0
             first = j if first < 0 else first
-    return first
+    return first, moves
 
 
 @kernel
