@@ -217,7 +217,7 @@ MOVE = trajectory((0.8, -0.4), 0.5, stamp(100), stamp(50))
 
 def test_commands_are_those_of_the_closed_form(run: Run) -> None:
     """Holding q0 by computed torque: tau = M (Kp (q0 - q) - Kd qd) + V + G, Tsai (9.73)-(9.74); Kp 100, Kd 20."""
-    outcome = run(states(200))
+    outcome = run(states(200), torque_rate_limit=[])
     assert (
         outcome.result.states,
         outcome.result.commands,
@@ -468,9 +468,10 @@ def test_a_delay_that_the_controller_has_reported_is_a_fault(run: Run) -> None:
 def test_messages_received_before_the_first_clock(run: Run) -> None:
     """With simulated time a recorder receives them at 0."""
     recording = [*states(200), MOVE]
-    whole = run(recording)
+    whole = run(recording, torque_rate_limit=[])
     early = run(
-        [(topic, at if at > stamp(20) else 0, data) for topic, at, data in recording]
+        [(topic, at if at > stamp(20) else 0, data) for topic, at, data in recording],
+        torque_rate_limit=[],
     )
     assert early.result.transitions == () and early.unnumbered == whole.unnumbered
     times = [received for received, _ in early.commands]
@@ -573,9 +574,10 @@ def test_a_replay_has_the_states_that_recorded_commands_answer(run: Run) -> None
 
 def test_a_replay_holds_the_position_of_the_first_recorded_command(run: Run) -> None:
     """The recorder started after the controller; the gains of pd depend on the held position."""
-    whole = run(states(300), law="pd")
+    values = {"law": "pd", "torque_rate_limit": []}
+    whole = run(states(300), **values)
     live = [(COMMANDS, at + DELAY, data) for at, data in whole.commands]
-    late = run([*states(300)[120:], *live[130:290]], law="pd")
+    late = run([*states(300)[120:], *live[130:290]], **values)
     assert late.result.states == 160 and late.unnumbered == whole.unnumbered[130:290]
 
 

@@ -145,7 +145,8 @@ def test_friction_is_compensated_along_the_targets_motion(
     twist = np.array([0.1, -0.05, 0.2, 0.1, 0.2, -0.3])
     efforts = {}
     for on in (True, False):
-        controller = make_controller(model, settings(friction_compensation=on))
+        values = settings(friction_compensation=on, torque_rate_limit=())
+        controller = make_controller(model, values)
         for k, moving in enumerate((False, True)):
             controller.measure(0.01 * k, 0.0, q, qd)
             if moving:
