@@ -103,8 +103,9 @@ class EffortLimiter:
     """Effort and rate limits, and a ramp that keeps the command continuous when the law changes.
 
     A step is a change of the requested effort, from one cycle to the next, by more than a tenth of the effort limit and
-    by more than its own rate allows. The effort follows it at this rate. It follows all other changes, also during a
-    step, at once: a fast but continuous effort is not delayed, and the delay of a step ends.
+    by more than its own rate allows. The effort follows it at this rate, those of the other joints in proportion. It
+    follows all other changes, also during a step, at once: a fast but continuous effort is not delayed, and the delay
+    of a step ends.
 
     Attributes
     ----------

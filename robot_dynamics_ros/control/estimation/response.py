@@ -72,9 +72,12 @@ class Response:
         return np.asarray(self._memory[DOUBTED] != 0.0)
 
     def believed(self, estimate: Estimate) -> Estimate:
-        """Return ``estimate`` with the state of joints that are doubted as if their positions had been frozen."""
+        """Return ``estimate`` with the state of joints that are doubted as if their positions had been frozen.
+
+        Without measured velocities it is ``estimate``: the noise of differentiated ones would appear as motion.
+        """
         doubted = self.doubted & ~estimate.refuted
-        if not doubted.any():
+        if estimate.source is not VelocitySource.MEASURED or not doubted.any():
             return estimate
         q = estimate.state[0] + self._memory[HIDDEN_MOTION]
         qd = self._memory[HIDDEN_MOMENTUM] / self._inertia

@@ -527,6 +527,20 @@ def limit_effort(
         Part (n,) of past steps that the effort has not followed, less than twice the limit, Nm or N; updated.
     """
     result = 0
+    steps = False
+    for j in range(requested.shape[0]):
+        if rates[j] == math.inf and step_rates[j] < math.inf:
+            change = min(max(requested[j], -limits[j]), limits[j]) - last[j]
+            largest = max(step_rates[j] * dt, _STEP * limits[j])
+            steps = steps or abs(change - remainder[j]) > largest
+    share = 1.0  # of the remainder that is followed in this cycle
+    for j in range(requested.shape[0]):
+        if rates[j] == math.inf and step_rates[j] < math.inf:
+            if steps:
+                clamped = min(max(requested[j], -limits[j]), limits[j])
+                remainder[j] = clamped - last[j]
+            if remainder[j] != 0.0:
+                share = min(share, step_rates[j] * dt / abs(remainder[j]))
     for j in range(requested.shape[0]):
         limit = limits[j]
         clamped = min(max(requested[j], -limit), limit)
@@ -538,11 +552,9 @@ def limit_effort(
             remainder[j] = 0.0
             slow = min(max(clamped, last[j] - step), last[j] + step)
         elif step_rates[j] < math.inf:
-            # Only a step is slowed, so that a fast but continuous effort is not delayed.
-            step = step_rates[j] * dt
-            if abs(clamped - last[j] - remainder[j]) > max(step, _STEP * limit):
-                remainder[j] = clamped - last[j]
-            remainder[j] -= min(max(remainder[j], -step), step)
+            # Only a step is slowed, so that a fast but continuous effort is not delayed, and all joints in proportion,
+            # so that the acceleration keeps its direction.
+            remainder[j] -= share * remainder[j]
             slow = clamped - remainder[j]
         if slow != clamped:
             result |= SLOWED
