@@ -214,3 +214,15 @@ def test_reactions_to_joints_that_do_not_answer(kind: str, arm: str) -> None:
     for parameters in ("default", "first_motion"):
         verdict = execute(case_of(chosen, arm, parameters, 2)).verdict
         assert verdict.grade != "critical", (parameters, verdict)
+
+
+@pytest.mark.parametrize("arm", ["ur10", "talos_arm"])
+def test_a_motion_whose_stamps_run_slowly_stops(arm: str) -> None:
+    """The error to the trajectory, which runs as slowly, is no load that holds the arm."""
+    (slow,) = (k for k in KINDS if k.name == "stamps how=drift size=-0.2")
+    for size in (-0.9, -0.7, -0.5):
+        parameters = {"how": "drift", "size": size}
+        faults = (slow.faults[0]._replace(parameters=parameters),)
+        kind = slow._replace(name=f"drift {size}", faults=faults)
+        verdict = execute(case_of(kind, arm, "default", 1)).verdict
+        assert verdict.grade == "none", (size, verdict)

@@ -43,6 +43,12 @@ _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
     Cause.EMERGENCY_STOP,
     Cause.DEACTIVATED,
 )
+_LATE = (  # faults after which the position error of a motion may be that of a late state
+    Cause.STATE_STALE,
+    Cause.STAMP_REPEATS,
+    Cause.CLOCK_JUMPED_AHEAD,
+    Cause.CYCLE_RATE,
+)
 
 
 class DampingCheck:
@@ -146,7 +152,8 @@ class Hold:
 
         The load is the law's torque at rest, or ``effort`` of a task-space law, less g(q). It is zero instead if it
         exceeds ``hold_effort_margin`` for a joint, if the law does not compensate gravity, or if the fault indicates a
-        wrong motion of the arm. In these cases the integral of the position error is reset.
+        wrong motion of the arm. In these cases the integral of the position error is reset. In a motion with late states
+        it is the part of the integral alone.
         """
         law = self._law
         tuning = self._arm.tuning
@@ -172,6 +179,8 @@ class Hold:
                 if (np.abs(velocities) > _MOVES).any():
                     self._sag = None
                     self._blind_load = law.effort_at_rest(q, q, gravity) - gravity
+                    if fault.cause in _LATE:
+                        self._load = self._blind_load
                 if tuning.law.follows:
                     self._offset = self._plan.q - q
                 return
