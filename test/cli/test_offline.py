@@ -261,9 +261,13 @@ def test_dynamics_of_the_plant(
 
 
 def test_friction_that_grows_with_the_load_is_compensated(
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Its steps at reversals are not limited."""
     rms = []
+    unlimited = tmp_path / "unlimited.yaml"
+    values = {"/**": {"ros__parameters": {"torque_rate_limit": []}}}
+    unlimited.write_text(yaml.safe_dump(values), encoding="utf-8")
     for believed in ("puma560", "puma560_geared"):
         run(
             "simulate",
@@ -272,6 +276,8 @@ def test_friction_that_grows_with_the_load_is_compensated(
             believed,
             "--plant-dynamics",
             "puma560_geared",
+            "--config",
+            unlimited,
             "--duration",
             5,
         )
