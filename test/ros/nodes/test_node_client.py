@@ -28,7 +28,7 @@ LINES = [
     ("set gains.natural_frequency [4.0]", 0, ""),
     ("get gains.natural_frequency", 0, "[4.0]"),
     ("set law pdd", 1, "mean pd?"),
-    ("clear_fault", 1, "no service clear_fault within 0.5 s; nodes seen: /left/"),
+    ("clear_fault", 1, "no service clear_fault within 0.5 s; nodes seen: /"),
     ("activate", 1, "refused activate: unconfigured. Cure: "),
     ("configure", 0, "configure: done"),
     ("emergency_stop", 0, "engaged for the next activation"),
