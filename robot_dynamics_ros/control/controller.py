@@ -427,6 +427,7 @@ class Controller:
         self.checks.limits.tune(tuning, estimate)
 
     def _apply_gains(self, tuning: Tuning) -> None:
+        """Set the bounds that follow from gains and inertia, once that is known."""
         if self._inertia is not None:
             period = self.clock.period
             self.estimator.largest_lag = tuning.largest_lag(self._inertia, period)

@@ -152,8 +152,8 @@ class Hold:
 
         The load is the law's torque at rest, or ``effort`` of a task-space law, less g(q). It is zero instead if it
         exceeds ``hold_effort_margin`` for a joint, if the law does not compensate gravity, or if the fault indicates a
-        wrong motion of the arm. In these cases the integral of the position error is reset. In a motion with late states
-        it is the part of the integral alone.
+        wrong motion of the arm. In these cases the integral of the position error is reset. In a motion with late
+        states the load is only the torque of the integral.
         """
         law = self._law
         tuning = self._arm.tuning
@@ -301,20 +301,19 @@ class Hold:
             stop = model.gravity_torque(q) + inertia @ plan.qdd
             if not estimate.valid:
                 return stop + np.where(estimate.refuted, 0.0, self._blind_load)
-            share = np.where(estimate.refuted, 0.0, 1.0)
-            load = np.where(estimate.refuted, 0.0, self._load)
+            held = np.where(estimate.refuted, 0.0, 1.0)
             frequency = self._damping.frequency * estimate.tolerance
-            spring = share * frequency**2 * gains.kp * (plan.q - q)
-            damping = share * frequency * gains.kd * (plan.qd - qd)
+            spring = frequency**2 * gains.kp * (plan.q - q)
+            damping = frequency * gains.kd * held * (plan.qd - qd)
             if tuning.law.gains_are_accelerations:
-                spring = share * (inertia @ spring)
-                damping = share * (inertia @ damping)
-            position: Array = np.clip(
-                load + spring, -tuning.hold_margin, tuning.hold_margin
+                spring = inertia @ spring
+                damping = inertia @ damping
+            position: Array = held * np.clip(
+                self._load + spring, -tuning.hold_margin, tuning.hold_margin
             )
             if not plan.busy and (np.abs(qd) < _MOVES).all():
                 self._blind_load = position
-            return stop + position + damping
+            return stop + position + held * damping
 
     def fading_effort(self, gravity: Array) -> Array:
         """Return the torque (n,) where the hold ends: ``gravity`` (n,) and load, which fade to 0 within 0.5 s."""

@@ -283,11 +283,10 @@ class Numbers(Parameter[Sequence[float]]):
                     where=f" (number {k} of {len(items)})" if len(items) > 1 else "",
                 )
         numbers = tuple(float(item) for item in items if is_number(item))
-        if (
-            self.count not in (None, len(numbers))
-            if numbers
-            else not self._may_be_empty()
-        ):
+        allowed = self._may_be_empty()
+        if numbers:
+            allowed = self.count in (None, len(numbers))
+        if not allowed:
             raise self.refuse(list(numbers))
         return numbers
 

@@ -263,9 +263,8 @@ class Tuning:
     def step_rates(self, inertia: Array) -> Array:
         """Return the rates (n,), Nm/s or N/s, at which the effort follows a step of its request; infinite: at once.
 
-        It is half the effort limit in the response time 1 / omega, with omega^2 = kp, unless ``torque_rate_limit`` is
-        empty.
-        ``inertia`` (n,), kg m^2 or kg, is the diagonal of the mass matrix.
+        They are half the effort limit in the response time 1 / omega, with omega^2 = kp, unless ``torque_rate_limit``
+        is empty. ``inertia`` (n,), kg m^2 or kg, is the diagonal of the mass matrix.
         """
         unit = 1.0 if self.law.gains_are_accelerations else inertia
         kp = self.hold_gains(inertia).kp / unit

@@ -123,21 +123,15 @@ class Response:
         torque = interval_torque(model, before, state, passed)
         external = torque - mean
         dt = passed if self._compares else math.inf
-        q = state[0]
         hidden = external
-        inertia = self._inertia
         if self._moves:
-            self._inertia = inertia = model.mass_matrix(q).diagonal()
-            qd = self._memory[HIDDEN_MOMENTUM] / inertia
-            viscous = model.friction_torque(q, qd) - np.sign(qd) * self._friction
-            moved = model.gravity_torque(q + self._memory[HIDDEN_MOTION])
-            hidden = external + moved - model.gravity_torque(q) + viscous
+            hidden = external + self._hidden_torque(model, state[0])
         self.unanswered, self._moves = check_response(
             state,
             external,
             torque,
             hidden,
-            inertia,
+            self._inertia,
             self._friction,
             self._limits,
             tuning.position_step,
@@ -149,6 +143,15 @@ class Response:
                 external, mean, state[1], self._limits, dt, self._drives
             )
         self._compares = True
+
+    def _hidden_torque(self, model: RobotModel, q: Array) -> Array:
+        """Return viscous friction and change of g(q) (n,), Nm or N, by hidden motion; ``q`` (n,) is measured."""
+        self._inertia = model.mass_matrix(q).diagonal()
+        qd = self._memory[HIDDEN_MOMENTUM] / self._inertia
+        viscous = model.friction_torque(q, qd) - np.sign(qd) * self._friction
+        moved = q + self._memory[HIDDEN_MOTION]
+        torque: Array = model.gravity_torque(moved) - model.gravity_torque(q) + viscous
+        return torque
 
     def reset(self) -> None:
         """Restart the check after a gap in the states, and while a joint is refuted; reversed drives remain so."""

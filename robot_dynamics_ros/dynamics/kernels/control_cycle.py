@@ -333,7 +333,8 @@ def check_response(
     external, torque
         Mean external torque and torque of the model since the state before, (n,), Nm or N.
     hidden, inertia
-        External torque (n,) less viscous friction in the hidden motion, and inertia (n,), kg m^2 or kg.
+        External torque (n,) at the position of the hidden motion, with its viscous friction, Nm or N, and inertia (n,),
+        kg m^2 or kg.
     friction, limits
         Static friction of the model, and effort limit, (n,), Nm or N; infinite for joints that are not checked.
     step
@@ -344,7 +345,7 @@ def check_response(
         (RESPONSE_MEMORY, n), updated, in the rows from RESIDUAL to DOUBTED.
     """
     kept = math.exp(-dt / _RESPONSE_WINDOW)
-    forgotten = 1.0 - math.exp(-dt / _HIDDEN_MEMORY)
+    remembered = math.exp(-dt / _HIDDEN_MEMORY)
     first = -1
     moves = False
     for j in range(state.shape[1]):
@@ -385,10 +386,10 @@ def check_response(
         rests = not moved or way > 2.0 * _REST_SHARE * step[j]
         dry = friction[j] if friction[j] > 0.0 else _UNMODELLED_FRICTION * limits[j]
         driving = memory[REFERENCE, j] - hidden[j]
-        remembered = 1.0 - forgotten if memory[DOUBTED, j] == 0.0 else 1.0
-        momentum = remembered * memory[HIDDEN_MOMENTUM, j] + dt * driving
+        part = remembered if memory[DOUBTED, j] == 0.0 else 1.0
+        momentum = part * memory[HIDDEN_MOMENTUM, j] + dt * driving
         momentum = math.copysign(max(abs(momentum) - dt * dry, 0.0), momentum)
-        motion = remembered * memory[HIDDEN_MOTION, j] + dt * momentum / inertia[j]
+        motion = part * memory[HIDDEN_MOTION, j] + dt * momentum / inertia[j]
         moves = moves or momentum != 0.0
         memory[HIDDEN_MOMENTUM, j] = momentum
         memory[HIDDEN_MOTION, j] = motion
@@ -397,8 +398,7 @@ def check_response(
         change = abs(memory[RESIDUAL, j] - memory[REFERENCE, j])
         accelerating = abs(torque[j] - memory[REST_TORQUE, j])
         bound = 2.0 * dry + _UNMODELLED * limits[j] + _MODEL_ERROR * accelerating
-        excess = change > bound
-        if rests and (excess or memory[STOPPED, j] != 0.0):
+        if rests and (change > bound or memory[STOPPED, j] != 0.0):
             memory[UNANSWERED, j] += 1.0
         else:
             memory[UNANSWERED, j] = 0.0
@@ -529,23 +529,23 @@ def limit_effort(
     result = 0
     steps = False
     for j in range(requested.shape[0]):
+        effort[j] = min(max(requested[j], -limits[j]), limits[j])
+        if effort[j] != requested[j]:
+            result |= CLAMPED
         if rates[j] == math.inf and step_rates[j] < math.inf:
-            change = min(max(requested[j], -limits[j]), limits[j]) - last[j]
+            change = effort[j] - last[j]
             largest = max(step_rates[j] * dt, _STEP * limits[j])
             steps = steps or abs(change - remainder[j]) > largest
     share = 1.0  # of the remainder that is followed in this cycle
     for j in range(requested.shape[0]):
         if rates[j] == math.inf and step_rates[j] < math.inf:
             if steps:
-                clamped = min(max(requested[j], -limits[j]), limits[j])
-                remainder[j] = clamped - last[j]
+                remainder[j] = effort[j] - last[j]
             if remainder[j] != 0.0:
                 share = min(share, step_rates[j] * dt / abs(remainder[j]))
     for j in range(requested.shape[0]):
         limit = limits[j]
-        clamped = min(max(requested[j], -limit), limit)
-        if clamped != requested[j]:
-            result |= CLAMPED
+        clamped = effort[j]
         slow = clamped
         if rates[j] < math.inf:
             step = rates[j] * dt
