@@ -85,7 +85,7 @@ class Run(Session):
         self.last = (self.time, self.plant.qd.copy(), self.effort)
         estimator = controller.estimator
         # a new state, not repeated or missing
-        informed = estimator.estimate.valid and estimator.arrival == self.time
+        informed = estimator.estimate.trusted and estimator.arrival == self.time
         if controller.mode is Mode.ACTIVE:
             self.speed = speed
             self.work = 0.0

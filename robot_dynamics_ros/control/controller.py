@@ -22,6 +22,7 @@ from robot_dynamics_ros.control.controlled_arm import ControlledArm, check_holds
 from robot_dynamics_ros.control.end_effector.end_effector_targets import (
     EndEffectorTargets,
 )
+from robot_dynamics_ros.control.estimation.effort_reports import EffortReports
 from robot_dynamics_ros.control.estimation.estimator import Estimate, Estimator
 from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
 from robot_dynamics_ros.control.estimation.response import Response
@@ -98,10 +99,18 @@ class Controller:
         self.estimator.tune(tuning)
         self.external = ExternalTorque(tuning)
         self.response = Response(robot.n)
+        self.reports = EffortReports()
         self.plan = MotionPlan(robot.joint_names)
         self.law = ActiveLaw(arm, self.plan)
         self.limiter = EffortLimiter(tuning.effort_limits, tuning.effort_rates)
-        self.checks = Checks(robot, tuning, self.limiter, self.external, self.response)
+        self.checks = Checks(
+            robot,
+            tuning,
+            self.limiter,
+            self.external,
+            self.response,
+            self.reports,
+        )
         self.command: Command | None = None
         self.cycles = self.clamped_cycles = self.slowed_cycles = 0
         self.trajectories = self.refusals = 0
@@ -136,9 +145,23 @@ class Controller:
 
     # Messages
 
-    def on_state(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
-        """Process a measured state as ``measure`` does, after a check for missing states."""
+    def on_state(
+        self,
+        stamp: float,
+        steady: float,
+        q: Array,
+        qd: Array | None,
+        effort: Array | None,
+    ) -> bool:
+        """Process a measured state as ``measure`` does, after a check for missing states.
+
+        The reported ``effort`` (n,), Nm or N, is compared with the commands; None: there is none.
+        """
         self._check_silence(steady)
+        if self.arm.brakes_engaged:
+            self.reports.reset()
+        elif effort is not None:
+            self.reports.report(steady, effort)
         return self.measure(stamp, steady, q, qd)
 
     def measure(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
@@ -293,6 +316,7 @@ class Controller:
                 return None
             command = self._run_law(estimate, instant)
         self.command = command or self._fall_back(estimate, instant)
+        self.reports.command(instant.steady, self.command.effort)
         self.clock.commanded(instant.steady)
         self.cycles += instant.regular
         return self.command
@@ -341,6 +365,8 @@ class Controller:
         longest_stop = _QUICK_STOP if safety.stop is None else _SLOW_STOP
         estimate = self.response.believed(estimate)
         self._hold.advance(estimate, instant, longest_stop, self.response)
+        if self.reports.other >= 0 and estimate.trusted:
+            self._hold.yield_to(estimate, self.reports.last)
         if not estimate.trusted:
             self.external.reset()
             self.response.reset()

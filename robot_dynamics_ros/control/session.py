@@ -222,7 +222,9 @@ class ControllerSession:
                 self._notes += self.waiting()
                 return self._output()
         time = controller.clock.seconds(stamp)
-        if not controller.on_state(time, now.steady, sample.q, sample.qd):
+        if not controller.on_state(
+            time, now.steady, sample.q, sample.qd, sample.effort
+        ):
             return self._refuse(controller, stamp, now)
         if controller.estimator.refutes:
             self._first_states.add(sample._replace(stamp=stamp), now.steady)

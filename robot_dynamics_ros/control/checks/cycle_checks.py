@@ -16,6 +16,7 @@ import numpy as np
 from robot_dynamics_ros.control.checks import state_faults
 from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.configuration.tuning import Tuning
+from robot_dynamics_ros.control.estimation.effort_reports import EffortReports
 from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
 from robot_dynamics_ros.control.estimation.response import Response
@@ -49,10 +50,12 @@ class Checks:
         limiter: EffortLimiter,
         external: ExternalTorque,
         response: Response,
+        reports: EffortReports,
     ) -> None:
         """Create the checks of the robot ``model``.
 
-        ``limiter`` has the last effort, ``external`` the external torque, ``response`` the joints without response.
+        ``limiter`` has the last effort, ``external`` the external torque, ``response`` the joints without response,
+        ``reports`` the reported efforts.
         """
         names = model.joint_names
         self.limits = MotionLimits(
@@ -60,7 +63,7 @@ class Checks:
         )
         self._row: tuple[Check, ...] = (
             MeasuredState(),
-            NoResponse(names, response),
+            NoResponse(names, response, reports),
             self.limits,
             Collision(names, external),
             FollowingError(names),
@@ -127,11 +130,14 @@ class MeasuredState(Check):
 
 
 class NoResponse(Check):
-    """Check that joints answer their efforts."""
+    """Check that joints answer their efforts, and that reported efforts were commanded."""
 
-    def __init__(self, joint_names: Sequence[str], response: Response) -> None:
+    def __init__(
+        self, joint_names: Sequence[str], response: Response, reports: EffortReports
+    ) -> None:
         self._names = joint_names
         self._response = response
+        self._reports = reports
 
     def fault(
         self,
@@ -148,6 +154,9 @@ class NoResponse(Check):
         j = self._response.unanswered
         if j >= 0:
             return state_faults.no_response(self._names[j], float(estimate.state[0, j]))
+        j = self._reports.other
+        if j >= 0:
+            return state_faults.other_effort(self._names[j])
         return None
 
 

@@ -50,6 +50,15 @@ def reversed_drive(name: str) -> Fault:
     return Fault(Cause.NO_RESPONSE, text, name)
 
 
+def other_effort(name: str) -> Fault:
+    """Return the fault of a joint that reports another effort than those commanded."""
+    text = (
+        f'joint "{name}" reports an effort that was not commanded, although it reported commands before. Cure: check '
+        "for another controller of the arm, and limits and power of its drives"
+    )
+    return Fault(Cause.NO_RESPONSE, text, name)
+
+
 def contradiction(name: str, moved: float, implied: float, velocity: float) -> Fault:
     """Return the fault of a joint that ``moved`` by another distance than its measured velocity ``implied``."""
     text = (

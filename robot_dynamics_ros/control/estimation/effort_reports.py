@@ -1,0 +1,83 @@
+"""Check that the reported efforts are those that were commanded."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+import numpy as np
+
+from robot_dynamics_ros.dynamics.kernels.types import Array
+
+_LONGEST_DELAY = 0.25  # s, from a command to its report
+_CONFIRMATION = 0.5  # s of reports that are commands
+_CHANGES = 50  # of the reports within this time
+_OTHERS = 20e-3  # s of reports that are not, and at least as many of them:
+_FEWEST = 3
+
+
+class EffortReports:
+    """Comparison of reported efforts with the commands before them.
+
+    Many drivers report the effort that was commanded, and not a measured one. If all reports of half a second, in which
+    they changed, were commands of the last 0.25 s, later ones that are not come from another controller, or from
+    drives that do not give what is commanded. Single precision suffices for the comparison.
+
+    Attributes
+    ----------
+    other
+        Index of a joint whose reported effort was not commanded, the one with the largest difference; -1: there is
+        none.
+    last
+        Last report (n,), Nm or N.
+    """
+
+    def __init__(self) -> None:
+        self._commands: deque[tuple[float, bytes]] = deque()
+        self._given: Array = np.zeros(0)  # last command
+        self.last: Array = np.zeros(0)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget that the driver has reported commands, as while brakes are engaged."""
+        self.other = -1
+        self._key = b""
+        self._since = math.inf  # s, of the first report that was a command
+        self._changes = 0
+        self._confirmed = False
+        self._others_since = math.inf
+        self._others = 0
+
+    def command(self, steady: float, effort: Array) -> None:
+        """Add a commanded ``effort`` (n,), Nm or N, at ``steady`` (s)."""
+        self._given = effort
+        self._commands.append((steady, _key(effort)))
+        while steady - self._commands[0][0] > _LONGEST_DELAY:
+            self._commands.popleft()
+
+    def report(self, steady: float, effort: Array) -> None:
+        """Compare a reported ``effort`` (n,), Nm or N, that arrived at ``steady`` (s)."""
+        self.last = effort
+        key = _key(effort)
+        commanded = any(key == each for _, each in reversed(self._commands))
+        if commanded:
+            self._since = min(self._since, steady)
+            self._changes += key != self._key
+            lasts = steady - self._since >= _CONFIRMATION
+            self._confirmed |= lasts and self._changes >= _CHANGES
+            self._others_since = math.inf
+            self._others = 0
+            self.other = -1
+        elif not self._confirmed:
+            self.reset()
+        else:
+            self._others_since = min(self._others_since, steady)
+            self._others += 1
+            lasts = steady - self._others_since >= _OTHERS
+            if lasts and self._others >= _FEWEST:
+                self.other = int(np.argmax(np.abs(effort - self._given)))
+        self._key = key
+
+
+def _key(effort: Array) -> bytes:
+    return (effort.astype(np.float32) + np.float32(0.0)).tobytes()  # without -0.0
