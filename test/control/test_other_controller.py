@@ -198,3 +198,76 @@ def test_a_wrong_sag_moves_no_arm() -> None:
     assert np.abs(session.plant.qd).max() < 0.05
     beyond = (stopped - session.plant.q) * np.sign(WAY)
     assert beyond.max() < 0.05
+
+
+@pytest.mark.parametrize("distance", [0.08, 0.4])
+@pytest.mark.parametrize("engaged", [False, True])
+def test_the_arm_is_taken_over_without_a_step_if_the_driver_reports_commands(
+    distance: float, engaged: bool
+) -> None:
+    """Also by a node that was left active, and by one in an emergency stop."""
+    session = Session("panda", noise=(1e-5, 1e-4), reports_effort=True, viscous=1.0)
+    session.run(0.8)
+    if engaged:
+        session.session.safety.request_emergency_stop("test")
+    moved(session, distance * WAY, lambda: None)
+    there = session.plant.q.copy()
+    last = session.plant.gravity()
+    step = fastest = 0.0
+    for _ in range(round(1.0 / session.period)):
+        session.cycle()
+        share = np.abs(session.effort - last) / session.model.effort_limits
+        step = max(step, float(share.max()))
+        fastest = max(fastest, float(np.abs(session.plant.qd).max()))
+        last = session.effort
+    assert session.causes == ["emergency_stop" if engaged else "no_response"]
+    assert step < 0.01 and fastest < 0.05
+    assert np.abs(session.plant.q - there).max() < 0.01
+
+
+def message_of_motion(session: Session, effort: Callable[[], Array]) -> str:
+    """Return the fault of a motion whose states report ``effort``, after a second of reported commands; "": none."""
+    session.reports_effort = True
+    session.run(1.0)
+    assert session.go([session.plant.q + 0.4 * WAY], [1.0])
+    for _ in range(round(1.0 / session.period)):
+        session.pass_time()
+        session.state(effort=effort())
+    fault = session.session.safety.fault
+    return "" if fault is None else fault.message
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.5, -1.0])
+def test_a_drive_that_reports_another_effort_is_named(factor: float) -> None:
+    """It is dead, limits its effort, or has the other sign."""
+    session = Session("panda", noise=(1e-5, 1e-4), viscous=1.0)
+
+    def given() -> Array:
+        effort = session.effort.copy()
+        effort[1] *= factor
+        return effort
+
+    message = message_of_motion(session, given)
+    assert session.causes == ["no_response"] and "panda_joint2" in message
+    assert "not commanded" in message
+
+
+@pytest.mark.parametrize("delay", [0, 30])
+def test_delayed_and_measured_efforts_are_no_fault(delay: int) -> None:
+    """Reports are commands of up to 0.25 s ago, or measured with noise, which are never compared."""
+    session = Session("panda", noise=(1e-5, 1e-4), viscous=1.0)
+    random = np.random.default_rng(1)
+
+    def measured() -> Array:
+        if delay:
+            return session.commands[-min(delay, len(session.commands))].effort
+        return session.effort + 0.1 * random.standard_normal(len(session.effort))
+
+    for _ in range(round(1.0 / session.period)):
+        session.pass_time()
+        session.state(effort=measured() if session.commands else None)
+    assert session.go([session.plant.q + 0.4 * WAY], [1.0])
+    for _ in range(round(1.5 / session.period)):
+        session.pass_time()
+        session.state(effort=measured())
+    assert session.causes == []

@@ -26,8 +26,8 @@ class EffortReports:
     Attributes
     ----------
     other
-        Index of a joint whose reported effort was not commanded, the one with the largest difference; -1: there is
-        none.
+        Index of the joint whose reported effort differs most from the last command, if it was not commanded; -1: there
+        is none.
     last
         Last report (n,), Nm or N.
     """
