@@ -22,9 +22,9 @@ class Cause(str, Enum):
 
     STATE_INVALID: a message has no valid state. STATE_STALE: there is none for too long. STATE_IMPLAUSIBLE: a joint
     moves faster than possible, or otherwise than by its velocity. STAMP_REPEATS: different states have the same stamp.
-    NO_RESPONSE: a joint rests although its effort demands a motion, its drive is reversed, or reports an effort that was
-    not commanded. SATURATION: an effort limit is reached for too long. CYCLE_RATE: cycles are missing. DEACTIVATED: the
-    arm is stopped before deactivation.
+    NO_RESPONSE: a joint rests although its effort demands a motion, its drive is reversed, or it reports an effort that
+    was not commanded. SATURATION: an effort limit is reached for too long. CYCLE_RATE: cycles are missing. DEACTIVATED:
+    the arm is stopped before deactivation.
     The others are CLOCK_JUMPED_BACK, CLOCK_JUMPED_AHEAD, POSITION_LIMIT, VELOCITY_LIMIT, FOLLOWING_ERROR, COLLISION,
     TORQUE_NOT_FINITE and EMERGENCY_STOP.
     """
