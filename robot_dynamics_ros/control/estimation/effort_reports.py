@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 
 import numpy as np
 
@@ -33,7 +32,8 @@ class EffortReports:
     """
 
     def __init__(self) -> None:
-        self._commands: deque[tuple[float, bytes]] = deque()
+        # Last time (s) of each command, oldest first
+        self._commands: dict[bytes, float] = {}
         self._given: Array = np.zeros(0)  # last command
         self.last: Array = np.zeros(0)
         self.reset()
@@ -51,16 +51,18 @@ class EffortReports:
     def command(self, steady: float, effort: Array) -> None:
         """Add a commanded ``effort`` (n,), Nm or N, at ``steady`` (s)."""
         self._given = effort
-        self._commands.append((steady, _key(effort)))
-        while steady - self._commands[0][0] > _LONGEST_DELAY:
-            self._commands.popleft()
+        key = _key(effort)
+        self._commands.pop(key, None)
+        self._commands[key] = steady
+        oldest = next(iter(self._commands))
+        if steady - self._commands[oldest] > _LONGEST_DELAY:
+            del self._commands[oldest]
 
     def report(self, steady: float, effort: Array) -> None:
         """Compare a reported ``effort`` (n,), Nm or N, that arrived at ``steady`` (s)."""
         self.last = effort
         key = _key(effort)
-        commanded = any(key == each for _, each in reversed(self._commands))
-        if commanded:
+        if key in self._commands:
             self._since = min(self._since, steady)
             self._changes += key != self._key
             lasts = steady - self._since >= _CONFIRMATION
