@@ -366,7 +366,7 @@ class Controller:
         estimate = self.response.believed(estimate)
         self._hold.advance(estimate, instant, longest_stop, self.response)
         if self.reports.other >= 0 and estimate.trusted:
-            self._hold.yield_to(estimate, self.reports.last)
+            self._hold.yield_to(estimate)
         if not estimate.trusted:
             self.external.reset()
             self.response.reset()

@@ -234,13 +234,9 @@ class Hold:
         if not plan.advance(time) and estimate.trusted:
             self._yield(q, qd)
 
-    def yield_to(self, estimate: Estimate, effort: Array) -> None:
-        """Hold the measured position from now on; ``effort`` (n,) is that by which something else drives the arm."""
-        q = estimate.state[0]
-        margin = self._arm.tuning.hold_margin
-        load = np.clip(effort - self._arm.model.gravity_torque(q), -margin, margin)
-        self._load = self._blind_load = load
-        self._plan.hold(self._time, q)
+    def yield_to(self, estimate: Estimate) -> None:
+        """Hold the measured position from now on, because something else drives the arm."""
+        self._plan.hold(self._time, estimate.state[0])
 
     def _yield(self, q: Array, qd: Array) -> None:
         """Let the held position follow the measured one, ``q`` (n,), of joints that something else moves.

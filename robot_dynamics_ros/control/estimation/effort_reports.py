@@ -27,15 +27,12 @@ class EffortReports:
     other
         Index of the joint whose reported effort differs most from the last command, if it was not commanded; -1: there
         is none.
-    last
-        Last report (n,), Nm or N.
     """
 
     def __init__(self) -> None:
         # Last time (s) of each command, oldest first
         self._commands: dict[bytes, float] = {}
         self._given: Array = np.zeros(0)  # last command
-        self.last: Array = np.zeros(0)
         self.reset()
 
     def reset(self) -> None:
@@ -60,7 +57,6 @@ class EffortReports:
 
     def report(self, steady: float, effort: Array) -> None:
         """Compare a reported ``effort`` (n,), Nm or N, that arrived at ``steady`` (s)."""
-        self.last = effort
         key = _key(effort)
         if key in self._commands:
             self._since = min(self._since, steady)
