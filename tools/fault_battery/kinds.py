@@ -219,12 +219,14 @@ HEALTHY: tuple[Kind, ...] = (
 
 _FIRST = {"from_start": True, "sets": ("first_motion",), "after": 5.0}
 _FIRST_MOTION = Fault(REQUEST, requests.first_motion)
+_COARSE = Fault(SENSE, signals.quantized, {"size": 5e-4, "fields": ("q",)})
 _AT_200 = {"values": {"update_rate": 200.0}}
 
 ALSO_HEALTHY: tuple[Kind, ...] = (
     *_rows("first motion, masses", PLANT, hardware.lighter, _FIRST_MOTION, kind=_FIRST, factor=(0.7, 1.3)),
     *_rows("first motion, friction", PLANT, hardware.friction, _FIRST_MOTION, kind=_FIRST, factor=(0.3, 2.0)),
     *_rows("healthy, named coordinates", SENSE, signals.noisy, kind=_COUPLED, q=(2e-5,), qd=(5e-3,)),
+    *_rows("healthy, coarse without velocities", SENSE, signals.cut, _COARSE, kind=_START, field=_VELOCITY, keep=(0,)),
     *_rows("healthy, at 200 Hz", SENSE, signals.noisy, kind=_AT_200, q=(2e-5,), qd=(5e-3,)),
 )  # fmt: skip
 """Further kinds of healthy runs, all of whose runs are made beside those that are drawn from ``HEALTHY``."""

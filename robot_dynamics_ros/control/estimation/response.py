@@ -26,12 +26,14 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
 _INTERVAL = 0.004  # s, between two states that are compared
+# s; the resolution of the positions would appear as torque
+_DIFFERENTIATED_INTERVAL = 0.02
 
 
 class Response:
     """Response of the joints to their efforts.
 
-    States are compared about every 4 ms, with the mean effort between them.
+    States are compared about every 4 ms, or 20 ms without measured velocities, with the mean effort between them.
 
     Attributes
     ----------
@@ -109,14 +111,18 @@ class Response:
             return
         self._efforts.append(effort)
         passed = estimate.stamp - self._stamp
-        if passed < _INTERVAL:
+        measured = source is VelocitySource.MEASURED
+        if passed < (_INTERVAL if measured else _DIFFERENTIATED_INTERVAL):
             return
         self._stamp = estimate.stamp
         mean = sum(self._efforts[1:], self._efforts[0]) / len(self._efforts)
         self._efforts.clear()
-        # The lag of a filter would appear as torque.
-        state = np.array((estimate.state[0], estimate.velocity))
         before = self._state
+        # The lag of a filter would appear as torque.
+        velocity = estimate.velocity
+        if not measured and before is not None:
+            velocity = (estimate.state[0] - before[0]) / passed
+        state = np.array((estimate.state[0], velocity))
         self._state = state
         if before is None:
             return
@@ -138,7 +144,7 @@ class Response:
             dt,
             self._memory,
         )
-        if tuning.law.needs_state:  # else other commands may drive the arm
+        if measured and tuning.law.needs_state:  # else other commands may drive the arm
             self.reversed_drive = check_drives(
                 external, mean, state[1], self._limits, dt, self._drives
             )
