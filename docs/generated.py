@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-MODULES = ("write_cli", "write_parameters")
+MODULES = ("write_cli", "write_friction", "write_parameters")
 
 
 def main(check: bool) -> int:

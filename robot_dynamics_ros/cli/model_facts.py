@@ -15,7 +15,7 @@ from robot_dynamics_ros.dynamics.description.dynamics_file import (
 )
 from robot_dynamics_ros.dynamics.description.inertia_errors import implausible_links
 from robot_dynamics_ros.dynamics.description.urdf import Description, parse_urdf
-from robot_dynamics_ros.dynamics.kernels import layout
+from robot_dynamics_ros.dynamics.kernels.friction import FRICTION_PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.base_parameters import minimal_parameters
@@ -25,14 +25,9 @@ from robot_dynamics_ros.dynamics.model.robot_source import RobotSource
 Facts = dict[str, Any]
 
 FRICTION_TERMS = {
-    "viscous": layout.VISCOUS,
-    "quadratic": layout.QUADRATIC,
-    "cubic": layout.CUBIC,
-    "coulomb": layout.COULOMB,
-    "coulomb_negative": layout.COULOMB_NEGATIVE,
-    "static": layout.STATIC,
-    "ripple": layout.RIPPLE_AMPLITUDE,
-    "sigmoid": layout.SIGMOID_AMPLITUDE,
+    parameter.group: parameter.column
+    for parameter in FRICTION_PARAMETERS
+    if parameter.linear
 }
 """Friction coefficients by their names in the facts."""
 

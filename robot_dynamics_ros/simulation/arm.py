@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.dynamics.kernels import layout
+from robot_dynamics_ros.dynamics.kernels.friction import TERMS
 from robot_dynamics_ros.dynamics.kernels.kinematics import Loops, append_loops
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
@@ -24,6 +24,13 @@ from robot_dynamics_ros.simulation.step.arrays import (
     Separable,
 )
 
+# columns of the friction table to which dry friction is proportional
+_DRY = [
+    parameter.column
+    for term in TERMS
+    for parameter in term.parameters
+    if parameter.linear and term.kind != "smooth"
+]
 _SAME = 1e-12  # relative: directions that differ by less are one constraint row
 
 
@@ -56,14 +63,7 @@ def initial_modes(joints: Joints, velocity: Array) -> IntArray:
     """
     rates = velocity if len(joints.directions) == 0 else joints.directions @ velocity
     dry = np.zeros(len(joints.ranges))
-    dry_columns = [
-        layout.COULOMB,
-        layout.COULOMB_NEGATIVE,
-        layout.STATIC,
-        layout.LOAD_DRIVING,
-        layout.LOAD_BACKDRIVING,
-    ]
-    levels = joints.friction[:, dry_columns]
+    levels = joints.friction[:, _DRY]
     np.maximum.at(dry, joints.rows, levels.max(axis=1))
     # A row without Coulomb friction is never stuck, even at rest.
     slips = np.where(rates < 0.0, row.BACKWARD, row.FORWARD)

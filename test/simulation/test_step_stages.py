@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.dynamics.kernels.layout import FRICTION_SIZE
+from robot_dynamics_ros.dynamics.kernels.friction import FRICTION_SIZE
 from robot_dynamics_ros.simulation.step import arrays, row, vector
 from robot_dynamics_ros.simulation.step.stages import exact_position, update_state
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 
-from robot_dynamics_ros.dynamics.kernels import layout
+from robot_dynamics_ros.dynamics.kernels import friction
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.simulation.checks import initial_state
@@ -26,27 +26,27 @@ class EventFriction:
 
     def __init__(self, table: Array) -> None:
         self._table = table
-        self._levels = table[:, layout.COULOMB], table[:, layout.COULOMB_NEGATIVE]
-        self._has_stribeck: Flags = table[:, layout.STRIBECK_VELOCITY] > 0.0
+        self._levels = table[:, friction.COULOMB], table[:, friction.COULOMB_NEGATIVE]
+        self._has_stribeck: Flags = table[:, friction.STRIBECK_VELOCITY] > 0.0
         self._stribeck = np.where(
-            self._has_stribeck, table[:, layout.STRIBECK_VELOCITY], 1.0
+            self._has_stribeck, table[:, friction.STRIBECK_VELOCITY], 1.0
         )
         kinds = [
-            layout.COULOMB,
-            layout.COULOMB_NEGATIVE,
-            layout.STATIC,
-            layout.RIPPLE_AMPLITUDE,
+            friction.COULOMB,
+            friction.COULOMB_NEGATIVE,
+            friction.STATIC,
+            friction.RIPPLE_AMPLITUDE,
         ]
         self.dry: Flags = table[:, kinds].max(axis=1) > 0.0
 
     def smooth(self, v: Array) -> Array:
         """Return viscous and sigmoid friction torque (n,); 1 / (1 + exp(-x)) = (1 + tanh(x / 2)) / 2."""
-        slope = self._table[:, layout.SIGMOID_SLOPE]
-        shift = self._table[:, layout.SIGMOID_SHIFT]
+        slope = self._table[:, friction.SIGMOID_SLOPE]
+        shift = self._table[:, friction.SIGMOID_SHIFT]
         rise = 0.5 * (np.tanh(0.5 * slope * (v + shift)) - np.tanh(0.5 * slope * shift))
         total: Array = (
-            self._table[:, layout.VISCOUS] * v
-            + self._table[:, layout.SIGMOID_AMPLITUDE] * rise
+            self._table[:, friction.VISCOUS] * v
+            + self._table[:, friction.SIGMOID_AMPLITUDE] * rise
         )
         return total
 
@@ -74,11 +74,11 @@ class EventFriction:
 
     def _bound(self, level: Array, fade: Array, q: Array) -> Array:
         t = self._table
-        ripple = t[:, layout.RIPPLE_AMPLITUDE] * np.sin(
-            t[:, layout.RIPPLE_PER_TURN] * q + t[:, layout.RIPPLE_PHASE]
+        ripple = t[:, friction.RIPPLE_AMPLITUDE] * np.sin(
+            t[:, friction.RIPPLE_PER_TURN] * q + t[:, friction.RIPPLE_PHASE]
         )
         size: Array = np.maximum(
-            level + fade * np.maximum(t[:, layout.STATIC] - level, 0.0) + ripple, 0.0
+            level + fade * np.maximum(t[:, friction.STATIC] - level, 0.0) + ripple, 0.0
         )
         return size
 

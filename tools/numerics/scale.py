@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.dynamics.kernels import layout
+from robot_dynamics_ros.dynamics.kernels import friction, layout
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.model.model_data import views
 
@@ -221,13 +221,15 @@ def friction_scale(model: RobotModel, of: Sizes, q: ArrayLike, qd: ArrayLike) ->
     table = np.abs(model.friction_parameters)
     ripple = (
         1.0
-        + table[:, layout.RIPPLE_PER_TURN] * (driven @ np.abs(q))
-        + table[:, layout.RIPPLE_PHASE]
+        + table[:, friction.RIPPLE_PER_TURN] * (driven @ np.abs(q))
+        + table[:, friction.RIPPLE_PHASE]
     )
     joints = (
-        table[:, layout.VISCOUS] * (driven @ np.abs(qd))
-        + table[:, [layout.COULOMB, layout.COULOMB_NEGATIVE, layout.STATIC]].sum(axis=1)
-        + table[:, layout.RIPPLE_AMPLITUDE] * ripple
-        + 2.0 * table[:, layout.SIGMOID_AMPLITUDE]
+        table[:, friction.VISCOUS] * (driven @ np.abs(qd))
+        + table[:, [friction.COULOMB, friction.COULOMB_NEGATIVE, friction.STATIC]].sum(
+            axis=1
+        )
+        + table[:, friction.RIPPLE_AMPLITUDE] * ripple
+        + 2.0 * table[:, friction.SIGMOID_AMPLITUDE]
     )
     return np.asarray((joints + FLOOR) @ driven)

@@ -221,9 +221,8 @@ _MIN_FRICTION = 1e-3
 FRICTION_KINDS = ("auto", *KINDS)
 """Friction to identify.
 
-``auto``: viscous and Coulomb friction, and each further term that cross-validation favours in a joint: dependence on
-the load, Stribeck effect, sigmoid, v |v|, v^3. ``viscous_coulomb``: viscous and Coulomb friction. ``none``: no
-friction. ``keep``: the prior model's, unchanged.
+``auto``: viscous and Coulomb friction, and each further term that cross-validation favours in a joint.
+``viscous_coulomb``: viscous and Coulomb friction. ``none``: no friction. ``keep``: the prior model's, unchanged.
 """
 
 _POSITIVE = (

@@ -1,116 +1,126 @@
-"""Friction, linear in its COEFFICIENTS, which are keys of the dynamics file: kernels/friction.py has the laws."""
+"""Friction, linear in its COEFFICIENTS, which are keys of the dynamics file: kernels/friction.py has the law."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import binary_opening, maximum_filter1d
-from scipy.special import expit
 
+from robot_dynamics_ros.dynamics.kernels import entries, friction, layout
+from robot_dynamics_ros.dynamics.kernels.friction import (
+    FRICTION_PARAMETERS,
+    Parameter,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
-COEFFICIENTS = (
-    "viscous", "coulomb", "coulomb_negative", "static", "sigmoid", "quadratic", "cubic", "load_coefficient"
-)  # fmt: skip
+_COULOMB = [friction.COULOMB, friction.COULOMB_NEGATIVE]
+_PLAIN = [friction.VISCOUS, *_COULOMB]
+IDENTIFIED = sorted(x for x in FRICTION_PARAMETERS if x.column in _PLAIN or x.tried)
+"""Parameters with a column in ``friction_columns``."""
+COEFFICIENTS = tuple(parameter.group for parameter in IDENTIFIED)
 """Friction coefficients of a joint by their keys in the dynamics file; ``sigmoid`` is its amplitude."""
+COLUMNS = [parameter.column for parameter in IDENTIFIED]
+"""Columns of COEFFICIENTS in the friction table."""
 FORWARDS, BACKWARDS, STATIC, LOAD = map(
     COEFFICIENTS.index, ("coulomb", "coulomb_negative", "static", "load_coefficient")
 )
 """Indices of these in COEFFICIENTS."""
+# exponent of the velocity in a parameter, by its unit
+_EXPONENTS = {"rad/s, m/s": 1, "s/rad, s/m": -1}
+_POWERS = [_EXPONENTS.get(x.unit, 0) for x in sorted(FRICTION_PARAMETERS)]
+
+_COUNT = len(COEFFICIENTS)
+_EACH = np.arange(_COUNT)
+# model arrays of a joint without mass and with its own coordinate for each of COEFFICIENTS
+_FREE_JOINTS = layout.pack(
+    layout.ModelArrays(
+        np.stack([0 * _EACH - 1, 0 * _EACH, _EACH, _EACH + 1], axis=1),
+        _EACH,
+        np.ones(_COUNT),
+        np.zeros((_COUNT, layout.BODY_SIZE)),
+        np.zeros((0, layout.ROTOR_SIZE)),
+        np.zeros(3),
+    ),
+    _COUNT,
+)
 
 REST_SHARE = 0.02
 """Share of its highest speed up to which a joint counts as being at rest."""
 _SIGNLESS = 3e-4  # of a joint's highest speed: noise may reverse a lower one
 _STICKING = 1.5  # of the time that a reversal takes
 _DECAY = 0.05  # of a joint's highest speed, over which friction falls by a factor e
-_STRIBECK_VELOCITIES = (0.02, 0.04, 0.08, 0.16)  # of a joint's highest speed
-# of a joint's highest speed: inverse of the slope
-_SIGMOID_WIDTHS = (0.02, 0.04, 0.08, 0.16)
-_SIGMOID_SHIFTS = (-0.5, 0.0, 0.5)  # times the width
+_DEFAULT = tuple(float(k in _PLAIN) for k in range(friction.FRICTION_SIZE))
 
 
 @dataclass(frozen=True)
 class FrictionShape:
-    """Friction parameters of a joint on which its torque depends nonlinearly; by default: viscous and Coulomb friction.
+    """Terms of a joint's friction, with the parameters on which its torque depends nonlinearly.
 
-    ``stribeck_velocity`` w (rad/s or m/s) above 0 makes dry friction coulomb (1 - e) + static e at the velocity v, with
-    e = exp(-(v/w)^2). ``sigmoid_slope`` a (s/rad or s/m) above 0 adds sigmoid (s(a (v + d)) - s(a d)), with
-    s(x) = 1 / (1 + exp(-x)) and ``sigmoid_shift`` d (rad/s or m/s). ``load`` adds load_coefficient |load| to
-    dry friction, which grows at rest in the ratio of the static to the Coulomb level. ``quadratic`` and ``cubic`` add
-    friction in proportion to v |v| and v^3. Without ``coulomb``, which ``load`` needs, its level is 0.
+    By default: viscous and Coulomb friction. ``row`` (FRICTION_SIZE,) is a row of the friction table with 1
+    for each of COEFFICIENTS that friction has; dependence on the load, which needs Coulomb friction, has one
+    coefficient for both directions of the power.
     """
 
-    stribeck_velocity: float = 0.0
-    sigmoid_slope: float = 0.0
-    sigmoid_shift: float = 0.0
-    quadratic: bool = False
-    cubic: bool = False
-    load: bool = False
-    coulomb: bool = True
+    row: tuple[float, ...] = _DEFAULT
+
+    def having(self, values: Mapping[int, float]) -> FrictionShape:
+        """Return the shape with these values in columns of its row."""
+        return FrictionShape(tuple(values.get(k, x) for k, x in enumerate(self.row)))
 
     def scaled(self, factor: float) -> FrictionShape:
         """Return the shape whose velocities are larger by ``factor``."""
-        velocity = factor * self.stribeck_velocity
-        shift = factor * self.sigmoid_shift
-        return replace(
-            self,
-            stribeck_velocity=velocity,
-            sigmoid_slope=self.sigmoid_slope / factor,
-            sigmoid_shift=shift,
-        )
+        scaled = (x * factor**p for x, p in zip(self.row, _POWERS, strict=True))
+        return FrictionShape(tuple(scaled))
 
-    @property
-    def nonlinear(self) -> bool:
-        """True if friction depends on the load, or has a velocity as a parameter."""
-        return self.load or self.stribeck_velocity > 0.0 or self.sigmoid_slope > 0.0
+    def without(self, parameter: Parameter) -> FrictionShape:
+        """Return the shape without one of IDENTIFIED, and with the default of the parameters that it was tried with.
+
+        A shape without the parameter is unchanged.
+        """
+        changed = {parameter.column}.union(*parameter.tried)
+        has = self.row[parameter.column] > 0.0
+        return self.having({k: _DEFAULT[k] for k in changed if has})
 
     @property
     def used(self) -> tuple[bool, ...]:
         """True for each of COEFFICIENTS, in their order, that this shape has."""
-        return (
-            True,
-            self.coulomb,
-            self.coulomb,
-            self.stribeck_velocity > 0.0,
-            self.sigmoid_slope > 0.0,
-            self.quadratic,
-            self.cubic,
-            self.load,
-        )
+        return tuple(self.row[column] > 0.0 for column in COLUMNS)
+
+    @property
+    def nonlinear(self) -> bool:
+        """True if friction depends on the load, or has a velocity as a parameter."""
+        return self.used[LOAD] or self.scaled(2.0) != self
+
+
+NO_DRY_FRICTION = dict.fromkeys([*_COULOMB, friction.LOAD_COEFFICIENT], 0.0)
+"""Values of a shape without Coulomb friction and dependence on the load."""
 
 
 def friction_columns(
     rates: Array, shapes: Sequence[FrictionShape] | None = None
 ) -> Array:
-    """Return each joint's friction torque (m, joints, 8) in Nm or N for a unit of each of COEFFICIENTS and of the load.
+    """Return each joint's friction torque (m, joints, c) in Nm or N for a unit of each of COEFFICIENTS and of the load.
 
     ``rates`` (m, joints) are in rad/s or m/s. ``shapes`` has one for each joint; the default is viscous and Coulomb
     friction. Columns of coefficients that a shape lacks are zero.
     """
-    columns = np.zeros((*rates.shape, len(COEFFICIENTS)))
+    columns = np.zeros((*rates.shape, _COUNT))
     for j, shape in enumerate(shapes or [FrictionShape()] * rates.shape[1]):
-        rate = rates[:, j]
-        falling = np.zeros(len(rates))
-        if shape.stribeck_velocity > 0.0:
-            falling = np.exp(-((rate / shape.stribeck_velocity) ** 2))
-        slope = shape.sigmoid_slope
-        shift = shape.sigmoid_shift
-        by_coefficient = (
-            rate,
-            (rate > 0.0) * (1.0 - falling),
-            -1.0 * (rate < 0.0) * (1.0 - falling),
-            np.sign(rate) * falling,
-            expit(slope * (rate + shift)) - expit(slope * shift),
-            rate * np.abs(rate),
-            rate**3,
-            np.sign(rate),
-        )
-        columns[:, j] = np.stack(by_coefficient, axis=1) * shape.used
+        table = np.tile(shape.row, (_COUNT, 1))
+        table[:, COLUMNS] *= np.eye(_COUNT)
+        table[LOAD, friction.LOAD_COEFFICIENT_BACKDRIVING] = 1.0
+        # A Coulomb level reduces the excess of the static level: its column is the difference that it makes.
+        table[[FORWARDS, BACKWARDS], friction.STATIC] = 1.0
+        rate = np.repeat(rates[:, [j]], _COUNT, axis=1)
+        unit = np.empty_like(rate)
+        load = np.ones_like(rate)
+        entries.friction_batch(*_FREE_JOINTS, table, 0.0, rate, rate, load, unit)
+        unit[:, [FORWARDS, BACKWARDS]] -= unit[:, [STATIC]]
+        columns[:, j] = unit * shape.used
     return columns
 
 
@@ -119,31 +129,19 @@ def extended_shapes(
 ) -> Iterator[FrictionShape]:
     """Yield the shape of a joint with one more term, or unchanged if it has this term; the same terms for all joints.
 
-    The terms are dependence on the load, if the joint is ``loadable``, v |v|, v^3, the Stribeck effect, and a sigmoid,
-    which may replace Coulomb friction. Stribeck velocities and widths of the sigmoids are 2 to 16 % of the joint's
-    highest speed, ``fastest``, rad/s or m/s; for the speed 0 they are those of the speed 1.
+    The terms are those of IDENTIFIED with the values that they list, for the joint's highest speed, ``fastest``, rad/s
+    or m/s; for the speed 0 they are those of the speed 1. Dependence on the load is for a ``loadable`` joint.
     """
     speed = fastest or 1.0
-    yield replace(shape, load=loadable, coulomb=shape.coulomb or loadable)
-    yield replace(shape, quadratic=True)
-    yield replace(shape, cubic=True)
-    for share in _STRIBECK_VELOCITIES:
-        velocity = shape.stribeck_velocity or share * speed
-        yield replace(shape, stribeck_velocity=velocity)
-    for share, shift, coulomb in itertools.product(
-        _SIGMOID_WIDTHS, _SIGMOID_SHIFTS, (True, False)
-    ):
-        width = share * speed
-        yield (
-            shape
-            if shape.sigmoid_slope > 0.0
-            else replace(
-                shape,
-                sigmoid_slope=1.0 / width,
-                sigmoid_shift=shift * width,
-                coulomb=coulomb or shape.load,
-            )
-        )
+    for parameter in IDENTIFIED:
+        has = shape.row[parameter.column] > 0.0
+        motor = loadable or parameter.column != friction.LOAD_COEFFICIENT
+        for tried in parameter.tried:
+            values = {k: x * speed ** _POWERS[k] for k, x in tried.items()}
+            extended = shape.having({parameter.column: 1.0, **values})
+            # dependence on the load needs Coulomb friction
+            possible = extended.used[FORWARDS] or not shape.used[LOAD]
+            yield extended if motor and possible and not has else shape
 
 
 def nonlinear_friction(rates: Array, fastest: Array) -> Array:

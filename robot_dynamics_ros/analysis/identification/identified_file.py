@@ -6,7 +6,6 @@ import copy
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -17,19 +16,18 @@ import yaml
 from robot_dynamics_ros.analysis.identification.estimate import Identification
 from robot_dynamics_ros.analysis.identification.friction import (
     COEFFICIENTS,
+    IDENTIFIED,
     FrictionShape,
 )
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.dynamics.description.dynamics_file import JointDynamics
 from robot_dynamics_ros.dynamics.description.inertia import steiner, symmetric
+from robot_dynamics_ros.dynamics.kernels.friction import (
+    FRICTION_KEYS,
+    FRICTION_PARAMETERS,
+)
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 
 _LARGEST_LOAD = 0.9  # coefficient, at rest
-_FRICTION_KEYS = {field.name for field in fields(JointDynamics)} - {
-    "rotor_inertia",
-    "gear_ratio",
-    "rotor_carrier",
-}
 _TABLES = ("joints", "links", "couplings")
 _TABLE_HEAD = (
     f"{'estimate':>11}{'std. dev.':>11}{'in the file':>13}  base parameter (SI units)"
@@ -73,11 +71,11 @@ def dynamics_document(
         friction = _friction_entry(coefficients, shape)
         if parameterization.friction == "keep" or still:
             friction = {
-                key: value for key, value in entry.items() if key in _FRICTION_KEYS
+                key: value for key, value in entry.items() if key in FRICTION_KEYS
             }
         joint = joints[name] = {
             **friction,
-            **{key: value for key, value in entry.items() if key not in _FRICTION_KEYS},
+            **{key: value for key, value in entry.items() if key not in FRICTION_KEYS},
         }
         if f"{name} rotor.inertia" in values:
             joint["rotor_inertia"] = values[f"{name} rotor.inertia"]
@@ -115,31 +113,26 @@ def _friction_entry(
     forwards, backwards = (
         coefficients.get(key, 0.0) for key in ("coulomb", "coulomb_negative")
     )
-    entry: dict[str, Any] = {
-        "viscous": 0.0,
-        "coulomb": backwards,
-        "coulomb_negative": forwards,
-        **coefficients,
-    }
-    if "sigmoid" in entry:
-        amplitude = coefficients["sigmoid"]
-        entry["sigmoid"] = {
-            "amplitude": amplitude,
-            "slope": shape.sigmoid_slope,
-            "shift": shape.sigmoid_shift,
-        }
-    if "static" in entry:
-        entry["static"] = max(
-            entry["static"], entry["coulomb"], entry["coulomb_negative"]
+    values = {"viscous": 0.0, "coulomb": backwards, "coulomb_negative": forwards}
+    for parameter in FRICTION_PARAMETERS:
+        value = shape.row[parameter.column]
+        if parameter in IDENTIFIED and parameter.group in coefficients:
+            values[parameter.key] = coefficients[parameter.group]
+        elif not parameter.linear and value != 0.0:
+            values[parameter.key] = value
+    levels = values["coulomb"], values["coulomb_negative"]
+    if "static" in values:
+        values["static"] = max(values["static"], *levels)
+    if "load_coefficient" in values:  # a larger one locks the joint
+        ratio = values.get("static", 0.0) / (min(levels) or np.inf)
+        values["load_coefficient"] = min(
+            values["load_coefficient"], _LARGEST_LOAD / max(1.0, ratio)
         )
-        entry["stribeck_velocity"] = shape.stribeck_velocity
-    if "load_coefficient" in entry:  # a larger one locks the joint
-        ratio = entry.get("static", 0.0) / (
-            min(entry["coulomb"], entry["coulomb_negative"]) or np.inf
-        )
-        entry["load_coefficient"] = min(
-            entry["load_coefficient"], _LARGEST_LOAD / max(1.0, ratio)
-        )
+    entry: dict[str, Any] = {}
+    for key, value in values.items():
+        group, _, name = key.rpartition(".")
+        inner = entry.setdefault(group, {}) if group else entry
+        inner[name] = value
     return entry
 
 

@@ -18,7 +18,13 @@ from robot_dynamics_ros.base.errors import RobotModelWarning
 from robot_dynamics_ros.dynamics.description.inertia import steiner, symmetric
 from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
 from robot_dynamics_ros.dynamics.description.urdf_document import parse_xml
-from robot_dynamics_ros.dynamics.kernels import layout
+from robot_dynamics_ros.dynamics.kernels.friction import (
+    COULOMB,
+    COULOMB_NEGATIVE,
+    FRICTION_PARAMETERS,
+    SIGMOID_AMPLITUDE,
+    VISCOUS,
+)
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
@@ -26,15 +32,6 @@ from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
 
 _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _GRAVITY = (0.0, 0.0, -9.81)  # of programs that load a URDF
-_FRICTION = {
-    "static friction and the Stribeck effect": [layout.STATIC],
-    "sigmoids (they have Coulomb friction of half the amplitude)": [
-        layout.SIGMOID_AMPLITUDE
-    ],
-    "friction ripple": [layout.RIPPLE_AMPLITUDE],
-    "friction by load": [layout.LOAD_DRIVING, layout.LOAD_BACKDRIVING],
-    "quadratic and cubic friction": [layout.QUADRATIC, layout.CUBIC],
-}
 _DECLARATION = '<?xml version="1.0" encoding="utf-8"?>'
 _STATES = 10
 _LEAST = 1e-12  # kg and kg m^2; MuJoCo refuses 0
@@ -74,17 +71,13 @@ def _moved(model: RobotModel) -> dict[str, _Moved]:
         mass = float(body[0])
         com = body[1:4] / (body[0] or 1.0)
         inertia = symmetric(*body[4:]) - steiner(mass, com)
-        coulomb = (
-            row[layout.COULOMB]
-            + row[layout.COULOMB_NEGATIVE]
-            + abs(row[layout.SIGMOID_AMPLITUDE])
-        )
+        coulomb = row[COULOMB] + row[COULOMB_NEGATIVE] + abs(row[SIGMOID_AMPLITUDE])
         moved[joint] = _Moved(
             link,
             mass,
             com,
             inertia,
-            row[layout.VISCOUS],
+            row[VISCOUS],
             0.5 * coulomb,
             armature.get(joint, 0.0),
         )
@@ -215,10 +208,12 @@ def lost_properties(model: RobotModel) -> list[str]:
     reflected = _rotor_inertia(model)
     inertias = zip(model.joint_names, np.diag(reflected).tolist(), strict=True)
     carried = any(rotor.carrier != BASE for rotor in LinkTree.of(model).rotors)
-    asymmetric = friction[:, layout.COULOMB] != friction[:, layout.COULOMB_NEGATIVE]
+    asymmetric = friction[:, COULOMB] != friction[:, COULOMB_NEGATIVE]
     kinds = {"the direction of Coulomb friction (they have the mean)": asymmetric}
     kinds |= {
-        kind: friction[:, columns].any(axis=1) for kind, columns in _FRICTION.items()
+        f"friction of the key {x.group}": friction[:, x.column] != 0.0
+        for x in FRICTION_PARAMETERS
+        if x.linear and x.column not in (VISCOUS, COULOMB, COULOMB_NEGATIVE)
     }
     both = "URDF and MJCF lack"
     urdf = "the URDF lacks"

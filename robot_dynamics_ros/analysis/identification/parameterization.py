@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.analysis.identification.friction import (
     BACKWARDS,
     COEFFICIENTS,
+    COLUMNS,
     FORWARDS,
     LOAD,
     STATIC,
@@ -18,7 +19,6 @@ from robot_dynamics_ros.analysis.identification.friction import (
     friction_columns,
 )
 from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
-from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -34,15 +34,6 @@ KINDS = ("viscous_coulomb", "none", "keep")
 CHUNK = 1024
 """Number of states whose regressor is in memory at a time."""
 
-# Columns of COEFFICIENTS in the friction table.
-_COLUMNS = [
-    layout.VISCOUS,
-    layout.COULOMB,
-    layout.COULOMB_NEGATIVE,
-    layout.STATIC,
-    layout.SIGMOID_AMPLITUDE,
-]
-_COLUMNS += [layout.QUADRATIC, layout.CUBIC, layout.LOAD_DRIVING]
 _LARGEST_RATIO = 10.0  # of static to Coulomb level
 _STEP = 1e-3  # relative, of difference quotients
 _STATES = 6  # random states for each parameter of a joint
@@ -117,7 +108,7 @@ class Parameterization:
         names = (*model.parameter_names, *tail)
         values = np.zeros((len(kinds), len(joints)))
         if friction == "viscous_coulomb":
-            values[1:] = model.friction_parameters[:, _COLUMNS].T
+            values[1:] = model.friction_parameters[:, COLUMNS].T
         own = np.concatenate([bare.inertial_parameters, values.ravel()])
         if shapes is None or friction != KINDS[0]:
             shapes = (FrictionShape(),) * len(joints)
@@ -146,9 +137,7 @@ class Parameterization:
         if self.friction == "viscous_coulomb":
             used = np.array([shape.used for shape in self.shapes])  # (joints, kinds)
             kept[joints:] = used.T.ravel()
-            backwards = range(
-                joints * (1 + COEFFICIENTS.index("coulomb_negative")), len(tail)
-            )[:joints]
+            backwards = range(joints * (1 + BACKWARDS), len(tail))[:joints]
             for k in backwards:
                 if kept[k] and first + k not in self.base.independent:
                     kept[k] = False
@@ -230,7 +219,7 @@ class Parameterization:
     @property
     def loaded(self) -> bool:
         """True if the friction of a joint depends on its load."""
-        return any(shape.load for shape in self.shapes)
+        return any(shape.used[LOAD] for shape in self.shapes)
 
     def joint_loads(self, load: Array) -> Array:
         """Return the magnitude (m, joints) of ``load`` (m, n) at the joints; of coupled ones it has no meaning."""
@@ -238,7 +227,7 @@ class Parameterization:
 
     def _by_load(self, friction: Array, ratio: Array) -> Array:
         """Return the friction (m, joints) for a unit of load_coefficient and of the load: 1 + (ratio - 1) e."""
-        loaded = np.array([shape.load for shape in self.shapes])
+        loaded = np.array([shape.used[LOAD] for shape in self.shapes])
         return np.asarray(
             (
                 friction[:, :, FORWARDS]

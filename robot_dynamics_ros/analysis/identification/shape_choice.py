@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
 from robot_dynamics_ros.analysis.identification.friction import (
+    BACKWARDS,
     COEFFICIENTS,
+    FORWARDS,
+    IDENTIFIED,
     LOAD,
+    NO_DRY_FRICTION,
     STATIC,
     FrictionShape,
     extended_shapes,
@@ -37,14 +40,7 @@ _LARGEST_STEP = math.log(1.2)  # of the logarithm of a velocity
 _REFINEMENTS = tuple(2.0**power for power in (0.5, 0.25, 0.125, 0.0625))
 # of a column's squared length: added to the diagonal of normal equations
 _RIDGE = 1e-10
-_WITHOUT: dict[str, dict[str, Any]] = {
-    "static": {"stribeck_velocity": 0.0},
-    "sigmoid": {"sigmoid_slope": 0.0, "sigmoid_shift": 0.0, "coulomb": True},
-    "quadratic": {"quadratic": False},
-    "cubic": {"cubic": False},
-    "load_coefficient": {"load": False},
-}
-_NO_DRY_FRICTION = {"load": False, "coulomb": False}
+_ADDED = [parameter for parameter in IDENTIFIED if parameter.tried]
 _DETERMINED = 2.0  # standard deviations
 
 Shapes = tuple[FrictionShape, ...]
@@ -82,11 +78,11 @@ def chosen_shapes(
             shapes = choice.improved(
                 shapes, faster, slower, better=1.0, significant=0.0
             )
-    for term in (*_WITHOUT.values(), _NO_DRY_FRICTION):
-        shapes = choice.improved(
-            tuple(replace(shape, **term) for shape in shapes), shapes
-        )
-    return shapes
+    for parameter in _ADDED:
+        without = tuple(shape.without(parameter) for shape in shapes)
+        shapes = choice.improved(without, shapes)
+    smooth = tuple(shape.having(NO_DRY_FRICTION) for shape in shapes)
+    return choice.improved(smooth, shapes)
 
 
 def determined_shapes(
@@ -100,9 +96,9 @@ def determined_shapes(
     for joint, shape in zip(
         parameterization.model.moving_joints, parameterization.shapes, strict=True
     ):
-        for coefficient, without in _WITHOUT.items():
-            if small.get(f"{joint}.{coefficient}"):
-                shape = replace(shape, **without)
+        for parameter in _ADDED:
+            if small.get(f"{joint}.{parameter.group}"):
+                shape = shape.without(parameter)
         shapes.append(shape)
     return tuple(shapes)
 
@@ -202,16 +198,12 @@ class _Choice:
             )
         )
         # The static level may grow with the load independently of the Coulomb level: without it the fit is nonlinear.
-        by_load = friction[:, :, [LOAD, STATIC]] * self._loads
-        terms = np.concatenate([friction[:, :, :LOAD], by_load], axis=2)
+        friction[:, :, [LOAD]] *= self._loads
+        by_load = friction[:, :, [STATIC]] * self._loads
+        terms = np.concatenate([friction, by_load], axis=2)
         columns = parameterization.at_coordinates(terms) / self._noise[:, np.newaxis]
-        falling = np.array([shape.stribeck_velocity > 0.0 for shape in shapes])
-        used = np.array(
-            [
-                (*shape.used, shape.load and shape.stribeck_velocity > 0.0)
-                for shape in shapes
-            ]
-        ).T.ravel()
+        has = np.array([shape.used for shape in shapes]).T
+        used = np.concatenate([has, has[[LOAD]] & has[[STATIC]]]).ravel()
         rows = np.concatenate(
             [self._inertial, columns[:, :, used], self._torque], axis=2
         )
@@ -227,11 +219,10 @@ class _Choice:
             others = np.delete(determined, part, axis=0).sum(axis=(0, 1))
             fit = _bounded_fit(others, lower)
             coefficients[used] = fit[inertial:]
-            _, forwards, backwards, static, *_, load, _ = coefficients.reshape(
-                len(COEFFICIENTS) + 1, -1
-            )
-            physical &= (static >= np.maximum(forwards, backwards)) | ~falling
-            physical &= load < 1.0
+            values = coefficients.reshape(len(COEFFICIENTS) + 1, -1)
+            level = np.maximum(values[FORWARDS], values[BACKWARDS])
+            physical &= (values[STATIC] >= level) | ~has[STATIC]
+            physical &= values[LOAD] < 1.0
             residuals[part, :-1] = -fit
         squares, squares_everywhere = (
             np.einsum("kjpq,kp,kq->kj", products, residuals, residuals)

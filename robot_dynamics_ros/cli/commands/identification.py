@@ -20,7 +20,10 @@ from robot_dynamics_ros.analysis.identification.estimate import (
     Identification,
     identify,
 )
-from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
+from robot_dynamics_ros.analysis.identification.friction import (
+    COEFFICIENTS,
+    IDENTIFIED,
+)
 from robot_dynamics_ros.analysis.identification.identified_file import (
     dynamics_document,
     identified_parameters,
@@ -131,8 +134,8 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
         choices=FRICTION_KINDS,
         default=FRICTION_KINDS[0],
         help="friction to identify; auto: viscous and Coulomb friction, and each further term that cross-validation "
-        "favours in a joint: dependence on the load, Stribeck effect, sigmoid, v|v|, v^3; none: no friction; keep: "
-        "the model's, unchanged (default: %(default)s)",
+        "favours in a joint (docs/dynamics_file.md); none: no friction; keep: the model's, "
+        "unchanged (default: %(default)s)",
     )
     add_cutoff(parser)
     add_effort(parser)
@@ -444,9 +447,10 @@ def _friction_rows(
     ]
     rows = []
     for joint, known in deviations.items():
-        values = joints[joint] | {
-            "sigmoid": (joints[joint].get("sigmoid") or {}).get("amplitude")
-        }
+        values = dict(joints[joint])
+        for parameter in IDENTIFIED:
+            if isinstance(inner := values.get(parameter.group), dict):
+                values[parameter.group] = inner.get(parameter.name)
         cells = {
             k: {"value": values[k], "deviation": known.get(k)}
             if values.get(k)

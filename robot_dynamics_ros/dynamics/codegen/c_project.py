@@ -24,6 +24,11 @@ from robot_dynamics_ros.dynamics.codegen.c_source import (
     sizes,
     table,
 )
+from robot_dynamics_ros.dynamics.kernels.friction import (
+    C_SUMS,
+    FRICTION_PARAMETERS,
+    TERMS,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _TEMPLATES = Path(__file__).with_name("c_templates")
@@ -207,10 +212,16 @@ def _of_link(link: str) -> tuple[str, ...]:
 
 
 def _friction(robot: Tree) -> str:
+    """Return the friction table of the joints with friction, and the friction law; empty for none."""
     rows = friction_rows(robot)
-    return (
-        _filled("friction.c", {"joints": table(robot.friction[rows])}) if rows else ""
-    )
+    if not rows:
+        return ""
+    values = {
+        "columns": ", ".join(x.constant for x in sorted(FRICTION_PARAMETERS)),
+        "joints": table(robot.friction[rows]),
+        "law": "".join([*(term.c for term in TERMS), C_SUMS]),
+    }
+    return _filled("friction.c", values)
 
 
 def _wrapper(robot: Tree, signature: Signature) -> str:

@@ -36,13 +36,12 @@ from robot_dynamics_ros.dynamics.codegen.tracing import (
     trace_algorithm,
 )
 from robot_dynamics_ros.dynamics.kernels.composite_body import add_inertia
+from robot_dynamics_ros.dynamics.kernels.friction import depends_on_load
 from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from robot_dynamics_ros.dynamics.kernels.layout import (
     AFTER,
     BODY_SIZE,
     FIRST,
-    LOAD_BACKDRIVING,
-    LOAD_DRIVING,
     MASS,
     ROTOR_INERTIA,
     coordinate_count,
@@ -426,7 +425,7 @@ def _friction(robot: Tree) -> list[str]:
             " + ".join(_scaled(factor, f"{x}[{c}]") for c, factor in entries)
             for x in ("q", "qd")
         )
-        loaded = robot.friction[i, [LOAD_DRIVING, LOAD_BACKDRIVING]].any()
+        loaded = interpreted(depends_on_load)(robot.friction[i])
         load = f"load[{entries[0][0]}]" if loaded else "0.0"
         arguments = (
             f"&{robot.name}_joints[{k}], {position}, {rate}, {load}, smoothing_velocity"

@@ -23,39 +23,21 @@ from robot_dynamics_ros.dynamics.description.inertia import (
     payload_inertial,
     unit_vector,
 )
+from robot_dynamics_ros.dynamics.kernels.friction import (
+    FRICTION_KEYS,
+    FRICTION_PARAMETERS,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
 @dataclass(frozen=True)
 class JointDynamics:
-    """Friction and rotor of one joint; None where the URDF's value applies.
-
-    The friction at position q and velocity v, while the gear transmits the torque x to the link, is
-
-        F = viscous v + quadratic v |v| + cubic v^3 + sigmoid(v)
-            + sign(v) (max(0, level(v) + ripple(q)) + mu |x| level(v) / c)
-        level(v)   = c + max(0, static - c) exp(-(v / stribeck_velocity)^2),  c = coulomb, for v < 0 coulomb_negative
-        mu         = load_coefficient, for x v < 0 load_coefficient_backdriving
-        ripple(q)  = amplitude sin(per_turn q + phase)
-        sigmoid(v) = amplitude / (1 + exp(-slope (v + shift))) - amplitude / (1 + exp(-slope shift))
+    """Friction and rotor of one joint.
 
     Attributes
     ----------
-    viscous, quadratic, cubic
-        Coefficients of v, v |v| and v^3, N m s/rad, N m s^2/rad^2 and N m s^3/rad^3, or N s/m and so on.
-    coulomb, coulomb_negative
-        Coulomb level, N m or N; the second one is for negative velocities, None: equal to the first.
-    static
-        Static level, N m or N; None: the Coulomb level.
-    stribeck_velocity
-        Velocity scale of the decrease from static to Coulomb level, rad/s or m/s; 0: static level at rest only.
-    load_coefficient, load_coefficient_backdriving
-        Friction per transmitted torque, 0 to 1, N m per N m or N per N; the second one while the load drives the joint,
-        None: equal to the first. Only for joints that follow no other joint.
-    ripple
-        amplitude (N m or N), per_turn (periods per turn, that is, rad per rad or m of q) and phase (rad).
-    sigmoid
-        amplitude (N m or N), slope (s/rad or s/m) and shift (rad/s or m/s).
+    friction
+        Friction parameters of the file, in SI units, by their keys in FRICTION_PARAMETERS of kernels/friction.
     rotor_inertia, gear_ratio
         Axial inertia of the motor's rotor, kg m^2, and its spin rate per joint rate, signed.
     rotor_carrier
@@ -63,17 +45,7 @@ class JointDynamics:
         only its reflected inertia, gear_ratio^2 rotor_inertia, is considered.
     """
 
-    viscous: float | None = None
-    quadratic: float = 0.0
-    cubic: float = 0.0
-    coulomb: float | None = None
-    coulomb_negative: float | None = None
-    static: float | None = None
-    stribeck_velocity: float = 0.0
-    load_coefficient: float = 0.0
-    load_coefficient_backdriving: float | None = None
-    ripple: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    sigmoid: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    friction: Mapping[str, float] = field(default_factory=dict)
     rotor_inertia: float = 0.0
     gear_ratio: float = 1.0
     rotor_carrier: str = "parent"
@@ -172,8 +144,7 @@ def _keys(content: type) -> tuple[str, ...]:
 
 
 _TOP = _keys(DynamicsFile)[1:-1]
-_RIPPLE = ("amplitude", "per_turn", "phase")
-_SIGMOID = ("amplitude", "slope", "shift")
+_ROTOR = _keys(JointDynamics)[1:]
 _INERTIAL = _keys(Inertial)
 _CARRIERS = ("parent", "none")
 _NO_CARRIER = "none"
@@ -306,21 +277,16 @@ def _numbers(value: Any, count: int, where: str) -> Array:
 
 
 def _joint(value: Any, where: str) -> JointDynamics:
-    table = _table(value, _keys(JointDynamics), where)
-    ripple = _table(table.get("ripple"), _RIPPLE, f"{where} ripple")
-    if ripple:
-        _required(ripple, _RIPPLE[:2], f"{where} ripple")
-    sigmoid = _table(table.get("sigmoid"), _SIGMOID, f"{where} sigmoid")
-    for name, given, needed in (
-        ("gear_ratio", table, "rotor_inertia"),
-        ("rotor_carrier", table, "rotor_inertia"),
-        ("stribeck_velocity", table, "static"),
-        ("sigmoid", sigmoid, "amplitude"),
-        ("sigmoid", sigmoid, "slope"),
-    ):
-        if name in table and needed not in given:
+    table = _table(value, (*FRICTION_KEYS, *_ROTOR), where)
+    friction = _friction(table, where)
+    needs = [
+        *(("gear_ratio", "rotor_inertia"), ("rotor_carrier", "rotor_inertia")),
+        *((x.enables, x.name) for x in FRICTION_PARAMETERS if x.key not in friction),
+    ]
+    for name, missing in needs:
+        if name in table and missing not in table:
             warnings.warn(
-                f"{where}: {name} without {needed} has no effect. Cure: add {needed}, or remove {name}",
+                f"{where}: {name} without {missing} has no effect. Cure: add {missing}, or remove {name}",
                 RobotModelWarning,
                 stacklevel=8,
             )
@@ -329,40 +295,37 @@ def _joint(value: Any, where: str) -> JointDynamics:
         raise RobotModelError(
             f"{where} rotor_carrier: {carrier!r} is unknown. Cure: use one of {', '.join(_CARRIERS)}"
         )
-
-    def optional(key: str) -> float | None:
-        return (
-            _number(table[key], f"{where} {key}", least=0.0) if key in table else None
-        )
-
     return JointDynamics(
-        viscous=optional("viscous"),
-        quadratic=optional("quadratic") or 0.0,
-        cubic=optional("cubic") or 0.0,
-        coulomb=optional("coulomb"),
-        coulomb_negative=optional("coulomb_negative"),
-        static=optional("static"),
-        stribeck_velocity=optional("stribeck_velocity") or 0.0,
-        load_coefficient=optional("load_coefficient") or 0.0,
-        load_coefficient_backdriving=optional("load_coefficient_backdriving"),
-        ripple=_curve(ripple, _RIPPLE, f"{where} ripple"),
-        sigmoid=_curve(sigmoid, _SIGMOID, f"{where} sigmoid"),
-        rotor_inertia=optional("rotor_inertia") or 0.0,
+        friction,
+        rotor_inertia=_number(
+            table.get("rotor_inertia", 0.0), f"{where} rotor_inertia", least=0.0
+        ),
         gear_ratio=_number(table.get("gear_ratio", 1.0), f"{where} gear_ratio"),
         rotor_carrier=carrier,
     )
 
 
-def _curve(
-    table: Mapping[str, Any], keys: tuple[str, ...], where: str
-) -> tuple[float, float, float]:
-    """Return three numbers, 0 for missing ones. The first two must not be negative."""
-    bounds = (0.0, 0.0, -math.inf)
-    first, second, third = (
-        _number(table.get(key, 0.0), f"{where} {key}", least=least)
-        for key, least in zip(keys, bounds, strict=True)
-    )
-    return first, second, third
+def _friction(table: Mapping[str, Any], where: str) -> dict[str, float]:
+    """Return the friction parameters in the entry of a joint by their keys."""
+    values = {}
+    for parameter in FRICTION_PARAMETERS:
+        inner = table
+        place = where
+        if parameter.group != parameter.key:
+            place = f"{where} {parameter.group}"
+            known = tuple(
+                x.name for x in FRICTION_PARAMETERS if x.group == parameter.group
+            )
+            inner = _table(table.get(parameter.group), known, place)
+            if inner and parameter.required:
+                _required(inner, (parameter.name,), place)
+        if parameter.name in inner:
+            values[parameter.key] = _number(
+                inner[parameter.name],
+                f"{place} {parameter.name}",
+                least=parameter.least,
+            )
+    return values
 
 
 def _rotor(value: Any, where: str) -> Rotor:

@@ -12,50 +12,42 @@ from robot_dynamics_ros.dynamics.description.dynamics_file import (
     DynamicsFile,
     JointDynamics,
 )
-from robot_dynamics_ros.dynamics.description.urdf import Description, Joint
-from robot_dynamics_ros.dynamics.kernels.friction import depends_on_load
-from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
-from robot_dynamics_ros.dynamics.kernels.layout import (
+from robot_dynamics_ros.dynamics.description.urdf import Joint
+from robot_dynamics_ros.dynamics.kernels.friction import (
     COULOMB,
     COULOMB_NEGATIVE,
+    FRICTION_PARAMETERS,
     FRICTION_SIZE,
-    LOAD_BACKDRIVING,
-    LOAD_DRIVING,
+    RIPPLE_PER_TURN,
+    RIPPLE_PHASE,
     STATIC,
+    depends_on_load,
+    load_coefficient,
 )
+from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
 def friction_table(
-    dynamics: DynamicsFile, couplings: Couplings, moving: Sequence[Joint]
+    dynamics: DynamicsFile,
+    couplings: Couplings,
+    joints: Sequence[Joint],
+    moving: Sequence[Joint],
 ) -> Array:
     """Return the friction of the ``moving`` joints (bodies, FRICTION_SIZE); the dynamics file overrides the URDF.
 
-    The joints are in the order of the bodies. Columns, in SI units: viscous coefficient; Coulomb level for positive and
-    for negative velocities, static level (0: Coulomb level); Stribeck velocity; amplitude, per_turn and phase of the
-    ripple; amplitude, slope and shift of the sigmoid; load coefficient of driving and of backdriving; quadratic and
-    cubic coefficient. For a coupled joint the phase is that at its offset.
+    ``joints`` are all joints of the robot; ``moving`` are in the order of the bodies. Columns are those of
+    kernels/friction. For a coupled joint the phase is that at its offset.
 
-    Raises RobotModelError for a load coefficient that is too large, and for one of a joint that follows others.
+    Raises RobotModelError for static friction of any joint that is below its Coulomb level, for a load coefficient that
+    is too large, and for one of a joint that follows others.
     """
+    rows = {joint.name: _row(dynamics, joint) for joint in joints}
     table = np.zeros((len(moving), FRICTION_SIZE))
     for row, joint in zip(table, moving, strict=True):
-        extra = dynamics.joints.get(joint.name, JointDynamics())
-        amplitude, per_turn, phase = extra.ripple
-        row[:] = (
-            joint.damping if extra.viscous is None else extra.viscous,
-            *_coulomb(joint, extra),
-            extra.static or 0.0,
-            extra.stribeck_velocity,
-            amplitude,
-            per_turn,
-            # positions in kernels are without the offset
-            phase + per_turn * couplings.rows[joint.name].offset,
-            *extra.sigmoid,
-            *_load_coefficients(extra),
-            extra.quadratic,
-            extra.cubic,
-        )
+        row[:] = rows[joint.name]
+        # positions in kernels are without the offset
+        row[RIPPLE_PHASE] += row[RIPPLE_PER_TURN] * couplings.rows[joint.name].offset
         where = f'{dynamics.source}: joint "{joint.name}"'
         check_load(row, where)
         if interpreted(depends_on_load)(row) and joint.name not in couplings.names:
@@ -66,31 +58,21 @@ def friction_table(
     return table
 
 
-def _load_coefficients(extra: JointDynamics) -> tuple[float, float]:
-    driving = extra.load_coefficient
-    backdriving = extra.load_coefficient_backdriving
-    return driving, driving if backdriving is None else backdriving
-
-
-def check_static(description: Description, dynamics: DynamicsFile) -> None:
-    """Raise RobotModelError if a joint's static friction is below its Coulomb level, of the file or of the URDF."""
-    for joint in description.joints:
-        extra = dynamics.joints.get(joint.name, JointDynamics())
-        level = max(_coulomb(joint, extra))
-        if extra.static is not None and extra.static < level:
-            raise RobotModelError(
-                f'{dynamics.source}: joint "{joint.name}" static: {extra.static:g} is below its Coulomb level '
-                f"{level:g}. Cure: increase static, or remove it"
-            )
-
-
-def _coulomb(joint: Joint, extra: JointDynamics) -> tuple[float, float]:
-    """Return the Coulomb levels in the joint's positive and negative direction."""
-    positive = joint.friction if extra.coulomb is None else extra.coulomb
-    return (
-        positive,
-        positive if extra.coulomb_negative is None else extra.coulomb_negative,
-    )
+def _row(dynamics: DynamicsFile, joint: Joint) -> Array:
+    """Return the friction parameters (FRICTION_SIZE,) of a joint, by the dynamics file, the URDF and the defaults."""
+    given = dynamics.joints.get(joint.name, JointDynamics()).friction
+    values = {"": 0.0, "damping": joint.damping, "friction": joint.friction}
+    row = np.zeros(FRICTION_SIZE)
+    for parameter in FRICTION_PARAMETERS:
+        value = given.get(parameter.key, values[parameter.default])
+        values[parameter.key] = row[parameter.column] = value
+    level = row[[COULOMB, COULOMB_NEGATIVE]].max()
+    if "static" in given and row[STATIC] < level:
+        raise RobotModelError(
+            f'{dynamics.source}: joint "{joint.name}" static: {row[STATIC]:g} is below its Coulomb level {level:g}. '
+            "Cure: increase static, or remove it"
+        )
+    return row
 
 
 def check_load(joint: Array, where: str) -> None:
@@ -98,9 +80,10 @@ def check_load(joint: Array, where: str) -> None:
 
     ``joint`` (FRICTION_SIZE,) is a row of the friction table; ``where`` is the beginning of the message.
     """
-    levels = joint[[COULOMB, COULOMB_NEGATIVE]]
-    at_rest = joint[[LOAD_DRIVING, LOAD_BACKDRIVING]].max() * max(
-        [1.0, *(joint[STATIC] / levels[levels > 0.0])]
+    at_rest = max(
+        interpreted(load_coefficient)(joint, level, 0.0, driving)
+        for level in joint[[COULOMB, COULOMB_NEGATIVE]]
+        for driving in (True, False)
     )
     if at_rest >= 1.0:
         raise RobotModelError(

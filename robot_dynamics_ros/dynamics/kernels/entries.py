@@ -40,9 +40,8 @@ from robot_dynamics_ros.dynamics.kernels.composite_body import (
     quadratic_form,
 )
 from robot_dynamics_ros.dynamics.kernels.forward_dynamics import solve_motion
-from robot_dynamics_ros.dynamics.kernels.friction import friction
+from robot_dynamics_ros.dynamics.kernels.friction import FRICTION_SIZE, friction
 from robot_dynamics_ros.dynamics.kernels.layout import (
-    FRICTION_SIZE,
     WORK_SIZE,
     WRENCH,
     ModelArrays,
@@ -243,8 +242,8 @@ def friction_torque(
     """Write the friction torque at ``q``, ``qd`` under ``load`` to ``tau``. Returns OK or WRONG_SHAPE.
 
     ``load`` (n,) is the torque that the gears transmit to the links.
-    ``joints`` is the flattened friction table (bodies * FRICTION_SIZE,), with the columns of layout. ``fade`` (1,) is
-    the joint speed (rad/s or m/s) below which friction is scaled down in proportion to velocity; 0: not at all.
+    ``joints`` is the flattened friction table (bodies * FRICTION_SIZE,) of kernels/friction. ``fade`` (1,) is the joint
+    speed (rad/s or m/s) below which friction is scaled down in proportion to velocity; 0: not at all.
     """
     n = coordinate_count(topology)
     if (
@@ -428,7 +427,7 @@ def friction_batch(
     """Write the friction torques at ``q``, ``qd`` under ``load`` to ``tau``. Returns OK.
 
     ``load`` (count, n) are the torques that the gears transmit to the links.
-    ``joints`` (bodies, FRICTION_SIZE) is the friction table, with the columns of layout. ``fade`` is the joint speed
+    ``joints`` (bodies, FRICTION_SIZE) is the friction table of kernels/friction. ``fade`` is the joint speed
     (rad/s or m/s) below which friction is scaled down in proportion to velocity; 0: not at all.
     """
     robot = unpack(topology, parameters)

@@ -1,55 +1,309 @@
-"""Joint friction as a function of position and velocity.
+"""Joint friction as a function of position, velocity and load: a table of terms, their sums, and friction of a robot.
 
-Viscous and Coulomb friction: Craig (6.110)-(6.112), with a Coulomb level for each direction. Static level: ME5118 p.
-42. Stribeck effect: level = coulomb + (static - coulomb) exp(-(rate / v_s)^2), Armstrong-Helouvry, Dupont, Canudas de
-Wit 1994. Level that varies with position: Craig (6.113). Sigmoid: Gaz et al. 2019, "Dynamic identification of the
-Franka Emika Panda robot", the published Panda model. Load of a gear: the level grows in proportion to the magnitude of
-the torque that the gear transmits, Bittencourt and Gunnarsson 2012, "Static Friction in a Robot Joint"; with
-coefficients of driving and backdriving, by the sign of the transmitted power: Hamon, Gautier and Garrec 2010, "Dynamic
-Identification of Robots with a Dry Friction Model Depending on Load and Velocity".
+A row of the friction table, ``joint`` (FRICTION_SIZE,), has the parameters of one joint in SI units. Each section below
+is a term: columns of its parameters, kernel, C function, and entry of the table TERMS. Keys and checks of the dynamics
+file, the table in docs/dynamics_file.md, the C export, and the coefficients that identification fits follow from TERMS.
 
-``joint`` (FRICTION_SIZE,) is a row of the friction table, with the columns of layout. VISCOUS b: torque b rate. COULOMB
-and COULOMB_NEGATIVE: levels for positive and negative velocities. STATIC: level at rest, if above Coulomb's.
-STRIBECK_VELOCITY: v_s, 0 for no effect. RIPPLE_AMPLITUDE a, RIPPLE_PER_TURN k and RIPPLE_PHASE p: a sin(k position + p)
-is added to the level. SIGMOID_AMPLITUDE f, SIGMOID_SLOPE s and SIGMOID_SHIFT w: torque f (logistic(s (rate + w)) -
-logistic(s w)). LOAD_DRIVING and LOAD_BACKDRIVING: coefficients mu, 0 <= mu < 1, of the load while the motor drives it
-and while it drives the motor; mu |load| is added to Coulomb's level, and the static level grows by the same ratio.
-QUADRATIC k and CUBIC l: torque k rate |rate| + l rate^3.
+Three things make a new term: its section, its place in TERMS and in the sums below TERMS, in Python and in C, and its
+formula in docs/dynamics_file.md. Then run ``python docs/generated.py``.
 
 ``position`` (rad or m) and ``rate`` (rad/s or m/s) are the joint's position and velocity, ``load`` (Nm or N) is the
 torque that its gear transmits to the link. Friction (Nm or N) is positive for positive velocities: it is the torque
-that an actuator must supply to overcome it.
+that an actuator must supply to overcome it. ``level`` (Nm or N) is the Coulomb level in the direction of motion: column
+COULOMB or COULOMB_NEGATIVE.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel
 from robot_dynamics_ros.dynamics.kernels.couplings import clear, expand, project
 from robot_dynamics_ros.dynamics.kernels.layout import (
-    COULOMB,
-    COULOMB_NEGATIVE,
-    CUBIC,
     FIRST,
     JOINT_POSITION,
     JOINT_RATE,
     JOINT_TORQUE,
-    LOAD_BACKDRIVING,
-    LOAD_DRIVING,
-    QUADRATIC,
-    RIPPLE_AMPLITUDE,
-    RIPPLE_PER_TURN,
-    RIPPLE_PHASE,
-    SIGMOID_AMPLITUDE,
-    SIGMOID_SHIFT,
-    SIGMOID_SLOPE,
-    STATIC,
-    STRIBECK_VELOCITY,
-    VISCOUS,
     ModelArrays,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
+
+
+class Parameter(NamedTuple):
+    """Parameter of a term: a column of the friction table and a key of the dynamics file.
+
+    Attributes
+    ----------
+    column
+        Index in a row of the friction table, a constant of this module with the name ``constant``.
+    key
+        Key in the dynamics file; "sigmoid.slope" is the key slope in the table sigmoid.
+    symbol
+        Symbol in the formula of docs/dynamics_file.md, LaTeX.
+    unit
+        Unit for a revolute and for a prismatic joint.
+    least
+        Smallest permitted value.
+    default
+        Key of a parameter before this one, or attribute of <dynamics> in the URDF, whose value applies without the key.
+        Empty: 0.
+    required
+        True if the key is required in its table.
+    enables
+        Key that has no effect without this one.
+    tried
+        Values that identification tries with the parameter, by column of others, for a highest speed of 1. Those of
+        COULOMB and COULOMB_NEGATIVE are 1 if the parameter needs Coulomb friction, 0 if it replaces it. Empty:
+        identification does not add the parameter.
+    """
+
+    column: int
+    key: str
+    symbol: str
+    unit: str
+    least: float = 0.0
+    default: str = ""
+    required: bool = False
+    enables: str = ""
+    tried: tuple[dict[int, float], ...] = ()
+
+    @property
+    def group(self) -> str:
+        """Key in the entry of a joint: that of the parameter, or of the table that contains it."""
+        return self.key.partition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """Key in its table: that after the dot."""
+        return self.key.rpartition(".")[2]
+
+    @property
+    def constant(self) -> str:
+        """Name of the column in this module and in C."""
+        return self.key.upper().replace(".", "_")
+
+    @property
+    def linear(self) -> bool:
+        """True if friction is proportional to the parameter: its unit contains that of the torque."""
+        return self.unit.startswith("N")
+
+
+class Term(NamedTuple):
+    """Term of the friction law.
+
+    Attributes
+    ----------
+    kind
+        "smooth": torque that is smooth in velocity. "dry": part of the level of dry friction, which opposes the motion
+        and holds at rest. "load": level of dry friction per load.
+    source
+        Source of the equation.
+    kernel
+        Function with the value of the term; of a smooth term, also its derivative by velocity, Nm s/rad or N s/m.
+    c
+        C function @robot@_<name of the kernel> with the arguments of the kernel, for the value.
+    parameters
+        Parameters in the order of the documentation.
+    """
+
+    kind: Literal["smooth", "dry", "load"]
+    source: str
+    kernel: Callable[..., Any]
+    c: str
+    parameters: tuple[Parameter, ...]
+
+
+_TORQUE = "N m, N"
+_PER_LOAD = "N m per N m, N per N"
+_VELOCITY = "rad/s, m/s"
+_WIDTHS = (0.02, 0.04, 0.08, 0.16)  # of the highest speed
+
+# --- Polynomial of the velocity
+
+VISCOUS = 0
+QUADRATIC = 11
+CUBIC = 12
+
+
+@kernel
+def polynomial(joint: Array, rate: float) -> tuple[float, float]:
+    """Return the friction in proportion to v, v |v| and v^3; the higher powers are losses as of a greased gear."""
+    speed = abs(rate)
+    factor = joint[VISCOUS] + (joint[QUADRATIC] + joint[CUBIC] * speed) * speed
+    slope = (
+        joint[VISCOUS] + (2.0 * joint[QUADRATIC] + 3.0 * joint[CUBIC] * speed) * speed
+    )
+    return factor * rate, slope
+
+
+POLYNOMIAL = Term(
+    "smooth",
+    "Craig (6.110)",
+    polynomial,
+    """
+static double @robot@_polynomial(const @robot@_joint *joint, double rate)
+{
+    const double speed = fabs(rate);
+    return (joint->VISCOUS + (joint->QUADRATIC + joint->CUBIC * speed) * speed) * rate;
+}
+""",
+    (
+        Parameter(VISCOUS, "viscous", "b", "N m s, N s/m", default="damping"),
+        Parameter(QUADRATIC, "quadratic", "b_2", "N m s², N s²/m²", tried=({},)),
+        Parameter(CUBIC, "cubic", "b_3", "N m s³, N s³/m³", tried=({},)),
+    ),
+)
+
+# --- Level of dry friction
+
+COULOMB = 1
+COULOMB_NEGATIVE = 2
+STATIC = 3
+STRIBECK_VELOCITY = 4
+
+
+@kernel
+def dry_level(joint: Array, level: float, rate: float) -> float:
+    """Return the level of Coulomb and static friction: ``static`` at rest, ``coulomb`` far from it.
+
+    The level against motion in the negative direction is ``coulomb_negative``. The static level, by default and at
+    least the Coulomb level, decays over ``stribeck_velocity``; 0: static level at rest only.
+    """
+    excess: float = max(joint[STATIC] - level, 0.0)
+    if rate == 0.0:
+        return level + excess
+    if joint[STRIBECK_VELOCITY] > 0.0:
+        ratio = rate / joint[STRIBECK_VELOCITY]
+        return level + math.exp(-ratio * ratio) * excess
+    return level
+
+
+DRY_LEVEL = Term(
+    "dry",
+    "Craig (6.111), ME5118 p. 42; Armstrong-Helouvry, Dupont, Canudas de Wit 1994",
+    dry_level,
+    """
+static double @robot@_dry_level(const @robot@_joint *joint, double level, double rate)
+{
+    const double excess = fmax(joint->STATIC - level, 0.0), ratio = rate / joint->STRIBECK_VELOCITY;
+    if (rate == 0.0)
+        return level + excess;
+    return joint->STRIBECK_VELOCITY > 0.0 ? level + exp(-ratio * ratio) * excess : level;
+}
+""",
+    (
+        Parameter(COULOMB, "coulomb", "c", _TORQUE, default="friction"),
+        Parameter(
+            COULOMB_NEGATIVE, "coulomb_negative", "c", _TORQUE, default="coulomb"
+        ),
+        Parameter(
+            STATIC,
+            "static",
+            "f",
+            _TORQUE,
+            enables="stribeck_velocity",
+            tried=tuple({STRIBECK_VELOCITY: width} for width in _WIDTHS),
+        ),
+        Parameter(STRIBECK_VELOCITY, "stribeck_velocity", "w", _VELOCITY),
+    ),
+)
+
+# --- Load of a gear
+
+LOAD_COEFFICIENT = 13
+LOAD_COEFFICIENT_BACKDRIVING = 14
+
+
+@kernel
+def load_coefficient(joint: Array, level: float, rate: float, driving: bool) -> float:
+    """Return the friction of a gear per torque that it transmits: mu times the ratio of the level to Coulomb's.
+
+    mu, below 1, is ``load_coefficient``, but ``load_coefficient_backdriving`` while the load drives the joint, x v < 0.
+    """
+    mu: float = (
+        joint[LOAD_COEFFICIENT] if driving else joint[LOAD_COEFFICIENT_BACKDRIVING]
+    )
+    if mu > 0.0 and level > 0.0:
+        mu *= dry_level(joint, level, rate) / level
+    return mu
+
+
+GEAR_LOAD = Term(
+    "load",
+    "Bittencourt and Gunnarsson 2012; Hamon, Gautier and Garrec 2010",
+    load_coefficient,
+    """
+static double @robot@_load_coefficient(const @robot@_joint *joint, double level, double rate, int driving)
+{
+    const double mu = driving ? joint->LOAD_COEFFICIENT : joint->LOAD_COEFFICIENT_BACKDRIVING;
+    return mu > 0.0 && level > 0.0 ? mu * (@robot@_dry_level(joint, level, rate) / level) : mu;
+}
+""",
+    (
+        Parameter(
+            LOAD_COEFFICIENT,
+            "load_coefficient",
+            r"\mu",
+            _PER_LOAD,
+            tried=({COULOMB: 1.0, COULOMB_NEGATIVE: 1.0},),
+        ),
+        Parameter(
+            LOAD_COEFFICIENT_BACKDRIVING,
+            "load_coefficient_backdriving",
+            r"\mu",
+            _PER_LOAD,
+            default="load_coefficient",
+        ),
+    ),
+)
+
+# --- Ripple of the level
+
+RIPPLE_AMPLITUDE = 5
+RIPPLE_PER_TURN = 6
+RIPPLE_PHASE = 7
+
+
+@kernel
+def ripple(joint: Array, position: float) -> float:
+    """Return the variation of the level with position, as of eccentric gears: ``per_turn`` periods per turn.
+
+    The position of a coupled joint is without the coupling's offset.
+    """
+    if joint[RIPPLE_AMPLITUDE] > 0.0:
+        angle = joint[RIPPLE_PER_TURN] * position + joint[RIPPLE_PHASE]
+        return float(joint[RIPPLE_AMPLITUDE] * math.sin(angle))
+    return 0.0
+
+
+RIPPLE = Term(
+    "dry",
+    "Craig (6.113)",
+    ripple,
+    """
+static double @robot@_ripple(const @robot@_joint *joint, double position)
+{
+    if (joint->RIPPLE_AMPLITUDE > 0.0)
+        return joint->RIPPLE_AMPLITUDE * sin(joint->RIPPLE_PER_TURN * position + joint->RIPPLE_PHASE);
+    return 0.0;
+}
+""",
+    (
+        Parameter(RIPPLE_AMPLITUDE, "ripple.amplitude", "a", _TORQUE, required=True),
+        Parameter(
+            RIPPLE_PER_TURN, "ripple.per_turn", "n", "rad/rad, rad/m", required=True
+        ),
+        Parameter(RIPPLE_PHASE, "ripple.phase", "p", "rad", -math.inf),
+    ),
+)
+
+# --- Sigmoid of the velocity
+
+SIGMOID_AMPLITUDE = 8
+SIGMOID_SLOPE = 9
+SIGMOID_SHIFT = 10
 
 
 @kernel
@@ -62,77 +316,118 @@ def logistic(x: float) -> float:
 
 
 @kernel
+def sigmoid(joint: Array, rate: float) -> tuple[float, float]:
+    """Return the friction that a sigmoid describes without stiction, as in the published model of the Panda."""
+    amplitude = joint[SIGMOID_AMPLITUDE]
+    if amplitude == 0.0:
+        return 0.0, 0.0
+    slope = joint[SIGMOID_SLOPE]
+    shift = joint[SIGMOID_SHIFT]
+    share = logistic(slope * (rate + shift))
+    torque = amplitude * (share - logistic(slope * shift))
+    return torque, amplitude * slope * share * (1.0 - share)
+
+
+SIGMOID = Term(
+    "smooth",
+    "Gaz et al. 2019, Dynamic identification of the Franka Emika Panda robot",
+    sigmoid,
+    """
+static double @robot@_logistic(double x)
+{
+    const double power = exp(-fabs(x)); /* without overflow */
+    return (x >= 0.0 ? 1.0 : power) / (1.0 + power);
+}
+
+static double @robot@_sigmoid(const @robot@_joint *joint, double rate)
+{
+    const double slope = joint->SIGMOID_SLOPE, shift = joint->SIGMOID_SHIFT;
+    if (joint->SIGMOID_AMPLITUDE == 0.0)
+        return 0.0;
+    return joint->SIGMOID_AMPLITUDE * (@robot@_logistic(slope * (rate + shift)) - @robot@_logistic(slope * shift));
+}
+""",
+    (
+        Parameter(
+            SIGMOID_AMPLITUDE,
+            "sigmoid.amplitude",
+            "A",
+            _TORQUE,
+            enables="sigmoid",
+            tried=tuple(
+                {
+                    SIGMOID_SLOPE: 1.0 / width,
+                    SIGMOID_SHIFT: share * width,
+                    COULOMB: coulomb,
+                    COULOMB_NEGATIVE: coulomb,
+                }
+                for width in _WIDTHS
+                for share in (-0.5, 0.0, 0.5)
+                for coulomb in (1.0, 0.0)
+            ),
+        ),
+        Parameter(SIGMOID_SLOPE, "sigmoid.slope", "k", "s/rad, s/m", enables="sigmoid"),
+        Parameter(SIGMOID_SHIFT, "sigmoid.shift", "d", _VELOCITY, -math.inf),
+    ),
+)
+
+# --- The table, and the sums of its terms
+
+TERMS = (POLYNOMIAL, DRY_LEVEL, GEAR_LOAD, RIPPLE, SIGMOID)
+"""Terms of the friction law."""
+
+
+@kernel
 def smooth_friction(joint: Array, rate: float) -> float:
-    """Return the viscous, quadratic, cubic and sigmoid friction of a joint (Nm or N), smooth in ``rate``."""
-    torque: float = (
-        joint[VISCOUS] + (joint[QUADRATIC] + joint[CUBIC] * abs(rate)) * abs(rate)
-    ) * rate
-    if joint[SIGMOID_AMPLITUDE] != 0.0:
-        slope = joint[SIGMOID_SLOPE]
-        shift = joint[SIGMOID_SHIFT]
-        torque += joint[SIGMOID_AMPLITUDE] * (
-            logistic(slope * (rate + shift)) - logistic(slope * shift)
-        )
-    return torque
+    """Return the sum of the smooth terms of a joint (Nm or N)."""
+    return polynomial(joint, rate)[0] + sigmoid(joint, rate)[0]
 
 
 @kernel
 def smooth_slope(joint: Array, rate: float) -> float:
     """Return the derivative of ``smooth_friction`` by velocity (Nm s/rad or N s/m), limited to at least 0."""
-    total: float = joint[VISCOUS] + (
-        2.0 * joint[QUADRATIC] + 3.0 * joint[CUBIC] * abs(rate)
-    ) * abs(rate)
-    if joint[SIGMOID_AMPLITUDE] != 0.0:
-        slope = joint[SIGMOID_SLOPE]
-        sigmoid = logistic(slope * (rate + joint[SIGMOID_SHIFT]))
-        total += joint[SIGMOID_AMPLITUDE] * slope * sigmoid * (1.0 - sigmoid)
-    return max(total, 0.0)
-
-
-@kernel
-def _static_share(joint: Array, rate: float) -> float:
-    """Return the share of the excess of the static level in the level at ``rate``: 1 at rest."""
-    if rate == 0.0:
-        return 1.0
-    if joint[STRIBECK_VELOCITY] > 0.0:
-        ratio = rate / joint[STRIBECK_VELOCITY]
-        return math.exp(-ratio * ratio)
-    return 0.0
+    return max(polynomial(joint, rate)[1] + sigmoid(joint, rate)[1], 0.0)
 
 
 @kernel
 def friction_bound(joint: Array, level: float, position: float, rate: float) -> float:
     """Return the magnitude (Nm or N, at least 0) of dry friction without load; at rest, the largest possible magnitude.
 
-    Dry friction is Coulomb and static friction with Stribeck effect and ripple.
-
-    ``level`` (Nm or N) is the Coulomb level in the direction of motion: column COULOMB or COULOMB_NEGATIVE. The
-    ``position`` of a coupled joint is without the coupling's offset.
+    It is the sum of the dry terms.
     """
-    size = level + _static_share(joint, rate) * max(joint[STATIC] - level, 0.0)
-    if joint[RIPPLE_AMPLITUDE] > 0.0:
-        size += joint[RIPPLE_AMPLITUDE] * math.sin(
-            joint[RIPPLE_PER_TURN] * position + joint[RIPPLE_PHASE]
-        )
-    return float(max(size, 0.0))
+    return max(dry_level(joint, level, rate) + ripple(joint, position), 0.0)
+
+
+C_SUMS = """
+static double @robot@_smooth_friction(const @robot@_joint *joint, double rate)
+{
+    return @robot@_polynomial(joint, rate) + @robot@_sigmoid(joint, rate);
+}
+
+static double @robot@_friction_bound(const @robot@_joint *joint, double level, double position, double rate)
+{
+    return fmax(@robot@_dry_level(joint, level, rate) + @robot@_ripple(joint, position), 0.0);
+}
+"""
+"""C functions of the sums."""
+FRICTION_PARAMETERS = tuple(
+    parameter for term in TERMS for parameter in term.parameters
+)
+"""Parameters of all terms in the order of the documentation."""
+FRICTION_SIZE = len(FRICTION_PARAMETERS)
+"""Number of columns of the friction table."""
+FRICTION_KEYS = tuple(dict.fromkeys(x.group for x in FRICTION_PARAMETERS))
+"""Keys of friction in the entry of a joint in the dynamics file."""
+
+# --- Friction of a joint and of a robot
 
 
 @kernel
 def depends_on_load(joint: Array) -> bool:
     """Return True if the friction of a joint depends on its load."""
-    return bool(joint[LOAD_DRIVING] > 0.0 or joint[LOAD_BACKDRIVING] > 0.0)
-
-
-@kernel
-def load_coefficient(joint: Array, level: float, rate: float, driving: bool) -> float:
-    """Return the increase of dry friction by load: mu times the ratio of the level at ``rate`` to Coulomb's.
-
-    ``driving`` is True if the motor drives the load. ``level`` is as for ``friction_bound``.
-    """
-    mu: float = joint[LOAD_DRIVING] if driving else joint[LOAD_BACKDRIVING]
-    if mu > 0.0 and joint[STATIC] > level > 0.0:
-        mu *= 1.0 + _static_share(joint, rate) * (joint[STATIC] / level - 1.0)
-    return mu
+    return bool(
+        joint[LOAD_COEFFICIENT] > 0.0 or joint[LOAD_COEFFICIENT_BACKDRIVING] > 0.0
+    )
 
 
 # A motor supplies the load x and the friction f of a slipping joint: u = x + f. With f = F + mu |x|, f is (F + mu u) /
@@ -145,19 +440,11 @@ def load_slope(
     """Return m in f = (F + m u) / (1 + m), the dry friction of a joint (Nm or N) by the torque ``applied`` to its gear.
 
     F is ``bound``, the friction without load, and u is ``applied``, positive in the direction of motion; the load is
-    u - f. ``level`` is as for ``friction_bound``.
+    u - f.
     """
     if applied >= bound:
         return load_coefficient(joint, level, rate, True)
     return -load_coefficient(joint, level, rate, False)
-
-
-@kernel
-def _dry_magnitude(
-    joint: Array, level: float, position: float, rate: float, load: float
-) -> float:
-    bound: float = friction_bound(joint, level, position, rate)
-    return bound + load_coefficient(joint, level, rate, load * rate > 0.0) * abs(load)
 
 
 @kernel
@@ -166,11 +453,12 @@ def dry_friction(joint: Array, position: float, rate: float, load: float) -> flo
 
     Dry friction is all friction without ``smooth_friction``.
     """
-    if rate > 0.0:
-        return _dry_magnitude(joint, joint[COULOMB], position, rate, load)
-    if rate < 0.0:
-        return -_dry_magnitude(joint, joint[COULOMB_NEGATIVE], position, rate, load)
-    return 0.0
+    if rate == 0.0:
+        return 0.0
+    level = joint[COULOMB] if rate > 0.0 else joint[COULOMB_NEGATIVE]
+    bound = friction_bound(joint, level, position, rate)
+    per_load = load_coefficient(joint, level, rate, load * rate > 0.0)
+    return math.copysign(bound + per_load * abs(load), rate)
 
 
 @kernel

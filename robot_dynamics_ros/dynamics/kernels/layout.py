@@ -9,8 +9,8 @@ independent coordinates by the coupling matrix G: rate_row = sum_c G[row, c] qd_
 ``entries``, each with its coordinate and factor. Hence tau = G^T tau_rows and M = G^T M_rows G (Tsai 9.9 for rotors).
 Constant offsets of coupled joints are included in the placements of the bodies.
 
-The constants of this module are the columns of the tables ``tree``, ``bodies``, ``rotors``, ``work`` and friction. A
-rotor is the spinning mass of a motor; the body that carries it is its carrier. An entry is a nonzero element of G.
+The constants of this module are the columns of the tables ``tree``, ``bodies``, ``rotors`` and ``work``. A rotor is the
+spinning mass of a motor; the body that carries it is its carrier. An entry is a nonzero element of G.
 """
 
 from __future__ import annotations
@@ -133,22 +133,3 @@ def unpack(topology: IntArray, parameters: Array) -> ModelArrays:
 def coordinate_count(topology: IntArray) -> int:
     """Return the number n of independent coordinates, which ``topology`` stores."""
     return int(topology[3])
-
-
-# Columns of the friction table, which has one row for each moving joint. A static level of 0 is the Coulomb level.
-VISCOUS = 0
-COULOMB = 1
-COULOMB_NEGATIVE = 2
-STATIC = 3
-STRIBECK_VELOCITY = 4
-RIPPLE_AMPLITUDE = 5
-RIPPLE_PER_TURN = 6
-RIPPLE_PHASE = 7
-SIGMOID_AMPLITUDE = 8
-SIGMOID_SLOPE = 9
-SIGMOID_SHIFT = 10
-LOAD_DRIVING = 11
-LOAD_BACKDRIVING = 12
-QUADRATIC = 13
-CUBIC = 14
-FRICTION_SIZE = 15

@@ -27,10 +27,7 @@ from robot_dynamics_ros.dynamics.description.dynamics_file import (
     Rotor,
     Row,
 )
-from robot_dynamics_ros.dynamics.description.friction_table import (
-    check_static,
-    friction_table,
-)
+from robot_dynamics_ros.dynamics.description.friction_table import friction_table
 from robot_dynamics_ros.dynamics.description.inertia import InertiaSum, check_inertia
 from robot_dynamics_ros.dynamics.description.inertia_errors import explain_inertia
 from robot_dynamics_ros.dynamics.description.urdf import Description, Joint
@@ -158,7 +155,6 @@ def assemble(
         links and moving bodies without mass.
     """
     _refuse_unknown_links(description, dynamics)
-    check_static(description, dynamics)
     frames, moving, bodies = _place(description, couplings)
     sums = _body_inertias(description, dynamics, frames, len(moving))
     _check_inertias(description, dynamics, frames, sums, strict)
@@ -195,7 +191,7 @@ def assemble(
         _gravity(gravity, dynamics),
     )
     carrying = {joint.parent for joint in description.joints}
-    friction = friction_table(dynamics, couplings, moving)
+    friction = friction_table(dynamics, couplings, description.joints, moving)
     continuous = _continuous(description, couplings.names, followed)
     topology, parameters = pack(robot, len(couplings.names))
     data = ModelData(

@@ -28,29 +28,20 @@ from robot_dynamics_ros.dynamics.description.inertia import (
 )
 from robot_dynamics_ros.dynamics.kernels.composite_body import add_inertia
 from robot_dynamics_ros.dynamics.kernels.couplings import expand
+from robot_dynamics_ros.dynamics.kernels.friction import FRICTION_PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from robot_dynamics_ros.dynamics.kernels.layout import (
     AFTER,
-    COULOMB,
-    COULOMB_NEGATIVE,
-    CUBIC,
     FIRST,
     FIRST_MOMENT,
     INERTIA,
     JOINT_POSITION,
     KIND,
-    LOAD_BACKDRIVING,
-    LOAD_DRIVING,
     MASS,
     PARENT,
     PLACEMENT,
-    QUADRATIC,
     REVOLUTE,
-    RIPPLE_AMPLITUDE,
     ROTOR_INERTIA,
-    SIGMOID_AMPLITUDE,
-    STATIC,
-    VISCOUS,
     WORK_SIZE,
     ModelArrays,
     unpack,
@@ -60,17 +51,7 @@ from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
 
 # Columns of the friction table to which a joint's friction torque is proportional.
-_FRICTION_TORQUES = [
-    VISCOUS,
-    COULOMB,
-    COULOMB_NEGATIVE,
-    STATIC,
-    RIPPLE_AMPLITUDE,
-    SIGMOID_AMPLITUDE,
-    QUADRATIC,
-    CUBIC,
-]
-_LOAD = [LOAD_DRIVING, LOAD_BACKDRIVING]
+_LINEAR = [parameter.column for parameter in FRICTION_PARAMETERS if parameter.linear]
 
 # Plain Python, so that loading a model compiles nothing.
 views: Callable[[IntArray, Array], ModelArrays] = interpreted(unpack)
@@ -253,7 +234,7 @@ def scaled(data: ModelData, mass: float, friction: ArrayLike) -> ModelData:
     table = data.friction.copy()
     factors = _friction_factors(data, friction)
     with np.errstate(over="ignore", invalid="ignore"):  # checked below
-        table[:, _FRICTION_TORQUES + _LOAD] *= factors[:, np.newaxis]
+        table[:, _LINEAR] *= factors[:, np.newaxis]
         heavier = _loaded(
             replace(data, friction=table, bare_inertials=data.bare_inertials * factor)
         )

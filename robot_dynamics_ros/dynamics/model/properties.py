@@ -236,10 +236,8 @@ class RobotProperties:
     def friction_parameters(self) -> Array:
         """Friction parameters (moving joints, 15) of ``moving_joints``, read-only, in SI units.
 
-        Columns: viscous coefficient; Coulomb level for positive and for negative velocities, static level (0: Coulomb
-        level); Stribeck velocity; amplitude, per_turn and phase of the ripple; amplitude, slope and shift of the
-        sigmoid; load coefficient of driving and of backdriving; quadratic and cubic coefficient. They are those of
-        ``JointDynamics``, which has the formula; the position of coupled joints is without the coupling's offset.
+        FRICTION_PARAMETERS of ``dynamics.kernels.friction`` lists the columns, docs/dynamics_file.md has the formula.
+        The position of coupled joints is without the coupling's offset.
         """
         return self._data.friction
 

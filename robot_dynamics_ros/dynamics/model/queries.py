@@ -13,7 +13,10 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels import entries
 from robot_dynamics_ros.dynamics.kernels.entries import Call, Kernel
-from robot_dynamics_ros.dynamics.kernels.layout import LOAD_BACKDRIVING, LOAD_DRIVING
+from robot_dynamics_ros.dynamics.kernels.friction import (
+    LOAD_COEFFICIENT,
+    LOAD_COEFFICIENT_BACKDRIVING,
+)
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.arguments import evaluate, joint_vectors
@@ -189,7 +192,11 @@ class RobotQueries(RobotProperties):
 
     @cached_property
     def _load_matters(self) -> bool:
-        return bool(self._data.friction[:, [LOAD_DRIVING, LOAD_BACKDRIVING]].any())
+        return bool(
+            self._data.friction[
+                :, [LOAD_COEFFICIENT, LOAD_COEFFICIENT_BACKDRIVING]
+            ].any()
+        )
 
     @cached_property
     def _friction(self) -> Call:

@@ -279,9 +279,8 @@ class RobotModel(RobotQueries):
         mass
             Positive factor for mass, first moment and inertia of every link.
         friction
-            Factor of at least 0 for all joints, or (n,). It applies to viscous, quadratic, cubic, Coulomb and static
-            friction, the amplitudes of ripple and sigmoid, and the load coefficients. A joint that follows another one
-            has the factor of that joint.
+            Factor of at least 0 for all joints, or (n,). It applies to the parameters to which friction is
+            proportional. A joint that follows another one has the factor of that joint.
 
         Raises
         ------

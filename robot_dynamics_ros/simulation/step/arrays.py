@@ -39,7 +39,7 @@ class Joints(NamedTuple):
     Attributes
     ----------
     friction
-        (moving joints, FRICTION_SIZE): friction table, with the columns of kernels/layout.
+        (moving joints, FRICTION_SIZE): friction table, with the columns of kernels/friction.
     rows, factors
         (moving joints,): index of the constraint row of each joint, and its joint velocity per row velocity.
     ranges

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 import math
 
-from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.cholesky import factorise
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel
 from robot_dynamics_ros.dynamics.kernels.friction import (
+    COULOMB,
+    COULOMB_NEGATIVE,
     depends_on_load,
     friction_bound,
     load_slope,
@@ -71,10 +72,10 @@ def _add_bounds(
     share = dt * abs(factor)
     friction = joints.friction[i]
     forward = share * friction_bound(
-        friction, friction[layout.COULOMB], factor * y, factor * z
+        friction, friction[COULOMB], factor * y, factor * z
     )
     backward = share * friction_bound(
-        friction, friction[layout.COULOMB_NEGATIVE], factor * y, factor * z
+        friction, friction[COULOMB_NEGATIVE], factor * y, factor * z
     )
     rows[k, row.BOUND_FORWARD] += forward if factor > 0.0 else backward
     rows[k, row.BOUND_BACKWARD] += backward if factor > 0.0 else forward
@@ -137,11 +138,11 @@ def _load_bounds(
     friction = joints.friction[i]
     impulse = dt * applied
     forward = load_slope(
-        friction, friction[layout.COULOMB], z, rows[k, row.BOUND_FORWARD], impulse
+        friction, friction[COULOMB], z, rows[k, row.BOUND_FORWARD], impulse
     )
     backward = load_slope(
         friction,
-        friction[layout.COULOMB_NEGATIVE],
+        friction[COULOMB_NEGATIVE],
         z,
         rows[k, row.BOUND_BACKWARD],
         -impulse,

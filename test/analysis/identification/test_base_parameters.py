@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
-from robot_dynamics_ros.dynamics.kernels.layout import (
+from robot_dynamics_ros.dynamics.kernels.friction import (
     RIPPLE_AMPLITUDE,
     SIGMOID_AMPLITUDE,
     STATIC,

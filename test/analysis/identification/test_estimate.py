@@ -3,11 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given
 from numpy.typing import NDArray
 
@@ -19,6 +17,8 @@ from robot_dynamics_ros.analysis.identification.estimate import (
     pseudo_inertia,
 )
 from robot_dynamics_ros.analysis.identification.friction import (
+    COLUMNS,
+    IDENTIFIED,
     FrictionShape,
     at_rest,
     friction_columns,
@@ -37,6 +37,15 @@ from robot_dynamics_ros.analysis.identification.least_squares import (
 from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
 from robot_dynamics_ros.base.resources import robot_urdf
+from robot_dynamics_ros.dynamics.kernels.friction import (
+    CUBIC,
+    LOAD_COEFFICIENT,
+    LOAD_COEFFICIENT_BACKDRIVING,
+    QUADRATIC,
+    STATIC,
+    STRIBECK_VELOCITY,
+    faded_friction,
+)
 from support.robots_with_drives import Robot, load, robots, state
 
 Array = NDArray[np.float64]
@@ -60,59 +69,50 @@ def test_friction_columns_by_closed_form() -> None:
     b = 0.3
     plus = 1.0
     minus = 4.0
-    torque = friction_columns(rates) @ np.array([b, plus, minus, *[0.0] * 5])
+    torque = friction_columns(rates)[:, :, :3] @ np.array([b, plus, minus])
     np.testing.assert_allclose(torque, [[0.3 * 2.0 + 1.0, -0.3 * 0.5 - 4.0, 0.0]])
 
 
+ADDED = [
+    {x.column: 1.0, **tried}
+    for x in IDENTIFIED
+    for tried in (*x.tried[:1], *x.tried[1:][-1:])
+]
+TOGETHER = {k: x for added in ADDED for k, x in added.items()}
+
+
 @pytest.mark.parametrize(
-    ("shape", "entry"),
+    "added",
     [
-        (
-            FrictionShape(stribeck_velocity=0.3),
-            {"static": 2.0, "stribeck_velocity": 0.3},
-        ),
-        (
-            FrictionShape(0.0, 5.0, 0.2, coulomb=False),
-            {
-                "coulomb": 0.0,
-                "coulomb_negative": 0.0,
-                "sigmoid": {"amplitude": 0.7, "slope": 5.0, "shift": 0.2},
-            },
-        ),
-        (FrictionShape(quadratic=True, cubic=True), {"quadratic": 0.3, "cubic": 0.2}),
-        (
-            FrictionShape(0.3, 5.0, 0.2),
-            {
-                "static": 2.0,
-                "stribeck_velocity": 0.3,
-                "sigmoid": {"amplitude": 0.7, "slope": 5.0, "shift": 0.2},
-            },
-        ),
+        *ADDED,
+        TOGETHER | {LOAD_COEFFICIENT: 0.0},
+        TOGETHER | {STATIC: 0.0, STRIBECK_VELOCITY: 0.0},
     ],
-    ids=["stribeck", "sigmoid", "powers", "all dry terms"],
 )
-def test_friction_columns_match_model_friction(
-    shape: FrictionShape, entry: Any, tmp_path: Path
-) -> None:
-    coulomb = {"coulomb": 1.0, "coulomb_negative": 1.5}
-    file = tmp_path / "dynamics.yaml"
-    file.write_text(
-        yaml.safe_dump(
-            {
-                "joints": {
-                    f"joint{k}": {"viscous": 0.4, **coulomb, **entry} for k in (1, 2)
-                }
-            }
-        )
-    )
-    model = RobotModel.from_urdf_file(robot_urdf("planar_2r"), dynamics=file)
-    rates = np.random.default_rng(1).uniform(-1.0, 1.0, (50, 2))
-    torque = friction_columns(rates, [shape, shape]) @ np.array(
-        [0.4, 1.0, 1.5, 2.0, 0.7, 0.3, 0.2, 0.0]
-    )
-    np.testing.assert_allclose(
-        torque, model.friction_torque(np.zeros_like(rates), rates), atol=1e-12
-    )
+def test_columns_times_coefficients_are_the_friction(added: dict[int, float]) -> None:
+    """For each term alone, and for all, but static friction and load, whose product is nonlinear; a load of 1."""
+    shape = FrictionShape().having(added)
+    coefficients = np.linspace(0.3, 0.9, len(COLUMNS))
+    coefficients[COLUMNS.index(STATIC)] = 2.0
+    row = np.array(shape.row)
+    row[COLUMNS] *= coefficients
+    row[LOAD_COEFFICIENT_BACKDRIVING] = row[LOAD_COEFFICIENT]
+    rates = np.random.default_rng(1).uniform(-1.0, 1.0, 50)
+    expected = [faded_friction(row, 0.0, rate, 1.0, 0.0) for rate in rates]
+    torque = friction_columns(rates[:, np.newaxis], [shape])[:, 0] @ coefficients
+    np.testing.assert_allclose(torque, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("added", ADDED)
+def test_a_term_is_removed_where_it_is(added: dict[int, float]) -> None:
+    """Coulomb friction that a sigmoid replaced returns with the sigmoid's end only."""
+    shape = FrictionShape().having(added)
+    for parameter in (x for x in IDENTIFIED if x.tried):
+        removed = parameter.column in added
+        assert shape.without(parameter) == (FrictionShape() if removed else shape)
+
+
+LOADED = FrictionShape().having({LOAD_COEFFICIENT: 1.0})
 
 
 def test_samples_near_rest_are_left_out_and_reversals_are_not() -> None:
@@ -137,7 +137,11 @@ def test_samples_near_rest_are_left_out_and_reversals_are_not() -> None:
 
 
 @pytest.mark.parametrize(
-    "shape", [FrictionShape(load=True), FrictionShape(stribeck_velocity=0.7, load=True)]
+    "shape",
+    [
+        LOADED,
+        LOADED.having({STATIC: 1.0, STRIBECK_VELOCITY: 0.7}),
+    ],
 )
 def test_derivatives_of_friction_by_load(
     shape: FrictionShape, load_robot: Callable[..., RobotModel]
@@ -361,9 +365,11 @@ def random_identification(
     model: RobotModel, friction: str, seed: int
 ) -> Identification:
     """Return random physical values of bodies, rotors and friction, which depends on the load if it is identified."""
-    shape = FrictionShape(stribeck_velocity=0.3, quadratic=True, cubic=True)
+    powers = dict.fromkeys([STATIC, QUADRATIC, CUBIC], 1.0)
+    shape = FrictionShape().having({**powers, STRIBECK_VELOCITY: 0.3})
     shapes = tuple(
-        replace(shape, load=joint in model.joint_names) for joint in model.moving_joints
+        shape.having({LOAD_COEFFICIENT: float(joint in model.joint_names)})
+        for joint in model.moving_joints
     )
     parameterization = Parameterization.of(model, friction, shapes)
     rng = np.random.default_rng(seed)

@@ -13,12 +13,14 @@ from robot_dynamics_ros.analysis.identification import (
     identify,
     write_dynamics_file,
 )
+from robot_dynamics_ros.analysis.identification.friction import LOAD
 from robot_dynamics_ros.analysis.identification.motion import (
     RecordedMotion,
     Smoothing,
     recorded_motion,
 )
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
+from robot_dynamics_ros.dynamics.kernels.friction import STRIBECK_VELOCITY
 from support.gears import Gears
 
 Z1 = "z1_description/urdf/z1"
@@ -52,9 +54,9 @@ def test_load_dependence_is_identified_only_if_the_gears_have_it(
     result = identify(prior, [recorded(10.3, seed) for seed in range(1, 5)])
     shapes = result.parameterization.shapes
     assert (
-        all(shapes[j].load for j in HEAVILY_LOADED)
+        all(shapes[j].used[LOAD] for j in HEAVILY_LOADED)
         if load
-        else not any(shape.load for shape in shapes)
+        else not any(shape.used[LOAD] for shape in shapes)
     )
     estimate = result.estimate
     found = {
@@ -62,7 +64,7 @@ def test_load_dependence_is_identified_only_if_the_gears_have_it(
         for k, name in enumerate(estimate.base.names)
         if name.endswith("load_coefficient")
     }
-    assert len(found) == sum(shape.load for shape in shapes)
+    assert len(found) == sum(shape.used[LOAD] for shape in shapes)
     for k in found.values():
         assert estimate.values[k] == pytest.approx(
             load, abs=3.0 * estimate.deviations[k]
@@ -70,7 +72,7 @@ def test_load_dependence_is_identified_only_if_the_gears_have_it(
     file = tmp_path / "identified.yaml"
     write_dynamics_file(file, dynamics_document(result, {}), [])
     for shape, joint in zip(shapes, gears.joints(prior), strict=True):
-        assert shape.stribeck_velocity == pytest.approx(
+        assert shape.row[STRIBECK_VELOCITY] == pytest.approx(
             joint["stribeck_velocity"], rel=0.06
         )
     test = recorded(20.0, 1001)

@@ -13,6 +13,7 @@ from scipy import signal
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.diagnosis.hints import hints
 from robot_dynamics_ros.analysis.identification.estimate import identify
+from robot_dynamics_ros.analysis.identification.friction import LOAD
 from robot_dynamics_ros.analysis.identification.identified_file import (
     dynamics_document,
     write_dynamics_file,
@@ -30,6 +31,10 @@ from robot_dynamics_ros.analysis.identification.motion import (
 )
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
+from robot_dynamics_ros.dynamics.kernels.friction import (
+    SIGMOID_SLOPE,
+    STRIBECK_VELOCITY,
+)
 from robot_dynamics_ros.recordings.bags import JointSeries
 from robot_dynamics_ros.simulation import simulate
 from support.noisy_recordings import Truth, fourier, with_friction
@@ -277,7 +282,8 @@ def test_stribeck_friction_is_identified_only_if_the_robot_has_it(
             urdf_path("scara"), dynamics=tmp_path / f"{friction}.yaml"
         )
         falling = [
-            shape.stribeck_velocity > 0.0 for shape in result.parameterization.shapes
+            shape.row[STRIBECK_VELOCITY] > 0.0
+            for shape in result.parameterization.shapes
         ]
         assert any(falling) == (falls and friction == "auto")
         errors[friction] = analyse_torque(identified, motion).rms
@@ -306,7 +312,7 @@ def test_terms_of_friction_are_added(urdf_path: Path_, tmp_path: Path) -> None:
     )
     result = identify(RobotModel.from_urdf_file(urdf_path("planar_2r")), [fitted])
     for shape in result.parameterization.shapes:
-        assert shape.load and shape.sigmoid_slope > 0.0
+        assert shape.used[LOAD] and shape.row[SIGMOID_SLOPE] > 0.0
     write_dynamics_file(tmp_path / "auto.yaml", dynamics_document(result, {}), [])
     identified = RobotModel.from_urdf_file(
         urdf_path("planar_2r"), dynamics=tmp_path / "auto.yaml"

@@ -1,6 +1,8 @@
 """Exported C code: it compiles without warnings, agrees with the general kernels, and notices a wrong result."""
 
+import ctypes
 import importlib
+import inspect
 import pickle
 import platform
 import re
@@ -20,6 +22,8 @@ from hypothesis import given, settings
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel, RobotModelError
 from robot_dynamics_ros.dynamics.codegen import c_statements
+from robot_dynamics_ros.dynamics.kernels import friction
+from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from support import arms
 from support.mechanisms import four_bar
 from support.robots_with_drives import Robot, load, robots
@@ -119,6 +123,51 @@ def test_exported_functions_agree_with_the_kernels(
     done = self_test(tmp_path)
     assert done.returncode == 0, done.stdout
     assert "0 failures" in done.stdout
+
+
+def _arguments(term: friction.Term) -> tuple[str, ...]:
+    return tuple(inspect.signature(interpreted(term.kernel)).parameters)
+
+
+@pytest.mark.parametrize("term", friction.TERMS, ids=lambda term: term.kernel.__name__)
+def test_each_friction_term_is_the_same_in_c(
+    term: friction.Term, tmp_path: Path
+) -> None:
+    geared().export_c(tmp_path)
+    names = ", ".join(name for name in _arguments(term) if name != "joint")
+    call = f"arm_{term.kernel.__name__}((const arm_joint *)joint, {names})"
+    (tmp_path / "term.c").write_text(
+        '#include "arm_dynamics.c"\n'
+        "double term(const double *joint, double level, double position, double rate, int driving);\n"
+        "double term(const double *joint, double level, double position, double rate, int driving)\n"
+        f"{{ (void)level, (void)position, (void)rate, (void)driving; return {call}; }}\n"
+    )
+    command = [COMPILER, "-std=c99", "-O1", "-shared", "-fPIC", "-o", "term.so"]
+    subprocess.run([*command, "term.c", "-lm"], cwd=tmp_path, check=True)
+    function = ctypes.CDLL(str(tmp_path / "term.so")).term
+    function.restype = ctypes.c_double
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        row = rng.uniform(0.0, 2.0, friction.FRICTION_SIZE) * rng.integers(
+            0, 2, friction.FRICTION_SIZE
+        )
+        level, position, rate = rng.uniform(-1.0, 1.0, 3).tolist()
+        driving = bool(rng.integers(0, 2))
+        values = {
+            "joint": row,
+            "level": abs(level),
+            "position": position,
+            "rate": rate,
+            "driving": driving,
+        }
+        expected = term.kernel(*(values[name] for name in _arguments(term)))
+        if term.kind == "smooth":
+            expected = expected[0]
+        pointer = row.ctypes.data_as(ctypes.c_void_p)
+        numbers = map(ctypes.c_double, (abs(level), position, rate))
+        assert function(pointer, *numbers, driving) == pytest.approx(
+            expected, rel=1e-14, abs=1e-15
+        )
 
 
 @pytest.mark.slow

@@ -1,16 +1,18 @@
 """Friction torque, Craig (6.110)-(6.113), and bounds of a step; test_robots.py tests the sigmoid of Gaz et al."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles import tsai_planar_2r
-from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.dynamics.kernels import friction, layout
+from robot_dynamics_ros import RobotModel, RobotModelError
+from robot_dynamics_ros.dynamics.kernels import friction
 from support import arms
 from support.arms import Array
 from support.comparing import assert_close
@@ -18,6 +20,12 @@ from support.robots_with_drives import Robot, load, robots, state
 
 ARM = arms.random_arm(np.random.default_rng(1), [0, 1], ["revolute", "prismatic"])
 REST = np.zeros(2)
+ROOT = Path(__file__).parents[3]
+FILES = {
+    file.name: joints
+    for file in sorted(ROOT.glob("config/*.dynamics.yaml"))
+    if (joints := yaml.safe_load(file.read_text(encoding="utf-8")).get("joints"))
+}
 
 
 def _load(**terms: Any) -> RobotModel:
@@ -25,30 +33,56 @@ def _load(**terms: Any) -> RobotModel:
     return load(ARM, {"joints": {ARM.movable[0]: terms}})
 
 
-def _closed_form(terms: dict[str, Any], q: float, qd: float) -> float:
-    """Return viscous, Coulomb, Stribeck, ripple and sigmoid friction of a joint in closed form."""
-    total = float(terms.get("viscous", 0.0) * qd)
+def _closed_form(
+    terms: dict[str, Any], q: float, qd: float, load: float = 0.0
+) -> float:
+    """Return the friction of a joint by the formula of docs/dynamics_file.md."""
+    get = terms.get
+    total = get("viscous", 0.0) * qd
+    total += get("quadratic", 0.0) * qd * abs(qd) + get("cubic", 0.0) * qd**3
     if "sigmoid" in terms:
         a, s, v0 = (terms["sigmoid"][key] for key in ("amplitude", "slope", "shift"))
         total += a / (1.0 + np.exp(-s * (qd + v0))) - a / (1.0 + np.exp(-s * v0))
-    if qd == 0.0 or "coulomb" not in terms:
-        return total
-    level = (
-        terms["coulomb"]
-        if qd > 0.0
-        else terms.get("coulomb_negative", terms["coulomb"])
-    )
+    if qd == 0.0:
+        return float(total)
+    coulomb = get("coulomb", 0.0)
+    mu = get("load_coefficient", 0.0)
+    level = coulomb if qd > 0.0 else get("coulomb_negative", coulomb)
+    if load * qd < 0.0:
+        mu = get("load_coefficient_backdriving", mu)
     dry = level
-    if "static" in terms:
-        dry += (terms["static"] - level) * np.exp(
-            -((qd / terms["stribeck_velocity"]) ** 2)
-        )
+    if "stribeck_velocity" in terms:
+        fall = np.exp(-((qd / terms["stribeck_velocity"]) ** 2))
+        dry += max(0.0, get("static", 0.0) - level) * fall
+    mu *= dry / level if level > 0.0 else 1.0
     if "ripple" in terms:
         a, per_turn, phase = (
             terms["ripple"][key] for key in ("amplitude", "per_turn", "phase")
         )
         dry += a * np.sin(per_turn * q + phase)
-    return total + float(np.sign(qd)) * max(dry, 0.0)
+    return float(total + np.sign(qd) * (max(dry, 0.0) + mu * abs(load)))
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_dynamics_files_of_the_repository(file: str) -> None:
+    joints = FILES[file]
+    links = tuple(arms.Link(f"link{k}") for k in range(len(joints) + 1))
+    chain = tuple(
+        arms.Joint(name, "revolute", f"link{k}", f"link{k + 1}")
+        for k, name in enumerate(joints)
+    )
+    friction_only = {
+        name: {key: x for key, x in entry.items() if key in friction.FRICTION_KEYS}
+        for name, entry in joints.items()
+    }
+    model = load(arms.Arm(links, chain), {"joints": friction_only})
+    rng = np.random.default_rng(0)
+    q, qd, loads = rng.normal(size=(3, 50, model.n)) * [[[2.0]], [[0.5]], [[30.0]]]
+    expected = [
+        [_closed_form(*given) for given in zip(joints.values(), *state, strict=True)]
+        for state in zip(q, qd, loads, strict=True)
+    ]
+    assert_close(model.friction_torque(q, qd, load=loads), np.array(expected), 1e-12)
 
 
 @given(robot=robots(friction=True), resting=st.booleans())
@@ -141,13 +175,68 @@ def test_a_coupled_joint_has_no_step_at_its_reversal() -> None:
     assert_close(tau, np.stack((-expected, expected), axis=1), 1e-12)
 
 
+# --- Table of terms
+
+
+def _entry(values: dict[str, float]) -> dict[str, Any]:
+    """Return the entry of a joint in a dynamics file with these values by their keys."""
+    entry: dict[str, Any] = {}
+    for key, value in values.items():
+        group, _, name = key.rpartition(".")
+        (entry.setdefault(group, {}) if group else entry)[name] = value
+    return entry
+
+
+VALUES = {x.key: 0.5 + 0.01 * x.column for x in friction.FRICTION_PARAMETERS} | {
+    "static": 0.6,
+    "load_coefficient": 0.1,
+    "load_coefficient_backdriving": 0.2,
+}
+
+
+def test_each_column_is_a_key_of_the_dynamics_file() -> None:
+    row = _load(**_entry(VALUES)).friction_parameters[0]
+    for x in friction.FRICTION_PARAMETERS:
+        assert row[x.column] == VALUES[x.key] and x.column == getattr(
+            friction, x.constant
+        )
+    assert sorted(x.column for x in friction.FRICTION_PARAMETERS) == list(
+        range(friction.FRICTION_SIZE)
+    )
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [x for x in friction.FRICTION_PARAMETERS if math.isfinite(x.least)],
+    ids=lambda x: x.key,
+)
+def test_a_parameter_below_its_range_is_refused(parameter: friction.Parameter) -> None:
+    below = VALUES | {parameter.key: parameter.least - 1e-3}
+    with pytest.raises(RobotModelError, match=parameter.key.replace(".", " ")):
+        _load(**_entry(below))
+
+
+@pytest.mark.parametrize("rate", [-1.3, -0.02, 0.0, 0.9])
+@pytest.mark.parametrize(
+    "term",
+    [x for x in friction.TERMS if x.kind == "smooth"],
+    ids=lambda x: x.kernel.__name__,
+)
+def test_smooth_terms_return_their_derivative(term: friction.Term, rate: float) -> None:
+    row = np.zeros(friction.FRICTION_SIZE)
+    for x in term.parameters:
+        row[x.column] = VALUES[x.key]
+    ahead, behind = (term.kernel(row, rate + step)[0] for step in (1e-5, -1e-5))
+    assert term.kernel(row, rate)[1] == pytest.approx((ahead - behind) / 2e-5, abs=2e-5)
+
+
 # --- Friction of one joint in a time step
 
 
 def _joint(**values: float) -> Array:
-    row = np.zeros(layout.FRICTION_SIZE)
+    row = np.zeros(friction.FRICTION_SIZE)
     for name, value in values.items():
-        row[getattr(layout, name.upper())] = value
+        row[getattr(friction, name.upper())] = value
     return row
 
 
@@ -178,27 +267,6 @@ def test_quadratic_and_cubic_friction_oppose_the_motion(rate: float) -> None:
     joint = _joint(viscous=0.7, quadratic=0.2, cubic=0.3)
     assert friction.smooth_friction(joint, rate) == pytest.approx(
         0.7 * rate + 0.2 * rate * abs(rate) + 0.3 * rate**3
-    )
-    ahead, behind = (
-        friction.smooth_friction(joint, rate + step) for step in (1e-6, -1e-6)
-    )
-    assert friction.smooth_slope(joint, rate) == pytest.approx(
-        (ahead - behind) / 2e-6, abs=1e-6
-    )
-
-
-@pytest.mark.parametrize(
-    "joint",
-    [_joint(viscous=0.7), _sigmoid(1.0, 4.0), _sigmoid(3.0, 4.0, 0.7), _joint()],
-)
-@pytest.mark.parametrize("rate", [-1.3, -0.2, 0.0, 0.05, 0.9])
-def test_slope_is_that_of_the_smooth_friction(joint: Array, rate: float) -> None:
-    """2 cosh(x / 2) is the denominator of the sigmoid's slope."""
-    amplitude = joint[layout.SIGMOID_AMPLITUDE]
-    slope = joint[layout.SIGMOID_SLOPE]
-    rise = amplitude * slope / (2.0 * math.cosh(0.5 * slope * (rate + 0.2))) ** 2
-    assert friction.smooth_slope(joint, rate) == pytest.approx(
-        joint[layout.VISCOUS] + rise, rel=1e-12
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
-from robot_dynamics_ros.dynamics.kernels import layout
+from robot_dynamics_ros.dynamics.kernels import friction
 from support import arms
 from support.arms import model_data
 from support.comparing import assert_close
@@ -80,11 +80,6 @@ def test_rotors_are_named_by_their_index_in_the_list() -> None:
 
 # --- Friction
 
-COLUMNS = (
-    "VISCOUS COULOMB COULOMB_NEGATIVE STATIC STRIBECK_VELOCITY RIPPLE_AMPLITUDE RIPPLE_PER_TURN RIPPLE_PHASE "
-    "SIGMOID_AMPLITUDE SIGMOID_SLOPE SIGMOID_SHIFT LOAD_DRIVING LOAD_BACKDRIVING QUADRATIC CUBIC"
-).split()
-
 
 @pytest.mark.parametrize(
     ("given", "expected"),
@@ -107,11 +102,11 @@ COLUMNS = (
             },
             [0.1, 0.3, 0.35, 0.4, 0.05, 0.02, 100.0, 0.7, 0.5, 5.0, 0.04],
         ),
-        ({"load_coefficient": 0.1}, [0.5, 0.25, 0.25, *[0.0] * 8, 0.1, 0.1]),
-        ({"quadratic": 0.2, "cubic": 0.3}, [0.5, 0.25, 0.25, *[0.0] * 10, 0.2, 0.3]),
+        ({"load_coefficient": 0.1}, [0.5, 0.25, 0.25, *[0.0] * 10, 0.1, 0.1]),
+        ({"quadratic": 0.2, "cubic": 0.3}, [0.5, 0.25, 0.25, *[0.0] * 8, 0.2, 0.3]),
         (
             {"load_coefficient_backdriving": 0.2},
-            [0.5, 0.25, 0.25, *[0.0] * 8, 0.0, 0.2],
+            [0.5, 0.25, 0.25, *[0.0] * 10, 0.0, 0.2],
         ),
     ],
 )
@@ -119,10 +114,9 @@ def test_friction_of_the_file_overrides_the_urdf(
     given: dict[str, Any], expected: list[float]
 ) -> None:
     arm = ARM.with_joint(B, extra='<dynamics damping="0.5" friction="0.25"/>')
-    columns = [getattr(layout, name) for name in COLUMNS]
-    table = model_data(arm, {"joints": {B: given}}).friction[:, columns]
+    table = model_data(arm, {"joints": {B: given}}).friction
     assert table[1].tolist() == [
         *expected,
-        *[0.0] * (layout.FRICTION_SIZE - len(expected)),
+        *[0.0] * (friction.FRICTION_SIZE - len(expected)),
     ]
     assert not table[[0, 2]].any()
