@@ -28,7 +28,7 @@ LINK = re.compile(r"\[`([^`]+)`\]\((\S+?)\)")
 # Compiled functions contain the kernels that they call, so that these are broken in plain Python.
 _KERNELS = tuple(
     f"robot_dynamics_ros.{folder}."
-    for folder in ("dynamics.kernels", "simulation.step", "simulation.loops")
+    for folder in ("dynamics.kernels", "simulation.step")
 )
 # Other plugins of the environment would take a third of the time. A broken function may make a loop endless.
 _OPTIONS = "-p tools.broken_function -p pytest_timeout --timeout 300 -p no:cacheprovider -q -rfE --tb=no".split()

@@ -1,7 +1,7 @@
 """Simulated robots with Coulomb friction and joint limits, sensor models, and closed-loop simulation.
 
 Imports ``control``, ``dynamics`` and ``base``, and no ROS. Start with ``plant``, one robot that is advanced step by
-step; ``simulate`` closes the loop with a controller, ``stick_slip`` solves the friction problem of a step.
+step; ``simulate`` closes the loop with a controller, ``step`` has the compiled step.
 """
 
 from robot_dynamics_ros.simulation.plant import Plant

@@ -15,14 +15,7 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.joint_limits import LOWER, UPPER, VELOCITY
 from robot_dynamics_ros.dynamics.model.model_data import views
 from robot_dynamics_ros.simulation.step import row
-from robot_dynamics_ros.simulation.step.arrays import (
-    Arm,
-    Coupled,
-    Joints,
-    Kind,
-    Looped,
-    Separable,
-)
+from robot_dynamics_ros.simulation.step.arrays import Arm, Joints
 
 # columns of the friction table to which dry friction is proportional
 _DRY = [
@@ -43,17 +36,14 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
     ranges = _ranges(model, directions)
     if not velocity_limits:
         ranges[:, row.FASTEST] = math.inf
-    separable = np.array_equal(directions, np.eye(model.n))
-    structure = model.kernels.topology.copy()
-    numbers = model.kernels.parameters.copy()
-    if model.loops:
-        structure, numbers = append_loops(structure, numbers, _loops(model))
-    elif separable:
+    if not model.loops and np.array_equal(directions, np.eye(model.n)):
         directions = np.empty((0, model.n))
+    structure, numbers = append_loops(
+        model.kernels.topology, model.kernels.parameters, _loops(model)
+    )
     ranges = np.column_stack([ranges, _rotors(model, rows, len(ranges))])
     joints = Joints(model.friction_parameters.copy(), rows, factors, ranges, directions)
-    kind: Kind = Looped() if model.loops else Separable() if separable else Coupled()
-    return Arm(kind, views(structure, numbers), structure, numbers, joints)
+    return Arm(views(structure, numbers), structure, numbers, joints)
 
 
 def initial_modes(joints: Joints, velocity: Array) -> IntArray:

@@ -12,7 +12,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.arguments import joint_vectors
-from robot_dynamics_ros.simulation.loops.checks import loop_name
+from robot_dynamics_ros.simulation.loop_checks import loop_name
 from robot_dynamics_ros.simulation.step.arrays import LOOP_OPEN, NOT_FINITE, TOO_STIFF
 from robot_dynamics_ros.simulation.step.integrators import INTEGRATORS
 

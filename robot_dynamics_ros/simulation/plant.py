@@ -14,7 +14,7 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.simulation import checks
 from robot_dynamics_ros.simulation.arm import initial_modes, make_arm, stuck_joints
-from robot_dynamics_ros.simulation.loops.checks import loop_gaps, require_closed
+from robot_dynamics_ros.simulation.loop_checks import loop_gaps, require_closed
 from robot_dynamics_ros.simulation.step import arrays
 from robot_dynamics_ros.simulation.step.arrays import (
     Arm,
@@ -23,7 +23,7 @@ from robot_dynamics_ros.simulation.step.arrays import (
     plant_arrays,
 )
 from robot_dynamics_ros.simulation.step.integrators import INTEGRATORS
-from robot_dynamics_ros.simulation.steps import steps_for
+from robot_dynamics_ros.simulation.steps import kind_for
 
 
 class BasePlant:
@@ -158,7 +158,7 @@ class Plant(BasePlant):
         self._memory = make_memory(
             self._arm, model.effort_limits, self._integrator, self._step_size
         )
-        views = interpreted(plant_arrays)(self._arm.kind, self._memory)
+        views = interpreted(plant_arrays)(self._memory)
         self._state = views.state
         self._effort = views.effort
         self.__dict__.pop("_advance", None)
@@ -167,7 +167,7 @@ class Plant(BasePlant):
     @cached_property
     def _advance(self) -> Callable[..., int]:
         """Compiled step, a function of (tau, wrenches, report), bound to the memory of this plant."""
-        return partial(steps_for(self._model, self._arm).plant_step, *self._memory)
+        return partial(kind_for(self._model).plant_step, *self._memory)
 
     @property
     def impulse(self) -> Array:

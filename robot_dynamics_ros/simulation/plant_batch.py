@@ -18,7 +18,7 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.arguments import over_rows
 from robot_dynamics_ros.simulation import checks
 from robot_dynamics_ros.simulation.arm import initial_modes, make_arm
-from robot_dynamics_ros.simulation.loops.checks import require_closed
+from robot_dynamics_ros.simulation.loop_checks import require_closed
 from robot_dynamics_ros.simulation.plant import BasePlant
 from robot_dynamics_ros.simulation.step.arrays import (
     OK,
@@ -29,8 +29,8 @@ from robot_dynamics_ros.simulation.step.arrays import (
     make_buffers,
 )
 from robot_dynamics_ros.simulation.step.integrators import INTEGRATORS
-from robot_dynamics_ros.simulation.step.separable import LANES, make_block
-from robot_dynamics_ros.simulation.steps import steps_for
+from robot_dynamics_ros.simulation.step.trees import LANES, make_block
+from robot_dynamics_ros.simulation.steps import kind_for
 
 
 def models_of(
@@ -111,8 +111,7 @@ class PlantBatch(BasePlant):
         )
         self._friction = np.array([model.friction_parameters for model in each])
         self._no_wrenches = first.body_wrenches(None)
-        steps = steps_for(first, self._arm)
-        self._advance = partial(steps.advance, steps.arm)
+        self._advance = partial(kind_for(first).advance, self._arm)
         self._integrator = INTEGRATORS[integrator]
         self._start = checks.initial_state(
             first, initial_positions, initial_velocities, (self._count,)

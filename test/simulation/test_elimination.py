@@ -18,6 +18,19 @@ def _rows(rng: np.random.Generator, n: int, count: int) -> Array:
     return e
 
 
+def _eliminated(
+    e: Array, chosen: NDArray[np.bool_], targets: Array
+) -> elimination.Equations:
+    return elimination.add_rows(
+        elimination.no_equations(e.shape[1]), e, chosen, targets
+    )
+
+
+def _hold(matrix: Array, directions: Array, rows: Array, motion: Array) -> int:
+    none = elimination.no_equations(len(matrix))
+    return int(elimination.hold_at_rest(none, matrix, directions, rows, motion)[0])
+
+
 def _independent(e: Array, chosen: NDArray[np.bool_]) -> list[int]:
     """Return the chosen rows that are independent of earlier chosen ones."""
     independent: list[int] = []
@@ -37,30 +50,24 @@ def test_equations_are_those_of_the_independent_rows(seed: int, scale: float) ->
     e = scale * _rows(rng, n, count)
     chosen = rng.random(count) < 0.8
     targets = rng.standard_normal(count)
-    equations = elimination.eliminate(e, chosen, targets)
+    equations = _eliminated(e, chosen, targets)
     members = equations.members[: equations.rank]
     pivots = equations.pivots[: equations.rank]
-    assert members.tolist() == _independent(e / scale, chosen)
-    assert np.array_equal(
-        equations.table[: equations.rank][:, pivots], np.eye(equations.rank)
-    ), "to the bit"
-    mixture = equations.mixture[: equations.rank, : equations.rank]
-    assert (
-        np.abs(mixture @ e[members] - equations.table[: equations.rank]).max(
-            initial=0.0
-        )
-        < 1e-12
-    )
+    assert equations.rank == len(_independent(e / scale, chosen))
+    assert len(_independent(e[members] / scale, chosen[members])) == equations.rank
+    table = equations.table[: equations.rank, :n]
+    right = equations.table[: equations.rank, -1]
+    assert np.array_equal(table[:, pivots], np.eye(equations.rank)), "to the bit"
+    mixture = equations.table[: equations.rank, n : n + equations.rank]
+    assert np.abs(mixture @ e[members] - table).max(initial=0.0) < 1e-12
     expected = mixture @ targets[members]
-    assert np.abs(equations.targets[: equations.rank] - expected).max(
+    assert np.abs(right - expected).max(initial=0.0) <= 1e-12 * np.abs(expected).max(
         initial=0.0
-    ) <= 1e-12 * np.abs(expected).max(initial=0.0)
+    )
     v = rng.standard_normal(n)
     before = v.copy()
     elimination.satisfy(equations, v)
-    assert equations.table[: equations.rank] @ v == pytest.approx(
-        equations.targets[: equations.rank], rel=1e-12, abs=1e-13
-    )
+    assert table @ v == pytest.approx(right, rel=1e-12, abs=1e-13)
     others = np.setdiff1d(np.arange(n), pivots)
     assert np.array_equal(v[others], before[others]), (
         "a vector changes only in its pivots"
@@ -70,7 +77,7 @@ def test_equations_are_those_of_the_independent_rows(seed: int, scale: float) ->
 @pytest.mark.parametrize("nearness", [1e-9, 1e-13])
 def test_rows_that_differ_by_rounding_are_dependent(nearness: float) -> None:
     e = np.array([[1.0, 1.0, 0.0], [1.0, 1.0 + nearness, 0.0]])
-    assert elimination.eliminate(e, np.ones(2, bool), np.zeros(2)).rank == (
+    assert _eliminated(e, np.ones(2, bool), np.zeros(2)).rank == (
         2 if nearness > 1e-11 else 1
     )
 
@@ -79,7 +86,7 @@ def test_the_largest_element_is_the_pivot() -> None:
     e = np.array([[1e-14, 1.0, 0.3], [1.0, 1.0, 0.7], [0.2, 1.0, -0.5]])
     solution = np.array([0.1, 0.2, 0.3])
     v = np.zeros(3)
-    equations = elimination.eliminate(e, np.ones(3, bool), e @ solution)
+    equations = _eliminated(e, np.ones(3, bool), e @ solution)
     elimination.satisfy(equations, v)
     assert equations.pivots[0] == 1
     assert v == pytest.approx(solution, rel=1e-13)
@@ -91,14 +98,14 @@ def test_the_coordinate_without_mass_is_named(bad: int) -> None:
     for held in (None, 0, 1, 2):
         e = np.zeros((1, 3))
         e[0, held or 0] = held is not None
-        equations = elimination.eliminate(e, np.ones(1, bool), np.zeros(1))
+        equations = _eliminated(e, np.ones(1, bool), np.zeros(1))
         failed = elimination.minimise_in_null_space(
             equations, matrix, np.ones(3), np.empty(3)
         )
         assert failed == (-1 if held == bad else bad), "one that is held needs no mass"
         rows = np.full((1, row.SIZE), float(held is not None))
         motion = np.vstack([np.zeros(3), np.ones(3), matrix])
-        assert elimination.hold_at_rest(matrix, e, rows, motion) == failed
+        assert _hold(matrix, e, rows, motion) == failed
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -116,14 +123,14 @@ def test_rows_at_rest_stay_at_rest(seed: int) -> None:
     expected = allowed @ np.linalg.solve(allowed.T @ matrix @ allowed, allowed.T @ load)
 
     x = np.full(n, np.nan)
-    equations = elimination.eliminate(e, rests, rng.standard_normal(count))
+    equations = _eliminated(e, rests, rng.standard_normal(count))
     assert elimination.minimise_in_null_space(equations, matrix, load, x) == -1
     assert x == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
     rows = np.full((count, row.SIZE), np.nan)
     rows[:, row.AT_REST] = rests
     motion = np.vstack([np.full(n, np.nan), load, matrix])
-    assert elimination.hold_at_rest(matrix, e, rows, motion) == -1
+    assert _hold(matrix, e, rows, motion) == -1
     acceleration, reaction = motion[:2]
     assert acceleration == pytest.approx(expected, rel=1e-10, abs=1e-12)
     assert reaction == pytest.approx(matrix @ acceleration - load, rel=1e-10, abs=1e-12)
@@ -137,7 +144,7 @@ def test_the_last_of_many_rows_is_at_rest() -> None:
     rows = np.zeros((20, row.SIZE))
     rows[19, row.AT_REST] = 1.0
     motion = np.vstack([np.zeros(2), [3.0, 5.0], np.eye(2)])
-    assert elimination.hold_at_rest(np.eye(2), directions, rows, motion) == -1
+    assert _hold(np.eye(2), directions, rows, motion) == -1
     assert motion[:2].tolist() == [[3.0, 0.0], [0.0, -5.0]]
 
 
@@ -145,7 +152,11 @@ def test_rows_with_targets_reach_them() -> None:
     """x + y = 1.5, with x - y and z free; then a target for y as well."""
     e = np.array([[1.0, 1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 0.0, 1.0]])
     position = np.array([0.5, 0.7, 0.3])
-    elimination.project_position(e, np.array([1.5, np.nan, np.nan]), position)
-    assert position[0] + position[1] == 1.5 and position[2] == 0.3
-    elimination.project_position(e, np.array([1.5, 0.25, -2.0]), position)
-    assert position.tolist() == [0.875, 0.625, -2.0]
+    for required, end in (
+        ([1.5, np.nan, np.nan], None),
+        ([1.5, 0.25, -2.0], [0.875, 0.625, -2.0]),
+    ):
+        targets = np.array(required)
+        elimination.satisfy(_eliminated(e, ~np.isnan(targets), targets), position)
+        assert position[0] + position[1] == 1.5
+        assert position.tolist() == end if end else position[2] == 0.3

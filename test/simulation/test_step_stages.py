@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros.dynamics.kernels.friction import FRICTION_SIZE
-from robot_dynamics_ros.simulation.step import arrays, row, vector
-from robot_dynamics_ros.simulation.step.stages import exact_position, update_state
+from robot_dynamics_ros.simulation.step import arrays, row
+from robot_dynamics_ros.simulation.step.stages import update_state, write_targets
 
 LOWEST = -0.4
 HIGHEST = 0.5
@@ -21,7 +21,9 @@ def _buffers(n: int, rows: int) -> arrays.Buffers:
         np.vstack([np.full((2, n), np.nan), np.eye(n)]),
         nothing,
         nothing,
-        np.full((vector.SIZE, n), np.nan),
+        np.full((arrays.VECTORS, n), np.nan),
+        np.zeros(1, np.int64),
+        np.empty(0),
     )
 
 
@@ -68,9 +70,23 @@ def test_exact_position_of_a_row(
     buffers.modes[:] = row.STUCK if mode != row.STUCK else row.FORWARD, mode
     buffers.rows[:, row.LOWER] = (-9.0, lower)
     buffers.rows[:, row.UPPER] = (9.0, upper)
-    assert float(exact_position(joints, buffers, 1, rested, y)) == pytest.approx(
-        end, rel=0, abs=0, nan_ok=True
+    speed = 0.0 if rested else 0.1
+    still = np.zeros(2)
+    state = arrays.State(
+        np.array([9.0, y]), np.array([0.3, speed]), buffers.modes, still, still
     )
+    for moved in (y, y + 1.0, y - 1.0):
+        buffers.vectors[arrays.POSITION] = 9.0, moved
+        write_targets(joints, state, buffers)
+        lowest = min(y, LOWEST)
+        highest = max(y, HIGHEST)
+        within = lowest <= moved <= highest
+        expected = (
+            end if not np.isnan(end) or within else np.clip(moved, lowest, highest)
+        )
+        assert buffers.rows[1, row.TARGET] == pytest.approx(
+            expected, rel=0, abs=0, nan_ok=True
+        )
 
 
 def _step() -> tuple[arrays.State, arrays.Buffers]:
@@ -84,9 +100,9 @@ def _step() -> tuple[arrays.State, arrays.Buffers]:
         np.zeros(2),
     )
     buffers = _buffers(2, 3)
-    buffers.vectors[vector.POSITION] = 0.1, 0.2
-    buffers.vectors[vector.VELOCITY] = 0.3, 0.4
-    buffers.vectors[vector.CONSTRAINT_IMPULSE] = 0.5, 0.6
+    buffers.vectors[arrays.POSITION] = 0.1, 0.2
+    buffers.vectors[arrays.VELOCITY] = 0.3, 0.4
+    buffers.vectors[arrays.CONSTRAINT_IMPULSE] = 0.5, 0.6
     buffers.modes[:] = row.FORWARD, row.AT_UPPER, row.BACKWARD
     return state, buffers
 
@@ -104,7 +120,7 @@ def test_a_step_updates_the_whole_state() -> None:
     assert state.modes.tolist() == [row.FORWARD, row.AT_UPPER, row.BACKWARD]
 
 
-@pytest.mark.parametrize("part", [vector.POSITION, vector.VELOCITY])
+@pytest.mark.parametrize("part", [arrays.POSITION, arrays.VELOCITY])
 @pytest.mark.parametrize("joint", [0, 1])
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
 def test_non_finite_results_change_nothing_and_are_named(

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from robot_dynamics_ros.simulation.step import coupled, row
-from robot_dynamics_ros.simulation.step import stick_slip as ss
+from robot_dynamics_ros.simulation.step import friction_problem, row
+from robot_dynamics_ros.simulation.step.elimination import no_equations
 from support.arms import Array
 
 
@@ -18,7 +18,7 @@ from support.arms import Array
 class Problem:
     """Minimise 1/2 (v - free)^T A (v - free) + forward max(z, 0) + backward max(-z, 0), z = E v in [lower, upper].
 
-    Without E the rows are the joints: z = v.
+    Without E the rows are the joints, E = I, the unconstrained motion is tried first, and modes are labelled.
     """
 
     a: Array
@@ -46,49 +46,50 @@ class Problem:
             + self.backward @ np.maximum(-z, 0)
         )
 
-    def table(self, held: Array | float = 0.0) -> Array:
-        """Return the input of the kernel, with the initial impulse ``held`` in the unconstrained motion."""
-        joints = np.full((len(self.directions), row.SIZE), np.nan)
-        joints[:, row.BOUND_FORWARD] = self.forward
-        joints[:, row.BOUND_BACKWARD] = self.backward
-        joints[:, row.LOWER] = self.lower
-        joints[:, row.UPPER] = self.upper
-        if self.e is None:
-            held = np.broadcast_to(held, self.free.shape)
-            joints[:, row.UNCONSTRAINED] = self.free + np.linalg.solve(self.a, held)
-            joints[:, row.INITIAL_IMPULSE] = held
-            joints[:, row.IMPULSE] = 0.0
-        return joints
+    def table(self) -> Array:
+        """Return the rows of the kernel's problem."""
+        rows = np.full((len(self.directions), row.SIZE), np.nan)
+        rows[:, row.BOUND_FORWARD] = self.forward
+        rows[:, row.BOUND_BACKWARD] = self.backward
+        rows[:, row.LOWER] = self.lower
+        rows[:, row.UPPER] = self.upper
+        return rows
+
+    def of_kernel(
+        self, rows: Array, modes: NDArray[np.int64], held: Array | float = 0.0
+    ) -> friction_problem.Problem:
+        """Return the kernel's problem, with the impulse ``held`` in the unconstrained motion."""
+        n = len(self.free)
+        prior = np.broadcast_to(held, n).copy()
+        free = self.free + np.linalg.solve(self.a, prior)
+        return friction_problem.Problem(
+            self.a, self.directions, rows, modes, free, prior, no_equations(n)
+        )
 
     def solved(
         self, modes: NDArray[np.int64], held: Array | float = 0.0, descend: bool = False
     ) -> Any:
         """Return velocity, impulses, residual and number of linear systems solved; update ``modes``."""
-        n = len(self.free)
-        joints = self.table(held)
-        if self.e is not None:
-            v = np.empty(n)
-            carried = np.broadcast_to(held, n).copy()
-            free = self.free + np.linalg.solve(self.a, carried)
-            solves, error = coupled.solve_coupled(
-                coupled.Problem(self.a, self.e, joints, modes, free, carried), v
+        rows = self.table()
+        problem = self.of_kernel(rows, modes, held)
+        v = problem.free.copy()
+        error = 0.0
+        solves = 0
+        if (
+            descend
+            or self.e is not None
+            or not friction_problem.unconstrained_is_solution(
+                rows, modes, v, problem.prior_impulse
             )
-            assert joints[:, row.VELOCITY] == pytest.approx(self.e @ v, abs=1e-14)
-            return v, joints[:, row.IMPULSE].copy(), error, solves
-        if descend:
-            solves = ss.descend(self.a, joints, modes, np.empty((n, n)), np.empty(n))
-            row.label_modes(joints, modes)
-            error = ss.residual(self.a, joints)
-        else:
-            solves, error = ss.solve(
-                self.a, joints, modes, np.empty((n, n)), np.empty(n)
+        ):
+            most = 0 if descend else 3 * len(v) + 10 if self.e is None else 1
+            solves, error = friction_problem.solve(problem, most, v)
+            assert rows[:, row.VELOCITY] == pytest.approx(
+                self.directions @ v, abs=1e-14, nan_ok=True
             )
-        return (
-            joints[:, row.VELOCITY].copy(),
-            joints[:, row.IMPULSE].copy(),
-            error,
-            solves,
-        )
+        if self.e is None:
+            row.label_modes(rows, modes)
+        return v, rows[:, row.IMPULSE].copy(), error, solves
 
     def violation(self, v: Array) -> float:
         """Return the relative distance of A (v - free) to the E^T lambda with each lambda in its range."""

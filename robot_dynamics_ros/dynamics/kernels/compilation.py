@@ -19,7 +19,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache, singledispatch
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar
@@ -284,31 +284,6 @@ def inlined(function: Function) -> Function:
     The result can also be called from Python.
     """
     return _compiled(function, inline="always")
-
-
-def part(function: Function) -> Function:
-    """Compile a function as part of each kernel that calls it; called from Python, it runs as plain Python."""
-    return (
-        numba.extending.register_jitable(**_FLAGS)(function) if COMPILED else function
-    )
-
-
-def by_class(function: Callable[..., Any]) -> Any:
-    """Return ``functools.singledispatch`` for kernels: the class of the first argument selects the overload.
-
-    The first argument is a NamedTuple. ``result.register(Class, overload)`` adds an overload. Numba selects it at
-    compile time and inlines it into the caller.
-    """
-    functions: Any = singledispatch(function)
-
-    def choose(first: Any, *others: Any) -> Any:
-        return functions.dispatch(first.instance_class)
-
-    if COMPILED:
-        numba.extending.overload(
-            functions, inline="always", jit_options=_FLAGS, strict=False
-        )(choose)
-    return functions
 
 
 def batch_kernel(function: Function) -> Function:

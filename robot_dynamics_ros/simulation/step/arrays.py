@@ -2,7 +2,7 @@
 
 In shapes, n is the number of coordinates, K that of constraint rows and N that of the arms of a batch. A constraint row
 k is a direction E_k (n,) in which Coulomb friction and limits act. Its velocity is z_k = E_k v, for the velocity v (n,)
-of the coordinates. An arm is separable if each joint depends on one coordinate; its rows are the coordinates, E = I.
+of the coordinates. E = I if each joint depends on one coordinate.
 Moving joints are all movable joints of the tree, including coupled ones.
 
 The friction mode of a row is a constant of module ``row``: at its lower limit, slipping backward, stuck, slipping
@@ -20,7 +20,7 @@ import numpy as np
 from robot_dynamics_ros.dynamics.kernels import layout
 from robot_dynamics_ros.dynamics.kernels.compilation import inlined
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
-from robot_dynamics_ros.simulation.step import row, vector
+from robot_dynamics_ros.simulation.step import row
 
 OK, NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF, BAD_ARGUMENTS, LOOP_OPEN = range(6)
 
@@ -31,6 +31,21 @@ Outcome = tuple[int, int, int, float]
 # taken, linear systems solved, largest residual.
 COUNT, STATUS, JOINT, STEPS, SOLVES, RESIDUAL = range(6)
 REPORT = 6
+
+# Rows of ``Buffers.vectors`` (VECTORS, n): intermediate results of a step, for each of the n coordinates.
+DRIVE = 0  # motor torque plus Coulomb torque of slipping rows
+FORCE = 1  # DRIVE less smooth friction (viscous and sigmoid)
+STIFFNESS = 2  # slope of smooth friction times the step size (E = I)
+MOVES = 3  # 1, or 0 for a coordinate at rest (E = I)
+# impulse of friction and limits: first in the unconstrained motion, then the solution
+CONSTRAINT_IMPULSE = 4
+UNCONSTRAINED_POSITION = 5  # of the unconstrained motion
+UNCONSTRAINED_VELOCITY = 6
+POSITION = 7  # of the stage, then the new one
+VELOCITY = 8
+SCRATCH = 9
+EFFORT = 10  # commanded torque clamped to the effort limits
+VECTORS = 11
 
 
 class Joints(NamedTuple):
@@ -46,7 +61,7 @@ class Joints(NamedTuple):
         (K, 4): position limits (rad or m) and velocity limit (rad/s or m/s), infinite where there is none, and inertia
         of the rotors (kg m^2 or kg), with the columns of module ``row``.
     directions
-        E (K, n), or (0, n) where the arm is separable and has no loops.
+        E (K, n), or (0, n) for an arm without loops with E = I.
     """
 
     friction: Array
@@ -56,47 +71,20 @@ class Joints(NamedTuple):
     directions: Array
 
 
-class Separable(NamedTuple):
-    """Kind of an arm whose joints each depend on one coordinate, so that friction acts on coordinates; without data.
-
-    As the first argument of a step function, an instance selects the overload of module separable.
-    """
-
-
-class Coupled(NamedTuple):
-    """Kind of an arm without loops, with joints that depend on several coordinates; without data.
-
-    As the first argument of a step function, an instance selects the overload of module coupled.
-    """
-
-
-class Looped(NamedTuple):
-    """Kind of an arm with closed loops; without data.
-
-    As the first argument of a step function, an instance selects the overload of package loops.
-    """
-
-
-Kind = Separable | Coupled | Looped
-
-
 class Arm(NamedTuple):
     """Constant data of an arm.
 
     Attributes
     ----------
-    kind
-        Instance of Separable, Coupled or Looped, whose class selects the overloads of the step functions.
     robot
         Views of the model arrays as tables.
     structure, numbers
-        The flat model arrays ``topology`` (int64) and ``parameters`` (float64) of kernels/layout, with the loops'
-        bodies and points appended.
+        The flat model arrays ``topology`` (int64) and ``parameters`` (float64) of kernels/layout, with the loops
+        appended by kinematics.append_loops.
     joints
         Friction and limits.
     """
 
-    kind: Kind
     robot: layout.ModelArrays
     structure: IntArray
     numbers: Array
@@ -177,7 +165,6 @@ def arm_of(shared: Arm, batch: Batch, i: int) -> Arm:
     """Return the arm with index ``i`` of a batch: ``shared``, but with that arm's parameters and friction table."""
     robot = layout.unpack(shared.structure, batch.numbers[i])
     return Arm(
-        shared.kind,
         robot,
         shared.structure,
         batch.numbers[i],
@@ -234,7 +221,12 @@ class Buffers(NamedTuple):
     factor
         (n, n): Cholesky factor.
     vectors
-        (vector.SIZE, n): intermediate results, in the rows that module ``vector`` names.
+        (VECTORS, n): intermediate results.
+    loop_rank
+        (1,): number of independent loop constraints at the start of the step; n + 1 before it is known. Overconstrained
+        mechanisms have a higher rank at the intermediate states of rk4.
+    loop_impulse
+        (3 loops,): impulse of link a of each loop on link b in this step, root axes, N s.
     """
 
     work: Array
@@ -244,6 +236,8 @@ class Buffers(NamedTuple):
     spare: Array
     factor: Array
     vectors: Array
+    loop_rank: IntArray
+    loop_impulse: Array
 
 
 def make_buffers(arm: Arm) -> Buffers:
@@ -257,7 +251,9 @@ def make_buffers(arm: Arm) -> Buffers:
         np.empty((2 + n, n)),
         np.empty((2 + n, n)),
         np.empty((n, n)),
-        np.empty((vector.SIZE, n)),
+        np.empty((VECTORS, n)),
+        np.empty(1, np.int64),
+        np.empty(3 * arm.structure[-1]),
     )
 
 
@@ -281,13 +277,13 @@ def make_memory(arm: Arm, effort_limits: Array, integrator: int, dt: float) -> M
     buffers = make_buffers(arm)
     n = len(effort_limits)
     modes = np.zeros_like(buffers.modes)
-    loops = arm.structure[-1] if isinstance(arm.kind, Looped) else 0
     integers = (
         arm.structure,
         joints.rows,
         np.array([integrator]),
         modes,
         buffers.modes,
+        buffers.loop_rank,
     )
     constants = (
         arm.numbers,
@@ -302,7 +298,7 @@ def make_memory(arm: Arm, effort_limits: Array, integrator: int, dt: float) -> M
         np.zeros(n),
         np.zeros(n),
         np.zeros(n),
-        np.zeros(n + 3 * loops),
+        np.zeros(n + len(buffers.loop_impulse)),
         np.zeros(n),
     )
     scratch = (
@@ -312,6 +308,7 @@ def make_memory(arm: Arm, effort_limits: Array, integrator: int, dt: float) -> M
         buffers.spare,
         buffers.factor,
         buffers.vectors,
+        buffers.loop_impulse,
     )
     floats = (*constants, *state, *scratch)
     header = 3 * (len(integers) + len(floats))
@@ -336,17 +333,17 @@ def _integers(memory: Memory, k: int) -> IntArray:
 
 
 @inlined
-def _vector(memory: Memory, k: int) -> Array:
-    first = memory.integers[3 * k]
-    return memory.floats[first : first + memory.integers[3 * k + 2]]
-
-
-@inlined
 def _table(memory: Memory, k: int) -> Array:
     first = memory.integers[3 * k]
     rows = memory.integers[3 * k + 1]
     columns = memory.integers[3 * k + 2]
     return memory.floats[first : first + rows * columns].reshape(rows, columns)
+
+
+@inlined
+def _vector(memory: Memory, k: int) -> Array:
+    vector: Array = _table(memory, k)[0]
+    return vector
 
 
 class PlantArrays(NamedTuple):
@@ -378,37 +375,39 @@ class PlantArrays(NamedTuple):
 
 
 @inlined
-def plant_arrays(kind: Kind, memory: Memory) -> PlantArrays:
-    """Return the arrays of a plant in the memory that ``make_memory`` made; ``kind`` is that of the arm."""
+def plant_arrays(memory: Memory) -> PlantArrays:
+    """Return the arrays of a plant in the memory that ``make_memory`` made."""
     structure = _integers(memory, 0)
-    numbers = _vector(memory, 5)
+    numbers = _vector(memory, 6)
     joints = Joints(
-        _table(memory, 6),
+        _table(memory, 7),
         _integers(memory, 1),
-        _vector(memory, 7),
-        _table(memory, 8),
+        _vector(memory, 8),
         _table(memory, 9),
+        _table(memory, 10),
     )
     return PlantArrays(
-        Arm(kind, layout.unpack(structure, numbers), structure, numbers, joints),
-        _vector(memory, 10),
-        _integers(memory, 2),
+        Arm(layout.unpack(structure, numbers), structure, numbers, joints),
         _vector(memory, 11),
+        _integers(memory, 2),
+        _vector(memory, 12),
         State(
-            _vector(memory, 12),
             _vector(memory, 13),
+            _vector(memory, 14),
             _integers(memory, 3),
-            _vector(memory, 15),
             _vector(memory, 16),
+            _vector(memory, 17),
         ),
-        _vector(memory, 14),
+        _vector(memory, 15),
         Buffers(
-            _table(memory, 17),
             _table(memory, 18),
-            _integers(memory, 4),
             _table(memory, 19),
+            _integers(memory, 4),
             _table(memory, 20),
             _table(memory, 21),
             _table(memory, 22),
+            _table(memory, 23),
+            _integers(memory, 5),
+            _vector(memory, 24),
         ),
     )

@@ -1,24 +1,18 @@
-"""Template of the step functions of one customised robot.
+"""Template of the kind of one customised robot.
 
-``steps.steps_for`` loads a copy of this module for each robot, in which ``own_fixed_mode_motion`` and
+``steps.kind_for`` loads a copy of this module for each robot, in which ``own_fixed_mode_motion`` and
 ``own_fixed_mode_motion_batch`` are the robot's generated kernels.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel, threaded_kernel
 from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
-from robot_dynamics_ros.simulation.step import integrators, separable, vector
-from robot_dynamics_ros.simulation.step.arrays import (
-    Arm,
-    Batch,
-    Buffers,
-    Separable,
-    StepInput,
-)
+from robot_dynamics_ros.simulation.step import arrays, integrators, trees
+from robot_dynamics_ros.simulation.step.arrays import Arm, Batch, Buffers, StepInput
 
 if TYPE_CHECKING:
     from robot_dynamics_ros.dynamics.kernels.entries import Kernel
@@ -26,48 +20,29 @@ if TYPE_CHECKING:
     own_fixed_mode_motion = own_fixed_mode_motion_batch = cast("Kernel", None)
 
 
-class Customised(Separable):
-    """Kind of the robot's arm; without data."""
-
-
-def _fixed_mode_motion(
-    kind: Customised,
+@kernel
+def customised_motion(
     arm: Arm,
     dt: float,
     weight: float,
     wrenches: Array,
-    loops: Any,
     buffers: Buffers,
     motion: Array,
 ) -> int:
+    """Compute ``fixed_mode_motion`` of the robot."""
     if wrenches.shape[0] > 0:
-        return separable.general_motion(arm, wrenches, buffers, motion)
-    q, v, force, stiffness, moves = separable.stage_inputs(buffers.vectors)
-    status = own_fixed_mode_motion(arm.numbers, q, v, force, stiffness, moves, motion)
-    return -1 if status == OK else status - SINGULAR
-
-
-def _fixed_mode_motions(kind: Customised, batch: Batch, block: separable.Block) -> bool:
-    count = batch.numbers.shape[0]
-    states = batch.states
-    force = block.vectors[:count, vector.FORCE]
-    moves = block.vectors[:count, vector.MOVES]
-    stiffness = block.vectors[:count, vector.STIFFNESS]
-    motions = block.motions[:count]
-    status = own_fixed_mode_motion_batch(
-        batch.numbers,
-        states.position,
-        states.velocity,
-        force,
-        stiffness,
-        moves,
-        motions,
+        return trees.plain_motion(arm, dt, weight, wrenches, buffers, motion)
+    vectors = buffers.vectors
+    status = own_fixed_mode_motion(
+        arm.numbers,
+        vectors[arrays.POSITION],
+        vectors[arrays.VELOCITY],
+        vectors[arrays.FORCE],
+        vectors[arrays.STIFFNESS],
+        vectors[arrays.MOVES],
+        motion,
     )
-    return status == OK
-
-
-separable.fixed_mode_motion.register(Customised, _fixed_mode_motion)
-separable.fixed_mode_motions.register(Customised, _fixed_mode_motions)
+    return -1 if status == OK else status - SINGULAR
 
 
 @kernel
@@ -75,7 +50,35 @@ def plant_step(
     integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array
 ) -> int:
     """Take steps of a plant as ``integrators.plant_step`` does."""
-    return integrators.plant_step(Customised(), integers, floats, tau, wrenches, report)
+    return integrators.plant_step(
+        customised_motion, trees.finish_plain, integers, floats, tau, wrenches, report
+    )
+
+
+# The generated code computes the unconstrained motion of a block of arms, one in each SIMD lane. It is the solution for
+# all arms whose friction modes do not change. The few others, whose problem has to be solved, repeat the step alone.
+@kernel
+def _step_together(
+    arm: Arm,
+    given: StepInput,
+    batch: Batch,
+    outcomes: IntArray,
+    buffers: Buffers,
+    block: trees.Block,
+) -> None:
+    """Take a semi_implicit step of the arms of a block whose friction modes do not change; write ``block.done``."""
+    count = outcomes.shape[0]
+    trees.begin_steps(arm.joints, given, batch, buffers, block)
+    status = own_fixed_mode_motion_batch(
+        batch.numbers,
+        batch.states.position,
+        batch.states.velocity,
+        block.vectors[:count, arrays.FORCE],
+        block.vectors[:count, arrays.STIFFNESS],
+        block.vectors[:count, arrays.MOVES],
+        block.motions[:count],
+    )
+    trees.end_steps(arm.joints, given.dt, status == OK, batch, outcomes, buffers, block)
 
 
 @threaded_kernel
@@ -86,10 +89,34 @@ def advance(
     batch: Batch,
     outcomes: IntArray,
     buffers: Buffers,
-    block: separable.Block,
+    block: trees.Block,
 ) -> None:
-    """Take steps of a batch as ``steps.advance`` does, with SIMD where that is possible."""
-    if given.integrator == integrators.SEMI_IMPLICIT:
-        integrators.advance_together(arm, given, count, batch, outcomes, buffers, block)
-    else:
-        integrators.advance_each(arm, given, count, batch, outcomes, buffers)
+    """Take steps of a batch as ``integrators.advance_each`` does, with SIMD where that is possible."""
+    together = given.integrator == integrators.SEMI_IMPLICIT
+    block.done[:] = False
+    for first in range(0, outcomes.shape[0], trees.LANES):
+        after = min(first + trees.LANES, outcomes.shape[0])
+        own = arrays.arms_of(batch, first, after)
+        results = outcomes[first:after]
+        tau = given.tau[first:after]
+        lanes = StepInput(given.integrator, given.dt, tau, given.wrenches)
+        for _ in range(count if together else 1):
+            if together:
+                _step_together(arm, lanes, own, results, buffers, block)
+            for k in range(after - first):
+                if not block.done[k]:
+                    integrators.advance_each(
+                        customised_motion,
+                        trees.finish_plain,
+                        arm,
+                        StepInput(
+                            given.integrator, given.dt, tau[k : k + 1], given.wrenches
+                        ),
+                        1 if together else count,
+                        arrays.arms_of(own, k, k + 1),
+                        results[k : k + 1],
+                        buffers,
+                    )
+
+
+CUSTOMISED = integrators.Kind(plant_step, advance)

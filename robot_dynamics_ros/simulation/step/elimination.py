@@ -1,19 +1,25 @@
-"""Linear equality constraints E_k v = b_k, solved by Gauss-Jordan elimination.
+"""Linear equality constraints E_k v = b_k, solved by Gauss-Jordan elimination: friction rows and loops.
 
-E_k is row k of a matrix of directions (K, n), one row for each constraint row; v has n coordinates. Elimination
-expresses pivot coordinates v_p by the others v_f, v_p = b' - F v_f, and detects linearly dependent rows. A row that is
-a single coordinate is satisfied exactly, a combination of coordinates up to rounding.
+E_k is row k of a matrix of directions (K, n), one row for each constraint row or each coordinate of a loop's gap; v has
+n coordinates. Elimination with full pivoting expresses pivot coordinates v_p by the others v_f, v_p = b' - F v_f, and
+detects linearly dependent rows. A row that is a single coordinate is satisfied exactly, a combination of coordinates up
+to rounding.
 """
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.dynamics.kernels.cholesky import factorise, solve_factorised
-from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, kernel
+from robot_dynamics_ros.dynamics.kernels.compilation import (
+    allocating_kernel,
+    inlined,
+    kernel,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.step import row
 
@@ -22,204 +28,243 @@ DEPENDENCE_TOLERANCE = 1e-11
 
 
 class Equations(NamedTuple):
-    """Reduced row echelon form of the constraints: table[i] v = targets[i] for i from 0 to ``rank`` - 1.
-
-    Rows from ``rank`` on are 0. Original rows are those of the matrix that was reduced.
+    """Reduced row echelon form of the constraints, in the first ``rank`` rows; the others are undefined.
 
     Attributes
     ----------
     table
-        (n, n): coefficients; 1 in the row's own pivot column, 0 in the other pivot columns.
-    targets
-        (n,): right-hand sides.
-    mixture
-        (n, n): table[i] is the sum over m of mixture[i, m] times the original row with index members[m].
+        (n, 2 n + 1): coefficients c (n,), mixture m (n,) and right-hand side b of each equation c v = b. A coefficient
+        is 1 in the equation's own pivot column, 0 in the other pivot columns. c is the sum over i of m_i times the
+        original row of equation i.
     pivots
-        (n,): pivot column of each row; -1 from ``rank`` on.
+        (n,): pivot column of each equation.
     members
-        (n,): indices of the original rows that are independent, ascending; -1 from ``rank`` on.
+        (n,): index of the original row of each equation; -1 for those to which the elimination added rows.
     rank
-        Number of independent rows.
+        Number of equations.
     """
 
     table: Array
-    targets: Array
-    mixture: Array
     pivots: IntArray
     members: IntArray
     rank: int
 
 
-@kernel
-def _subtract(share: float, one: Array, other: Array) -> None:
-    """Subtract ``share`` times a row from another one."""
-    for j in range(one.shape[0]):
-        other[j] -= share * one[j]
+@allocating_kernel
+def no_equations(n: int) -> Equations:
+    """Return an empty set of equations for ``n`` coordinates."""
+    integers = np.empty((2, n), np.int64)
+    return Equations(np.empty((n, 2 * n + 1)), integers[0], integers[1], 0)
 
 
 @kernel
-def contains(numbers: IntArray, count: int, number: int) -> bool:
-    """Return True if ``number`` is among the first ``count`` of ``numbers`` (m,)."""
+def _subtract(one: Array, pivot: int, others: Array, count: int) -> None:
+    """Subtract multiples of a row from the first ``count`` of other rows, so that these are 0 in the pivot column."""
     for k in range(count):
-        if numbers[k] == number:
-            return True
-    return False
+        share = others[k, pivot]
+        if share != 0.0:
+            for j in range(one.shape[0]):
+                others[k, j] -= share * one[j]
+            others[k, pivot] = 0.0
 
 
-# Gauss-Jordan elimination, one row after the other, with the largest coefficient as pivot. What remains of a dependent
-# row is rounding error only: such rows are recognised and skipped. The mixture records how the original rows combine,
-# from which their multipliers follow.
+# The next pivot is the largest coefficient of all rows that are left, relative to the smallest one that counts. What
+# remains of a dependent row is rounding error only: such rows are recognised and left over. The mixture records how the
+# original rows combine, from which their multipliers follow.
 @allocating_kernel
 def eliminate(
-    directions: Array, chosen: NDArray[np.bool_], targets: Array
+    base: Equations,
+    directions: Array,
+    chosen: NDArray[np.bool_],
+    targets: Array,
+    group: int,
+    tolerance: float,
+    most: int,
 ) -> Equations:
-    """Reduce the equations E_k v = targets[k] of the ``chosen`` rows to new arrays.
+    """Return the equations ``base`` and E_k v = targets[k] of the ``chosen`` rows in reduced form, in new arrays.
 
-    E is ``directions`` (rows, n). ``chosen`` (rows,) is True for rows to use, ``targets`` (rows,) are the right-hand
-    sides. Rows that depend linearly on earlier chosen rows are skipped, also if their targets contradict.
+    E is ``directions`` (K, n), ``targets`` (K,) are the right-hand sides, ``chosen`` (K,) is True for rows to use. Rows
+    that elimination reduces below ``tolerance`` times the largest coefficient of their ``group`` of rows depend
+    linearly on others; they are skipped, also if their targets contradict. Elimination ends at rank ``most``.
     """
-    rows, n = directions.shape
-    table = np.zeros((n, n))
-    values = np.zeros(n)
-    mixture = np.zeros((n, n))
+    count, n = directions.shape
+    width = 2 * n + 1
+    table = np.zeros((n, width))
     pivots = np.full(n, -1)
     members = np.full(n, -1)
-    rank = 0
-    left = np.empty(n)
-    part = np.empty(n)
-    for k in range(rows):
-        if not chosen[k] or rank == n:
-            continue
-        size = 0.0
-        value = targets[k]
+    rank = base.rank
+    left = np.zeros((count, width))
+    least = np.empty(count)
+    for k in range(count):
+        first = k - k % group
+        largest = 0.0
         for j in range(n):
-            left[j] = directions[k, j]
-            part[j] = 0.0
-            size = max(size, abs(left[j]))
-        part[rank] = 1.0
-        for i in range(rank):
-            share = left[pivots[i]]
-            _subtract(share, table[i], left)
-            _subtract(share, mixture[i], part)
-            value -= share * values[i]
-        pivot = 0
-        for j in range(n):
-            pivot = j if abs(left[j]) > abs(left[pivot]) else pivot
-        leading = left[pivot]
-        if not abs(leading) > DEPENDENCE_TOLERANCE * size:
-            continue
-        for j in range(n):
-            table[rank, j] = left[j] / leading
-            mixture[rank, j] = part[j] / leading
-        values[rank] = value / leading
-        for i in range(rank):
-            share = table[i, pivot]
-            _subtract(share, table[rank], table[i])
-            _subtract(share, mixture[rank], mixture[i])
-            values[i] -= share * values[rank]
-            table[i, pivot] = 0.0
+            left[k, j] = directions[k, j]
+            for i in range(first, first + group):
+                largest = max(largest, abs(directions[i, j]))
+        left[k, 2 * n] = targets[k]
+        least[k] = tolerance * largest if chosen[k] else math.inf
+    for i in range(rank):
+        pivots[i] = base.pivots[i]
+        for j in range(width):
+            table[i, j] = base.table[i, j]
+        _subtract(table[i], pivots[i], left, count)
+    while rank < min(n, most):
+        largest = 1.0
+        source = -1
+        pivot = -1
+        for k in range(count):
+            for j in range(n):
+                size = abs(left[k, j])
+                if size > largest * least[k]:
+                    largest = size / least[k]
+                    source = k
+                    pivot = j
+        if source < 0:
+            break
+        least[source] = math.inf
+        left[source, n + rank] = 1.0
+        leading = left[source, pivot]
+        for j in range(width):
+            table[rank, j] = left[source, j] / leading
+        _subtract(table[rank], pivot, table, rank)
+        _subtract(table[rank], pivot, left, count)
         pivots[rank] = pivot
-        members[rank] = k
+        members[rank] = source
         rank += 1
-    return Equations(table, values, mixture, pivots, members, rank)
+    return Equations(table, pivots, members, rank)
+
+
+@inlined
+def add_rows(
+    base: Equations, directions: Array, chosen: NDArray[np.bool_], targets: Array
+) -> Equations:
+    """Return the equations ``base`` with those of the ``chosen`` constraint rows, as ``eliminate`` does."""
+    n = directions.shape[1]
+    return eliminate(base, directions, chosen, targets, 1, DEPENDENCE_TOLERANCE, n)
 
 
 @kernel
-def satisfy(equations: Equations, vector: Array) -> None:
-    """Change the pivot coordinates of ``vector`` (n,) so that it satisfies the equations; the others are unchanged."""
+def satisfy(equations: Equations, v: Array) -> None:
+    """Change the pivot coordinates of ``v`` (n,) so that it satisfies the equations; the others are unchanged."""
+    n = v.shape[0]
     for i in range(equations.rank):
-        total = equations.targets[i]
-        for j in range(vector.shape[0]):
+        total = equations.table[i, 2 * n]
+        for j in range(n):
             if j != equations.pivots[i]:
-                total -= equations.table[i, j] * vector[j]
-        vector[equations.pivots[i]] = total
-
-
-@allocating_kernel
-def _free_coordinates(equations: Equations) -> IntArray:
-    """Return the coordinates that are not pivots."""
-    others = np.ones(equations.targets.shape[0], np.bool_)
-    for i in range(equations.rank):
-        others[equations.pivots[i]] = False
-    return np.flatnonzero(others)
+                total -= equations.table[i, j] * v[j]
+        v[equations.pivots[i]] = total
 
 
 @allocating_kernel
 def minimise_in_null_space(
     equations: Equations, matrix: Array, force: Array, result: Array
 ) -> int:
-    """Write to ``result`` (n,) the minimiser of 1/2 x^T A x - force^T x over all x with table x = 0.
+    """Write to ``result`` (n,) the minimiser of 1/2 x^T A x - force^T x over all x with c x = 0 for each equation.
 
-    A is ``matrix`` (n, n), symmetric with both triangles; ``force`` has shape (n,). The targets are not used. Returns
-    -1, or the coordinate at which A, reduced to the null space, is not positive definite; ``result`` is then unchanged.
+    A is ``matrix`` (n, n), symmetric with both triangles; ``force`` has shape (n,). The right-hand sides are not used.
+    Returns -1, or the coordinate at which A, reduced to the null space, is not positive definite; ``result`` is then 0.
     """
     n = force.shape[0]
-    others = _free_coordinates(equations)
-    basis = np.zeros((n, others.shape[0]))
-    for a in range(others.shape[0]):
-        basis[others[a], a] = 1.0
+    d = n - equations.rank
+    others = np.empty(d, np.int64)
+    basis = np.zeros((d, n))
+    reduced = np.zeros((d, d))
+    values = np.empty(d)
+    a = 0
+    for j in range(n):
+        result[j] = 0.0
+        is_pivot = False
         for i in range(equations.rank):
-            basis[equations.pivots[i], a] = -equations.table[i, others[a]]
-    reduced = np.zeros((others.shape[0], others.shape[0]))
-    values = np.zeros(others.shape[0])
-    for a in range(others.shape[0]):
+            is_pivot = is_pivot or equations.pivots[i] == j
+        if not is_pivot:
+            others[a] = j
+            basis[a, j] = 1.0
+            for i in range(equations.rank):
+                basis[a, equations.pivots[i]] = -equations.table[i, j]
+            values[a] = row.product(basis, a, force)
+            a += 1
+    for a in range(d):
         for i in range(n):
-            values[a] += basis[i, a] * force[i]
-            pull = 0.0
-            for j in range(n):
-                pull += matrix[i, j] * basis[j, a]
-            for b in range(others.shape[0]):
-                reduced[b, a] += basis[i, b] * pull
+            pull = row.product(matrix, i, basis[a])
+            for b in range(d):
+                reduced[b, a] += basis[b, i] * pull
     bad = factorise(reduced)
     if bad >= 0:
         return int(others[bad])
     solve_factorised(reduced, values)
-    for i in range(n):
-        result[i] = 0.0
-        for a in range(others.shape[0]):
-            result[i] += basis[i, a] * values[a]
+    for a in range(d):
+        for i in range(n):
+            result[i] += basis[a, i] * values[a]
     return -1
+
+
+@allocating_kernel
+def minimise(equations: Equations, matrix: Array, force: Array, x: Array) -> int:
+    """Change ``x`` (n,) to the minimiser of 1/2 x^T A x - force^T x that satisfies the equations.
+
+    Arguments and result are those of ``minimise_in_null_space``.
+    """
+    left = np.empty(x.shape[0])
+    step = np.empty(x.shape[0])
+    satisfy(equations, x)
+    for i in range(x.shape[0]):
+        left[i] = force[i] - row.product(matrix, i, x)
+    failed = minimise_in_null_space(equations, matrix, left, step)
+    for i in range(x.shape[0]):
+        x[i] += step[i]
+    satisfy(equations, x)
+    return failed
 
 
 @kernel
 def multiplier(equations: Equations, pull: Array, i: int) -> float:
-    """Return element ``i`` of the multipliers lambda (rank,) that solve sum_m lambda_m E_members[m] = ``pull`` (n,).
+    """Return the multiplier of equation ``i``: element i of those with sum_i lambda_i E_i = ``pull`` (n,).
 
-    ``i`` is a position in ``equations.members``, from 0 to rank - 1, not the index of an original row.
+    E_i is the original row of the equation.
     """
+    n = pull.shape[0]
     total = 0.0
-    for k in range(equations.rank):
-        total += equations.mixture[k, i] * pull[equations.pivots[k]]
+    for m in range(equations.rank):
+        total += equations.table[m, n + i] * pull[equations.pivots[m]]
     return total
 
 
 @allocating_kernel
-def hold_at_rest(matrix: Array, directions: Array, rows: Array, motion: Array) -> int:
-    """Solve A a = load + reaction for the acceleration a (n,) at which the rows at rest do not accelerate, E_k a = 0.
+def hold_at_rest(
+    base: Equations, matrix: Array, directions: Array, rows: Array, motion: Array
+) -> tuple[int, Array]:
+    """Solve A a = load + reactions for the acceleration a (n,) with which rows at rest do not accelerate, E_k a = 0.
 
-    ``motion`` (2 or more, n) is changed: row 1 has the load (n,), the applied less the bias torque, and receives the
-    reaction (n,); row 0 receives a. Units are rad/s^2 or m/s^2, and Nm or N. ``matrix`` A (n, n) is the mass matrix,
-    with both triangles, to which an implicit integrator adds the step times the slope of viscous friction.
-    ``directions`` is E (K, n). A row k is at rest if the column AT_REST (stick_slip) of ``rows`` (K, ROW_SIZE) is 1.
-    Returns -1, or the coordinate at which A, reduced to the moving directions, is not positive definite; ``motion`` is
-    then no solution.
+    a also satisfies ``base``, the equations of the loops. ``motion`` (2 or more, n) is changed: row 1 has the load
+    (n,), the applied less the bias torque, and receives the reaction (n,) of the rows at rest; row 0 receives a. Units
+    are rad/s^2 or m/s^2, and Nm or N. ``matrix`` A (n, n) is the mass matrix, with both triangles, to which an implicit
+    integrator adds the step times the slope of smooth friction. ``directions`` is E (K, n). A row k is at rest if the
+    column AT_REST of ``rows`` (K, SIZE), with the columns of module ``row``, is 1. Returns -1, or the coordinate at
+    which A, reduced to the moving directions, is not positive definite; ``motion`` is then no solution. Also returns
+    the reaction (n,) of ``base``.
     """
-    equations = eliminate(
-        directions, rows[:, row.AT_REST] > 0.0, np.zeros(rows.shape[0])
-    )
-    failed = minimise_in_null_space(equations, matrix, motion[1], motion[0])
-    for i in range(motion.shape[1]):
-        motion[1, i] = -motion[1, i]
-        for j in range(motion.shape[1]):
-            motion[1, i] += matrix[i, j] * motion[0, j]
-    return failed
+    n = motion.shape[1]
+    zero = np.zeros(rows.shape[0])
+    equations = add_rows(base, directions, rows[:, row.AT_REST] > 0.0, zero)
+    motion[0] = 0.0
+    failed = minimise(equations, matrix, motion[1], motion[0])
+    pull = np.empty(n)
+    for i in range(n):
+        pull[i] = row.product(matrix, i, motion[0]) - motion[1, i]
+    motion[1] = 0.0
+    for i in range(base.rank, equations.rank):
+        share = multiplier(equations, pull, i)
+        row.add_along(directions, equations.members[i], share, motion[1])
+    return failed, pull - motion[1]
 
 
 @allocating_kernel
 def project_position(directions: Array, targets: Array, position: Array) -> None:
-    """Change ``position`` (n,) so that E_k position = targets[k] up to rounding.
+    """Change ``position`` (n,) so that E_k position = targets[k] up to rounding, and exactly for single coordinates.
 
     E is ``directions`` (K, n), ``targets`` is (K,), rad or m; rows with target NaN are not constrained. Only the pivot
-    coordinates of the elimination change. Rows that depend linearly on earlier ones are skipped.
+    coordinates of the elimination change.
     """
-    satisfy(eliminate(directions, ~np.isnan(targets), targets), position)
+    none = no_equations(position.shape[0])
+    satisfy(add_rows(none, directions, ~np.isnan(targets), targets), position)

@@ -1,4 +1,4 @@
-"""Integrators of a robot with friction, rk4 and semi_implicit, compiled as one function.
+"""Integrators of a robot with friction, rk4 and semi_implicit.
 
 Both first compute the unconstrained motion q_free, v_free, with the friction modes fixed (stick, slip, at limit), then
 solve for friction and limits. The new state is q+, v+. M is the mass matrix. A is M for rk4, and M + dt B for
@@ -9,145 +9,167 @@ rk4 is the classical Runge-Kutta method: fourth order if no joint breaks away or
 semi-implicit Euler method, first order, with q+ = q + dt v+. Smooth friction is implicit, but velocity product terms
 are explicit: an arm that moves fast without friction can gain energy.
 
-Arguments: ``arm``, ``given``, ``state``, ``batch`` and ``buffers`` are the tuples Arm, StepInput, State, Batch and
-Buffers of arrays; states are updated in place, but not by a step that fails. A status is OK or an error constant of
-arrays (NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF, LOOP_OPEN). An Outcome is (status, index of the failing coordinate
-or, for LOOP_OPEN, loop, else -1, linear systems solved, residual of the friction problem in rad/s or m/s).
+A kind of arms differs from others in two kernels, which the functions here get as arguments:
+
+``fixed_mode_motion(arm, dt, weight, wrenches, buffers, motion)`` writes acceleration, reaction of the rows at rest, and
+A = M + dt B to ``motion`` (2 + n, n). Row 0 is the acceleration, row 1 the reaction (Nm or N), and the others are A.
+``buffers.vectors`` have the state in POSITION and VELOCITY, and have been filled by stages.subtract_smooth_friction.
+``wrenches`` is a field of StepInput. The impulses of the loops over the time ``weight`` (s) are added to
+``buffers.loop_impulse``. It returns -1, or the coordinate at which A, reduced to the moving rows, is not positive
+definite.
+
+``finish_step(arm, half, state, buffers)`` solves for friction and limits, then updates the state: q+ = q_free + half
+(v+ - v_free), with ``half`` in s. ``state`` is that before the step, and the unconstrained motion is in ``buffers``. It
+returns the Outcome.
+
+Each kind compiles them as one pair of kernels, its ``Kind``. Arguments: ``arm``, ``given``, ``state``, ``batch`` and
+``buffers`` are the tuples Arm, StepInput, State, Batch and Buffers of arrays; states are updated in place, but not by a
+step that fails. A status is OK or an error constant of arrays (NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF,
+LOOP_OPEN). An Outcome is (status, index of the failing coordinate or, for LOOP_OPEN, loop, else -1, linear systems
+solved, residual of the friction problem in rad/s or m/s).
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from robot_dynamics_ros.dynamics.kernels.compilation import part
+from robot_dynamics_ros.dynamics.kernels.compilation import inlined
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
-from robot_dynamics_ros.simulation.step import arrays, separable, stages, vector
+from robot_dynamics_ros.simulation.step import arrays, stages
 from robot_dynamics_ros.simulation.step.arrays import (
     Arm,
     Batch,
     Buffers,
-    Kind,
     Memory,
     Outcome,
     State,
     StepInput,
 )
-from robot_dynamics_ros.simulation.step.separable import Block
 
 RK4 = 0
 SEMI_IMPLICIT = 1
 INTEGRATORS = {"rk4": RK4, "semi_implicit": SEMI_IMPLICIT}
 
+Compiled = Callable[..., Any]
 
-@part
+
+class Kind(NamedTuple):
+    """Compiled steps of a kind of arms.
+
+    Attributes
+    ----------
+    plant_step
+        Step of one arm: the function ``plant_step`` of this module without its first two arguments.
+    advance
+        Steps of a batch, (arm, given, count, batch, outcomes, buffers, block): ``advance_each`` of this module without
+        its first two arguments, but with the scratch ``block`` of module trees, which only customised arms use.
+    """
+
+    plant_step: Compiled
+    advance: Compiled
+
+
+@inlined
 def _stage(
+    fixed_mode_motion: Compiled,
     arm: Arm,
     dt: float,
     weight: float,
     wrenches: Array,
-    loops: Any,
     buffers: Buffers,
     motion: Array,
 ) -> tuple[int, int]:
     """Write the unconstrained motion at the rows POSITION and VELOCITY to ``motion``; return status and coordinate.
 
-    Arguments are those of ``separable.fixed_mode_motion``.
+    Arguments are those of ``fixed_mode_motion``.
     """
-    position = buffers.vectors[vector.POSITION]
-    velocity = buffers.vectors[vector.VELOCITY]
+    velocity = buffers.vectors[arrays.VELOCITY]
     stages.subtract_smooth_friction(arm.joints, dt, velocity, buffers)
-    failed = separable.fixed_mode_motion(
-        arm.kind, arm, dt, weight, wrenches, loops, buffers, motion
-    )
-    return stages.check_motion(position, motion, failed)
-
-
-@part
-def _rk4_motion(
-    arm: Arm, given: StepInput, state: State, loops: Any, buffers: Buffers
-) -> tuple[int, int]:
-    """Write q_free and v_free of rk4, and A of the first stage; return the status, and the failing coordinate or -1."""
-    q = state.position
-    v = state.velocity
-    dt = given.dt
-    vectors = buffers.vectors
-    position = vectors[vector.POSITION]
-    velocity = vectors[vector.VELOCITY]
-    q_free = vectors[vector.UNCONSTRAINED_POSITION]
-    v_free = vectors[vector.UNCONSTRAINED_VELOCITY]
-    for j in range(q.shape[0]):
-        q_free[j] = q[j]
-        v_free[j] = v[j]
-    for stage in range(4):
-        motion = buffers.motion if stage == 0 else buffers.spare
-        weight = dt / 3.0 if stage == 1 or stage == 2 else dt / 6.0
-        status, bad = _stage(arm, 0.0, weight, given.wrenches, loops, buffers, motion)
-        if status == arrays.OK and stage == 0:
-            status, bad = stages.check_stiffness(arm.joints, dt, v, buffers)
-        if status != arrays.OK:
-            return status, bad
-        stages.add_reaction_impulse(buffers, motion, weight)
-        ahead = dt if stage == 2 else 0.5 * dt
-        for j in range(q.shape[0]):
-            q_free[j] += weight * velocity[j]
-            v_free[j] += weight * motion[0, j]
-            position[j] = q[j] + ahead * velocity[j]
-            velocity[j] = v[j] + ahead * motion[0, j]
-    return arrays.OK, -1
+    failed = fixed_mode_motion(arm, dt, weight, wrenches, buffers, motion)
+    return stages.check_motion(buffers.vectors[arrays.POSITION], motion, failed)
 
 
 # The unconstrained motion keeps the friction modes of the last step, with the impulse of friction and limits. The
 # friction problem starts from both and changes them only where a mode changes.
-@part
-def step(arm: Arm, given: StepInput, state: State, buffers: Buffers) -> Outcome:
+@inlined
+def step(
+    fixed_mode_motion: Compiled,
+    finish_step: Compiled,
+    arm: Arm,
+    given: StepInput,
+    state: State,
+    buffers: Buffers,
+) -> Outcome:
     """Advance ``state`` by one step in place, and return its outcome; a failed step does not complete it."""
     dt = given.dt
-    vectors = buffers.vectors
-    loops = separable.start_loops(arm.kind, arm)
     stages.set_up_problem(arm.joints, dt, given.tau, state, buffers)
-    for j in range(vectors.shape[1]):
-        vectors[vector.POSITION, j] = state.position[j]
-        vectors[vector.VELOCITY, j] = state.velocity[j]
-    if given.integrator == RK4:
-        half = 0.5 * dt
-        status, bad = _rk4_motion(arm, given, state, loops, buffers)
-    else:
-        half = dt
+    implicit = given.integrator == SEMI_IMPLICIT
+    for stage in range(1 if implicit else 4):
+        motion = buffers.motion if stage == 0 else buffers.spare
+        weight = dt if implicit else dt / 3.0 if 0 < stage < 3 else dt / 6.0
         status, bad = _stage(
-            arm, dt, dt, given.wrenches, loops, buffers, buffers.motion
+            fixed_mode_motion,
+            arm,
+            dt if implicit else 0.0,
+            weight,
+            given.wrenches,
+            buffers,
+            motion,
         )
-        stages.end_unconstrained(dt, state, buffers.motion, buffers)
-    if status != arrays.OK:
-        return status, bad, 0, 0.0
+        if status == arrays.OK and stage == 0 and not implicit:
+            status, bad = stages.check_stiffness(
+                arm.joints, dt, state.velocity, buffers
+            )
+        if status != arrays.OK:
+            return status, bad, 0, 0.0
+        if implicit:
+            stages.end_unconstrained(dt, state, motion, buffers)
+        else:
+            stages.end_rk4_stage(stage, dt, weight, state, motion, buffers)
     stages.raise_bounds_at_reversal(arm.joints, dt, state, buffers)
-    outcome: Outcome = separable.finish_step(arm.kind, arm, half, state, loops, buffers)
+    half = dt if implicit else 0.5 * dt
+    outcome: Outcome = finish_step(arm, half, state, buffers)
     return outcome
 
 
-@part
+@inlined
 def take_steps(
-    arm: Arm, given: StepInput, count: int, state: State, buffers: Buffers
+    fixed_mode_motion: Compiled,
+    finish_step: Compiled,
+    arm: Arm,
+    given: StepInput,
+    count: int,
+    state: State,
+    buffers: Buffers,
 ) -> tuple[int, int, int, int, float]:
     """Take ``count`` steps under constant input; stop at the first that fails.
 
     Returns the status of the last step, the index of the failing coordinate or loop or -1, the number of completed
     steps, the linear systems solved in all steps, and the largest residual (rad/s or m/s).
     """
+    status = arrays.OK
+    joint = -1
+    steps = 0
     total = 0
     worst = 0.0
-    for k in range(count):
-        status, joint, solves, error = step(arm, given, state, buffers)
+    while steps < count:
+        status, joint, solves, error = step(
+            fixed_mode_motion, finish_step, arm, given, state, buffers
+        )
         total += solves
         worst = max(worst, error)
         if status != arrays.OK:
-            return status, joint, k, total, worst
-    return arrays.OK, -1, count, total, worst
+            break
+        steps += 1
+    return status, joint, steps, total, worst
 
 
-@part
+@inlined
 def plant_step(
-    kind: Kind,
+    fixed_mode_motion: Compiled,
+    finish_step: Compiled,
     integers: IntArray,
     floats: Array,
     tau: Array,
@@ -158,8 +180,8 @@ def plant_step(
 
     Parameters
     ----------
-    kind
-        Kind of the plant's arm.
+    fixed_mode_motion, finish_step
+        Kernels of the plant's kind of arm.
     integers, floats
         Memory of the plant, from arrays.make_memory; state and effort are updated.
     tau
@@ -176,28 +198,34 @@ def plant_step(
         The status; BAD_ARGUMENTS, with ``report`` unchanged, if ``tau`` or ``wrenches`` have a wrong shape or ``tau``
         is not finite.
     """
-    plant = arrays.plant_arrays(kind, Memory(integers, floats))
+    plant = arrays.plant_arrays(Memory(integers, floats))
     n = plant.effort.shape[0]
-    limits = plant.effort_limits
-    bodies = (
-        wrenches.shape[0] == 0 or wrenches.shape[0] == plant.arm.robot.bodies.shape[0]
+    bodies = wrenches.shape[0]
+    good = (
+        tau.shape[0] == n
+        and report.shape[0] == arrays.REPORT
+        and wrenches.shape[1] == 6
+        and (bodies == 0 or bodies == plant.arm.robot.bodies.shape[0])
     )
-    if (
-        tau.shape[0] != n
-        or report.shape[0] != arrays.REPORT
-        or wrenches.shape[1] != 6
-        or not bodies
-    ):
+    if good:
+        for j in range(n):
+            good = good and math.isfinite(tau[j])
+    if not good:
         return arrays.BAD_ARGUMENTS
+    effort = plant.buffers.vectors[arrays.EFFORT]
     for j in range(n):
-        if not math.isfinite(tau[j]):
-            return arrays.BAD_ARGUMENTS
-    effort = plant.buffers.vectors[vector.EFFORT]
-    for j in range(n):
-        effort[j] = min(max(tau[j], -limits[j]), limits[j])
+        limit = plant.effort_limits[j]
+        effort[j] = min(max(tau[j], -limit), limit)
     given = StepInput(plant.integrator[0], plant.dt[0], effort, wrenches)
+    count = int(report[arrays.COUNT])
     status, joint, steps, solves, error = take_steps(
-        plant.arm, given, int(report[arrays.COUNT]), plant.state, plant.buffers
+        fixed_mode_motion,
+        finish_step,
+        plant.arm,
+        given,
+        count,
+        plant.state,
+        plant.buffers,
     )
     if steps > 0:
         for j in range(n):
@@ -210,8 +238,10 @@ def plant_step(
     return status
 
 
-@part
+@inlined
 def advance_each(
+    fixed_mode_motion: Compiled,
+    finish_step: Compiled,
     arm: Arm,
     given: StepInput,
     count: int,
@@ -229,53 +259,14 @@ def advance_each(
             own = StepInput(given.integrator, given.dt, given.tau[i], given.wrenches)
             state = arrays.state_of(batch.states, i)
             status, joint, steps, _, _ = take_steps(
-                arrays.arm_of(arm, batch, i), own, count, state, buffers
+                fixed_mode_motion,
+                finish_step,
+                arrays.arm_of(arm, batch, i),
+                own,
+                count,
+                state,
+                buffers,
             )
             outcomes[i, 0] = status
             outcomes[i, 1] = joint
             outcomes[i, 2] += steps
-
-
-# The generated code computes the unconstrained motion of a block of arms, one in each SIMD lane. It is the solution for
-# all arms whose friction modes do not change. The few others, whose problem has to be solved, repeat the step alone.
-@part
-def advance_together(
-    arm: Arm,
-    given: StepInput,
-    count: int,
-    batch: Batch,
-    outcomes: IntArray,
-    buffers: Buffers,
-    block: Block,
-) -> None:
-    """Take ``count`` semi_implicit steps of each of the N arms of a batch, with unconstrained motions by SIMD.
-
-    Arguments are those of ``advance_each``, for a kind of arms with generated code (module customised) and without
-    ``wrenches`` (0, 6). ``block`` is scratch from separable.make_block.
-    """
-    for first in range(0, outcomes.shape[0], separable.LANES):
-        after = min(first + separable.LANES, outcomes.shape[0])
-        own = arrays.arms_of(batch, first, after)
-        results = outcomes[first:after]
-        lanes = StepInput(
-            given.integrator, given.dt, given.tau[first:after], given.wrenches
-        )
-        for _ in range(count):
-            separable.begin_steps(arm.joints, lanes, own, buffers, block)
-            together = separable.fixed_mode_motions(arm.kind, own, block)
-            separable.end_steps(
-                arm.joints, given.dt, together, own, results, buffers, block
-            )
-            for k in range(after - first):
-                if not block.done[k]:
-                    alone = StepInput(
-                        given.integrator, given.dt, lanes.tau[k : k + 1], given.wrenches
-                    )
-                    advance_each(
-                        arm,
-                        alone,
-                        1,
-                        arrays.arms_of(own, k, k + 1),
-                        results[k : k + 1],
-                        buffers,
-                    )

@@ -1,7 +1,7 @@
 """Stages of a step shared by all kinds of arms: set-up of the friction problem, unconstrained motion, new state.
 
 A constraint row k is a direction E_k (n,) in which friction and limits act, with position E_k q and velocity E_k v, for
-n coordinates. An arm is separable if each joint depends on one coordinate; then E is the identity. The friction mode of
+n coordinates. E = I if each joint depends on one coordinate; ``joints.directions`` is then empty. The friction mode of
 a row is slipping (forward or backward), stuck, or at a limit.
 
 The unconstrained motion keeps the friction mode of every constraint row. It includes the Coulomb torque of slipping
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 
-from robot_dynamics_ros.dynamics.kernels.cholesky import factorise
+from robot_dynamics_ros.dynamics.kernels.cholesky import factorise, solve_factorised
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel
 from robot_dynamics_ros.dynamics.kernels.friction import (
     COULOMB,
@@ -31,7 +31,7 @@ from robot_dynamics_ros.dynamics.kernels.friction import (
     smooth_slope,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.simulation.step import row, vector
+from robot_dynamics_ros.simulation.step import arrays, row
 from robot_dynamics_ros.simulation.step.arrays import (
     NOT_FINITE,
     NOT_POSITIVE_DEFINITE,
@@ -46,20 +46,6 @@ from robot_dynamics_ros.simulation.step.arrays import (
 _CHECK_ABOVE = 0.2  # of M_kk: below it, rk4 is taken as stable without computing M^-1
 _RK4_STABLE = 2.785  # extent of rk4's stability region along the negative real axis
 _LARGEST_POSITION = 1e100  # rad or m: products in the mass matrix overflow beyond it
-
-
-@kernel
-def row_product(directions: Array, k: int, vector: Array) -> float:
-    """Return E_k times ``vector`` (n,), for the row with index ``k`` of E in ``directions`` (K, n).
-
-    It is vector[k] if ``directions`` is (0, n), as for a separable arm.
-    """
-    if directions.shape[0] == 0:
-        return float(vector[k])
-    total = 0.0
-    for j in range(vector.shape[0]):
-        total += directions[k, j] * vector[j]
-    return total
 
 
 @kernel
@@ -98,7 +84,7 @@ def _add_loads(
     for i in range(joints.rows.shape[0]):
         if depends_on_load(joints.friction[i]):
             k = joints.rows[i]
-            z = row_product(directions, k, state.velocity)
+            z = row.product(directions, k, state.velocity)
             smooth = 0.0
             for other in range(joints.rows.shape[0]):
                 if joints.rows[other] == k:
@@ -106,9 +92,9 @@ def _add_loads(
                     smooth += factor * smooth_friction(
                         joints.friction[other], factor * z
                     )
-            change = row_product(directions, k, state.velocity_change)
+            change = row.product(directions, k, state.velocity_change)
             rows[k, row.APPLIED] = (
-                row_product(directions, k, tau)
+                row.product(directions, k, tau)
                 - joints.ranges[k, row.ROTOR_INERTIA] * change / dt
             )
             forward, backward = _load_bounds(
@@ -119,11 +105,7 @@ def _add_loads(
             elif state.modes[k] == row.BACKWARD:
                 rows[k, row.SMOOTH_SHARE] = 1.0 / (1.0 + backward)
             at_start = (1.0 - rows[k, row.SMOOTH_SHARE]) * smooth
-            if directions.shape[0] == 0:
-                buffers.vectors[vector.DRIVE, k] -= at_start
-            else:
-                for j in range(tau.shape[0]):
-                    buffers.vectors[vector.DRIVE, j] -= directions[k, j] * at_start
+            row.add_along(directions, k, -at_start, buffers.vectors[arrays.DRIVE])
 
 
 @kernel
@@ -169,12 +151,12 @@ def raise_bounds_at_reversal(
     """
     rows = buffers.rows
     directions = joints.directions
-    free = buffers.vectors[vector.UNCONSTRAINED_VELOCITY]
+    free = buffers.vectors[arrays.UNCONSTRAINED_VELOCITY]
     for k in range(rows.shape[0]):
-        before = row_product(directions, k, state.velocity)
-        after = row_product(directions, k, free)
+        before = row.product(directions, k, state.velocity)
+        after = row.product(directions, k, free)
         if before * after < 0.0:
-            y = row_product(directions, k, state.position)
+            y = row.product(directions, k, state.position)
             rows[k, row.BOUND_FORWARD] = rows[k, row.BOUND_BACKWARD] = 0.0
             for i in range(joints.rows.shape[0]):
                 if joints.rows[i] == k:
@@ -194,46 +176,47 @@ def set_up_problem(
     """Write friction bounds, velocity limits, rows at rest and the Coulomb torque of slipping rows to the buffers.
 
     ``tau`` (n,) is the motor torque, Nm or N. The columns BOUND_FORWARD to UPPER and AT_REST to SMOOTH_SHARE of
-    ``buffers.rows`` are written, and the rows DRIVE (``tau`` plus Coulomb torque), CONSTRAINT_IMPULSE (Coulomb torque
-    times ``dt``) and, for separable arms, MOVES of ``buffers.vectors``.
+    ``buffers.rows`` are written, the modes of the last step, and the rows DRIVE (``tau`` plus Coulomb torque),
+    CONSTRAINT_IMPULSE (Coulomb torque times ``dt``) and, for E = I, MOVES of ``buffers.vectors``. Stage and
+    unconstrained motion start from ``state``, the loops' impulse from 0, and their rank is unknown.
     """
     rows = buffers.rows
     vectors = buffers.vectors
     ranges = joints.ranges
-    separable = joints.directions.shape[0] == 0
     for k in range(rows.shape[0]):
         rows[k, row.BOUND_FORWARD] = rows[k, row.BOUND_BACKWARD] = 0.0
         rows[k, row.SMOOTH_SHARE] = 1.0
     for i in range(joints.rows.shape[0]):
         k = joints.rows[i]
-        y = row_product(joints.directions, k, state.position)
-        z = row_product(joints.directions, k, state.velocity)
+        y = row.product(joints.directions, k, state.position)
+        z = row.product(joints.directions, k, state.velocity)
         _add_bounds(joints, i, dt, y, z, rows)
     for j in range(tau.shape[0]):
-        vectors[vector.DRIVE, j] = tau[j]
-        vectors[vector.CONSTRAINT_IMPULSE, j] = 0.0
+        vectors[arrays.DRIVE, j] = tau[j]
+        vectors[arrays.CONSTRAINT_IMPULSE, j] = 0.0
+        vectors[arrays.POSITION, j] = state.position[j]
+        vectors[arrays.VELOCITY, j] = state.velocity[j]
+        vectors[arrays.UNCONSTRAINED_POSITION, j] = state.position[j]
+        vectors[arrays.UNCONSTRAINED_VELOCITY, j] = state.velocity[j]
+    buffers.loop_rank[0] = tau.shape[0] + 1
+    buffers.loop_impulse[:] = 0.0
     _add_loads(joints, dt, tau, state, buffers)
     for k in range(rows.shape[0]):
-        y = row_product(joints.directions, k, state.position)
-        z = row_product(joints.directions, k, state.velocity)
+        y = row.product(joints.directions, k, state.position)
+        z = row.product(joints.directions, k, state.velocity)
         rows[k, row.LOWER] = max(
             -ranges[k, row.FASTEST], min(0.0, (ranges[k, row.LOWEST] - y) / dt)
         )
         rows[k, row.UPPER] = min(
             ranges[k, row.FASTEST], max(0.0, (ranges[k, row.HIGHEST] - y) / dt)
         )
+        buffers.modes[k] = state.modes[k]
         impulse = row.slip_impulse(rows, k, state.modes[k])
         rows[k, row.AT_REST] = 0.0 if row.slips(state.modes[k]) or z != 0.0 else 1.0
-        if separable:
-            vectors[vector.MOVES, k] = 1.0 - rows[k, row.AT_REST]
-            vectors[vector.DRIVE, k] += impulse / dt
-            vectors[vector.CONSTRAINT_IMPULSE, k] = impulse
-        elif impulse != 0.0:
-            for j in range(tau.shape[0]):
-                vectors[vector.DRIVE, j] += joints.directions[k, j] * impulse / dt
-                vectors[vector.CONSTRAINT_IMPULSE, j] += (
-                    joints.directions[k, j] * impulse
-                )
+        if joints.directions.shape[0] == 0:
+            vectors[arrays.MOVES, k] = 1.0 - rows[k, row.AT_REST]
+        row.add_along(joints.directions, k, impulse / dt, vectors[arrays.DRIVE])
+        row.add_along(joints.directions, k, impulse, vectors[arrays.CONSTRAINT_IMPULSE])
 
 
 @kernel
@@ -243,35 +226,23 @@ def subtract_smooth_friction(
     """Write DRIVE less smooth friction at the velocity ``v`` (n,) to FORCE, and dt times its slope to STIFFNESS.
 
     All three are rows of ``buffers.vectors``; DRIVE is the motor torque plus the Coulomb torque of slipping rows.
-    STIFFNESS is 0 if ``dt`` is 0, and for arms that are not separable.
+    STIFFNESS is 0 if ``dt`` is 0, and unless E = I.
     """
     vectors = buffers.vectors
-    separable = joints.directions.shape[0] == 0
+    directions = joints.directions
     for j in range(v.shape[0]):
-        vectors[vector.FORCE, j] = vectors[vector.DRIVE, j]
-        vectors[vector.STIFFNESS, j] = 0.0
+        vectors[arrays.FORCE, j] = vectors[arrays.DRIVE, j]
+        vectors[arrays.STIFFNESS, j] = 0.0
     for i in range(joints.rows.shape[0]):
         k = joints.rows[i]
         factor = joints.factors[i]
-        if separable:
-            torque = factor * smooth_friction(joints.friction[i], factor * v[k])
-            vectors[vector.FORCE, k] -= buffers.rows[k, row.SMOOTH_SHARE] * torque
-            if dt > 0.0:
-                vectors[vector.STIFFNESS, k] += (
-                    dt
-                    * factor
-                    * factor
-                    * smooth_slope(joints.friction[i], factor * v[k])
-                )
-        else:
-            rate = factor * row_product(joints.directions, k, v)
-            torque = (
-                buffers.rows[k, row.SMOOTH_SHARE]
-                * factor
-                * smooth_friction(joints.friction[i], rate)
-            )
-            for j in range(v.shape[0]):
-                vectors[vector.FORCE, j] -= joints.directions[k, j] * torque
+        rate = factor * row.product(directions, k, v)
+        torque = factor * smooth_friction(joints.friction[i], rate)
+        share = buffers.rows[k, row.SMOOTH_SHARE]
+        row.add_along(directions, k, -share * torque, vectors[arrays.FORCE])
+        if dt > 0.0 and directions.shape[0] == 0:
+            slope = smooth_slope(joints.friction[i], rate)
+            vectors[arrays.STIFFNESS, k] += dt * factor * factor * slope
 
 
 @kernel
@@ -294,28 +265,38 @@ def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
 
 
 @kernel
-def add_reaction_impulse(buffers: Buffers, motion: Array, duration: float) -> None:
-    """Add the reaction of the rows at rest, ``motion[1]``, times ``duration`` (s) to the row CONSTRAINT_IMPULSE."""
-    for j in range(motion.shape[1]):
-        buffers.vectors[vector.CONSTRAINT_IMPULSE, j] += duration * motion[1, j]
-
-
-@kernel
 def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) -> None:
     """Integrate the acceleration ``motion[0]`` over ``dt`` (s) by the semi-implicit Euler method.
 
     Starts from ``state``. Writes the rows UNCONSTRAINED_POSITION and UNCONSTRAINED_VELOCITY, and adds the reaction
     ``motion[1]`` times ``dt`` to the row CONSTRAINT_IMPULSE.
     """
-    add_reaction_impulse(buffers, motion, dt)
     vectors = buffers.vectors
     for j in range(motion.shape[1]):
-        vectors[vector.UNCONSTRAINED_VELOCITY, j] = (
-            state.velocity[j] + dt * motion[0, j]
-        )
-        vectors[vector.UNCONSTRAINED_POSITION, j] = (
-            state.position[j] + dt * vectors[vector.UNCONSTRAINED_VELOCITY, j]
-        )
+        velocity = state.velocity[j] + dt * motion[0, j]
+        vectors[arrays.CONSTRAINT_IMPULSE, j] += dt * motion[1, j]
+        vectors[arrays.UNCONSTRAINED_VELOCITY, j] = velocity
+        vectors[arrays.UNCONSTRAINED_POSITION, j] = state.position[j] + dt * velocity
+
+
+@kernel
+def end_rk4_stage(
+    stage: int, dt: float, weight: float, state: State, motion: Array, buffers: Buffers
+) -> None:
+    """Add the derivatives of ``stage`` (0 to 3) times ``weight`` (s) to the unconstrained motion of rk4.
+
+    These are the velocity of the stage, the acceleration ``motion[0]`` and the reaction ``motion[1]``. Writes the
+    position and velocity of the next stage, which starts from ``state``, to the rows POSITION and VELOCITY.
+    """
+    vectors = buffers.vectors
+    ahead = dt if stage == 2 else 0.5 * dt
+    for j in range(motion.shape[1]):
+        velocity = vectors[arrays.VELOCITY, j]
+        vectors[arrays.CONSTRAINT_IMPULSE, j] += weight * motion[1, j]
+        vectors[arrays.UNCONSTRAINED_POSITION, j] += weight * velocity
+        vectors[arrays.UNCONSTRAINED_VELOCITY, j] += weight * motion[0, j]
+        vectors[arrays.POSITION, j] = state.position[j] + ahead * velocity
+        vectors[arrays.VELOCITY, j] = state.velocity[j] + ahead * motion[0, j]
 
 
 # A diagonal element of a symmetric matrix bounds its largest eigenvalue from below. Column k of dt B^1/2 M^-1 B^1/2 is
@@ -328,68 +309,64 @@ def check_stiffness(
 
     rk4 is unstable if dt times an eigenvalue of M^-1 B exceeds 2.785. A diagonal element of dt B^1/2 M^-1 B^1/2 above
     it is sufficient for that, and is checked here, for the joints that are not at rest. M is read from
-    ``buffers.motion``. The joint is the index of its coordinate. Arms that are not separable always get OK; their
-    motion becomes NOT_FINITE instead.
+    ``buffers.motion``. The joint is the index of its coordinate. Unless E = I, the result is always OK; the motion
+    becomes NOT_FINITE instead.
     """
     factor = buffers.factor
-    column = buffers.vectors[vector.SCRATCH]
+    column = buffers.vectors[arrays.SCRATCH]
+    moves = buffers.vectors[arrays.MOVES]
     ready = False
-    if joints.directions.shape[0] == 0:
-        for i in range(joints.rows.shape[0]):
-            k = joints.rows[i]
-            ratio = joints.factors[i]
-            stiffness = (
-                dt * ratio * ratio * smooth_slope(joints.friction[i], ratio * v[k])
-            )
-            if (
-                stiffness > _CHECK_ABOVE * buffers.motion[2 + k, k]
-                and buffers.vectors[vector.MOVES, k] > 0.0
-            ):
-                if not ready:
-                    for a in range(v.shape[0]):
-                        for b in range(a + 1):
-                            moves = (
-                                buffers.vectors[vector.MOVES, a]
-                                * buffers.vectors[vector.MOVES, b]
-                            )
-                            factor[a, b] = moves * buffers.motion[2 + a, b] + (
-                                1.0 - moves
-                            ) * (a == b)
-                    factorise(factor)
-                    ready = True
-                # (M^-1)_kk = |L^-T e_k|^2, M = L^T L
-                total = 0.0
-                for a in range(k, -1, -1):
-                    value = 1.0 if a == k else 0.0
-                    for b in range(a + 1, k + 1):
-                        value -= factor[b, a] * column[b]
-                    column[a] = value * factor[a, a]
-                    total += column[a] * column[a]
-                if stiffness * total > _RK4_STABLE:
-                    return TOO_STIFF, k
+    if joints.directions.shape[0] > 0:
+        return OK, -1
+    for i in range(joints.rows.shape[0]):
+        k = joints.rows[i]
+        ratio = joints.factors[i]
+        stiffness = dt * ratio * ratio * smooth_slope(joints.friction[i], ratio * v[k])
+        if moves[k] > 0.0 and stiffness > _CHECK_ABOVE * buffers.motion[2 + k, k]:
+            if not ready:
+                for a in range(v.shape[0]):
+                    for b in range(a):
+                        factor[a, b] = moves[a] * moves[b] * buffers.motion[2 + a, b]
+                    factor[a, a] = buffers.motion[2 + a, a] if moves[a] > 0.0 else 1.0
+                factorise(factor)
+                ready = True
+            column[:] = 0.0
+            column[k] = 1.0
+            solve_factorised(factor, column)
+            if stiffness * column[k] > _RK4_STABLE:
+                return TOO_STIFF, k
     return OK, -1
 
 
+# The step computes coordinates, but stuck rows and limits constrain rows. The new position satisfies them exactly, so
+# that errors of rounding and integration do not add up to a drift.
 @kernel
-def exact_position(
-    joints: Joints, buffers: Buffers, k: int, rested: bool, y: float
-) -> float:
-    """Return the exact new position (rad or m) of row ``k`` if it is at a position limit or remains stuck, else NaN.
+def write_targets(joints: Joints, state: State, buffers: Buffers) -> None:
+    """Write the exact new positions of the rows (rad or m) to the column TARGET; NaN for rows that have none.
 
-    ``rested`` is True if the velocity of the row was 0 before the step, and ``y`` is its position then (rad or m). At a
-    limit, the result is the limit, or ``y`` if that is beyond it. ``buffers`` have the new modes.
+    A row that remains stuck keeps its position E_k q. One that is at a position limit, or would pass it, ends there; if
+    it was beyond the limit before the step, it keeps its position. ``buffers`` have the new positions, modes and
+    bounds.
     """
-    state = buffers.modes[k]
     rows = buffers.rows
-    ranges = joints.ranges
-    if state == row.STUCK and rested:
-        return y
-    # The active bound may be the velocity limit instead of the position limit.
-    if state == row.AT_LOWER and rows[k, row.LOWER] > -ranges[k, row.FASTEST]:
-        return float(min(y, ranges[k, row.LOWEST]))
-    if state == row.AT_UPPER and rows[k, row.UPPER] < ranges[k, row.FASTEST]:
-        return float(max(y, ranges[k, row.HIGHEST]))
-    return math.nan
+    for k in range(rows.shape[0]):
+        mode = buffers.modes[k]
+        fastest = joints.ranges[k, row.FASTEST]
+        before = row.product(joints.directions, k, state.position)
+        speed = row.product(joints.directions, k, state.velocity)
+        after = row.product(joints.directions, k, buffers.vectors[arrays.POSITION])
+        lowest = min(before, joints.ranges[k, row.LOWEST])
+        highest = max(before, joints.ranges[k, row.HIGHEST])
+        # The active bound may be the velocity limit instead of the position limit.
+        at_lowest = mode == row.AT_LOWER and rows[k, row.LOWER] > -fastest
+        at_highest = mode == row.AT_UPPER and rows[k, row.UPPER] < fastest
+        rows[k, row.TARGET] = math.nan
+        if mode == row.STUCK and speed == 0.0:
+            rows[k, row.TARGET] = before
+        elif at_highest or (after > highest and not at_lowest):
+            rows[k, row.TARGET] = highest
+        elif at_lowest or after < lowest:
+            rows[k, row.TARGET] = lowest
 
 
 @kernel
@@ -403,8 +380,8 @@ def update_state(state: State, buffers: Buffers, solves: int, error: float) -> O
     vectors = buffers.vectors
     for j in range(vectors.shape[1]):
         if not (
-            math.isfinite(vectors[vector.POSITION, j])
-            and math.isfinite(vectors[vector.VELOCITY, j])
+            math.isfinite(vectors[arrays.POSITION, j])
+            and math.isfinite(vectors[arrays.VELOCITY, j])
         ):
             bad = factorise(buffers.motion[2:])
             return (
@@ -413,10 +390,10 @@ def update_state(state: State, buffers: Buffers, solves: int, error: float) -> O
                 else (NOT_FINITE, j, solves, error)
             )
     for j in range(vectors.shape[1]):
-        state.velocity_change[j] = vectors[vector.VELOCITY, j] - state.velocity[j]
-        state.position[j] = vectors[vector.POSITION, j]
-        state.velocity[j] = vectors[vector.VELOCITY, j]
-        state.impulse[j] = vectors[vector.CONSTRAINT_IMPULSE, j]
+        state.velocity_change[j] = vectors[arrays.VELOCITY, j] - state.velocity[j]
+        state.position[j] = vectors[arrays.POSITION, j]
+        state.velocity[j] = vectors[arrays.VELOCITY, j]
+        state.impulse[j] = vectors[arrays.CONSTRAINT_IMPULSE, j]
     for k in range(buffers.modes.shape[0]):
         state.modes[k] = buffers.modes[k]
     return OK, -1, solves, error

@@ -16,8 +16,7 @@ from robot_dynamics_ros.dynamics.model.loops import (
     loop_constraints,
     loop_forces,
 )
-from robot_dynamics_ros.simulation.loops.closure import RANK_TOLERANCE
-from robot_dynamics_ros.simulation.loops.step import MAX_GAP
+from robot_dynamics_ros.simulation.step.loops import MAX_GAP, RANK_TOLERANCE
 
 _ROUNDING = 1e-9  # m/s
 
