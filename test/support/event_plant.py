@@ -1,4 +1,4 @@
-"""Event-driven simulation, a reference for stick_slip.py and the friction kernels with which it shares no code."""
+"""Event-driven simulation: a reference for friction problem and friction kernels, with which it shares no code."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_an_edit_in_any_file_with_kernels_leads_to_another_cache(
         for file in sorted(package.rglob("*.py"))
         if decorator.search(file.read_text(encoding="utf-8"))
     ]
-    assert {"newton_euler.py", "source.py", "stick_slip.py"} <= {
+    assert {"newton_euler.py", "source.py", "friction_problem.py"} <= {
         file.name for file in files
     }
     for file in files:
