@@ -56,7 +56,12 @@ class EffortReports:
             del self._commands[oldest]
 
     def report(self, steady: float, effort: Array) -> None:
-        """Compare a reported ``effort`` (n,), Nm or N, that arrived at ``steady`` (s)."""
+        """Compare a reported ``effort`` (n,), Nm or N, that arrived at ``steady`` (s).
+
+        Zeros are no evidence: drives without power, or their watchdog after a gap in the commands.
+        """
+        if not effort.any():
+            return
         key = _key(effort)
         if key in self._commands:
             self._since = min(self._since, steady)
