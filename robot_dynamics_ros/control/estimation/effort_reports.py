@@ -33,6 +33,7 @@ class EffortReports:
         # Last time (s) of each command, oldest first
         self._commands: dict[bytes, float] = {}
         self._given: Array = np.zeros(0)  # last command
+        self._reports = False  # the driver reports efforts
         self.reset()
 
     def reset(self) -> None:
@@ -47,6 +48,8 @@ class EffortReports:
 
     def command(self, steady: float, effort: Array) -> None:
         """Add a commanded ``effort`` (n,), Nm or N, at ``steady`` (s)."""
+        if not self._reports:
+            return
         self._given = effort
         key = _key(effort)
         self._commands.pop(key, None)
@@ -62,6 +65,7 @@ class EffortReports:
         """
         if not effort.any():
             return
+        self._reports = True
         key = _key(effort)
         if key in self._commands:
             self._since = min(self._since, steady)
