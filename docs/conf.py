@@ -54,7 +54,10 @@ nitpick_ignore_regex = [
         r"robot_dynamics_ros\.control\.trajectory\.trajectory_limits\.JointLimits",
     ),
     ("py:.*", r"(?!robot_dynamics_ros\.).*"),
-    ("py:.*", r".*\.(DynamicsFile|GeneralKernels|ModelData|Parameter|RobotProperties|Tuning)"),
+    (
+        "py:.*",
+        r".*\.(DynamicsFile|GeneralKernels|ModelData|Parameter|RobotProperties|Tuning)",
+    ),
 ]
 # Attributes that several classes have.
 suppress_warnings = ["ref.python"]
