@@ -11,7 +11,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from robot_dynamics_ros.dynamics.kernels.friction import (  # noqa: E402
     TERMS,
-    Parameter,
+    FrictionParameter,
     Term,
 )
 
@@ -33,7 +33,7 @@ def page() -> str:
     return f"{before}{_BEGIN}{_HEAD}{rows}\n{described}{_END}{after}"
 
 
-def _row(parameter: Parameter, term: Term) -> str:
+def _row(parameter: FrictionParameter, term: Term) -> str:
     default = "0"
     if parameter.default in ("damping", "friction"):
         default = "the URDF's, else 0"

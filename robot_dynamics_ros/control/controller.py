@@ -57,8 +57,9 @@ class Controller:
     ----------
     arm, safety
         Robot with payload, settings and brakes; modes, faults and stops. Both may outlive the controller.
-    clock, estimator, external, plan, law, checks, limiter
-        Times, estimate of the state, external torque, desired motion, control law, checks, and limiter of the effort.
+    clock, estimator, external, response, reports, plan, law, checks, limiter
+        Times, estimate of the state, external torque, response to efforts, reported efforts, desired motion, control
+        law, checks, and limiter of the effort.
     command
         Result of the last cycle; None before the first command.
     cycles, clamped_cycles, slowed_cycles, trajectories, refusals
@@ -366,7 +367,7 @@ class Controller:
         estimate = self.response.believed(estimate)
         self._hold.advance(estimate, instant, longest_stop, self.response)
         if self.reports.other >= 0 and estimate.trusted:
-            self._hold.yield_to(estimate)
+            self._hold.hold_measured(estimate)
         if not estimate.trusted:
             self.external.reset()
             self.response.reset()

@@ -234,7 +234,7 @@ class Hold:
         if not plan.advance(time) and estimate.trusted:
             self._yield(q, qd)
 
-    def yield_to(self, estimate: Estimate) -> None:
+    def hold_measured(self, estimate: Estimate) -> None:
         """Hold the measured position from now on, because something else drives the arm."""
         self._plan.hold(self._time, estimate.state[0])
 

@@ -13,7 +13,7 @@ from scipy.ndimage import binary_opening, maximum_filter1d
 from robot_dynamics_ros.dynamics.kernels import entries, friction, layout
 from robot_dynamics_ros.dynamics.kernels.friction import (
     FRICTION_PARAMETERS,
-    Parameter,
+    FrictionParameter,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
@@ -38,7 +38,9 @@ _EACH = np.arange(_COUNT)
 # model arrays of a joint without mass and with its own coordinate for each of COEFFICIENTS
 _FREE_JOINTS = layout.pack(
     layout.ModelArrays(
-        np.stack([0 * _EACH - 1, 0 * _EACH, _EACH, _EACH + 1], axis=1),
+        np.stack(
+            [-np.ones_like(_EACH), np.zeros_like(_EACH), _EACH, _EACH + 1], axis=1
+        ),
         _EACH,
         np.ones(_COUNT),
         np.zeros((_COUNT, layout.BODY_SIZE)),
@@ -76,7 +78,7 @@ class FrictionShape:
         scaled = (x * factor**p for x, p in zip(self.row, _POWERS, strict=True))
         return FrictionShape(tuple(scaled))
 
-    def without(self, parameter: Parameter) -> FrictionShape:
+    def without(self, parameter: FrictionParameter) -> FrictionShape:
         """Return the shape without one of IDENTIFIED, and with the default of the parameters that it was tried with.
 
         A shape without the parameter is unchanged.

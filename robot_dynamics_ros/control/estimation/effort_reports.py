@@ -18,7 +18,7 @@ _FEWEST = 3
 class EffortReports:
     """Comparison of reported efforts with the commands before them.
 
-    Many drivers report the effort that was commanded, and not a measured one. If all reports of half a second, in which
+    Some drivers report the effort that was commanded, and not a measured one. If all reports of half a second, in which
     they changed, were commands of the last 0.25 s, later ones that are not come from another controller, or from
     drives that do not give what is commanded. Single precision suffices for the comparison.
 
@@ -33,7 +33,7 @@ class EffortReports:
         # Last time (s) of each command, oldest first
         self._commands: dict[bytes, float] = {}
         self._given: Array = np.zeros(0)  # last command
-        self._reports = False  # the driver reports efforts
+        self._is_reported = False  # the driver reports efforts
         self.reset()
 
     def reset(self) -> None:
@@ -48,7 +48,7 @@ class EffortReports:
 
     def command(self, steady: float, effort: Array) -> None:
         """Add a commanded ``effort`` (n,), Nm or N, at ``steady`` (s)."""
-        if not self._reports:
+        if not self._is_reported:
             return
         self._given = effort
         key = _key(effort)
@@ -65,7 +65,7 @@ class EffortReports:
         """
         if not effort.any():
             return
-        self._reports = True
+        self._is_reported = True
         key = _key(effort)
         if key in self._commands:
             self._since = min(self._since, steady)

@@ -31,8 +31,8 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
-class Parameter(NamedTuple):
-    """Parameter of a term: a column of the friction table and a key of the dynamics file.
+class FrictionParameter(NamedTuple):
+    """FrictionParameter of a term: a column of the friction table and a key of the dynamics file.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class Term(NamedTuple):
     source: str
     kernel: Callable[..., Any]
     c: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[FrictionParameter, ...]
 
 
 _TORQUE = "N m, N"
@@ -150,9 +150,11 @@ static double @robot@_polynomial(const @robot@_joint *joint, double rate)
 }
 """,
     (
-        Parameter(VISCOUS, "viscous", "b", "N m s, N s/m", default="damping"),
-        Parameter(QUADRATIC, "quadratic", "b_2", "N m s², N s²/m²", tried=({},)),
-        Parameter(CUBIC, "cubic", "b_3", "N m s³, N s³/m³", tried=({},)),
+        FrictionParameter(VISCOUS, "viscous", "b", "N m s, N s/m", default="damping"),
+        FrictionParameter(
+            QUADRATIC, "quadratic", "b_2", "N m s², N s²/m²", tried=({},)
+        ),
+        FrictionParameter(CUBIC, "cubic", "b_3", "N m s³, N s³/m³", tried=({},)),
     ),
 )
 
@@ -194,11 +196,11 @@ static double @robot@_dry_level(const @robot@_joint *joint, double level, double
 }
 """,
     (
-        Parameter(COULOMB, "coulomb", "c", _TORQUE, default="friction"),
-        Parameter(
+        FrictionParameter(COULOMB, "coulomb", "c", _TORQUE, default="friction"),
+        FrictionParameter(
             COULOMB_NEGATIVE, "coulomb_negative", "c", _TORQUE, default="coulomb"
         ),
-        Parameter(
+        FrictionParameter(
             STATIC,
             "static",
             "f",
@@ -206,7 +208,7 @@ static double @robot@_dry_level(const @robot@_joint *joint, double level, double
             enables="stribeck_velocity",
             tried=tuple({STRIBECK_VELOCITY: width} for width in _WIDTHS),
         ),
-        Parameter(STRIBECK_VELOCITY, "stribeck_velocity", "w", _VELOCITY),
+        FrictionParameter(STRIBECK_VELOCITY, "stribeck_velocity", "w", _VELOCITY),
     ),
 )
 
@@ -242,14 +244,14 @@ static double @robot@_load_coefficient(const @robot@_joint *joint, double level,
 }
 """,
     (
-        Parameter(
+        FrictionParameter(
             LOAD_COEFFICIENT,
             "load_coefficient",
             r"\mu",
             _PER_LOAD,
             tried=({COULOMB: 1.0, COULOMB_NEGATIVE: 1.0},),
         ),
-        Parameter(
+        FrictionParameter(
             LOAD_COEFFICIENT_BACKDRIVING,
             "load_coefficient_backdriving",
             r"\mu",
@@ -291,11 +293,13 @@ static double @robot@_ripple(const @robot@_joint *joint, double position)
 }
 """,
     (
-        Parameter(RIPPLE_AMPLITUDE, "ripple.amplitude", "a", _TORQUE, required=True),
-        Parameter(
+        FrictionParameter(
+            RIPPLE_AMPLITUDE, "ripple.amplitude", "a", _TORQUE, required=True
+        ),
+        FrictionParameter(
             RIPPLE_PER_TURN, "ripple.per_turn", "n", "rad/rad, rad/m", required=True
         ),
-        Parameter(RIPPLE_PHASE, "ripple.phase", "p", "rad", -math.inf),
+        FrictionParameter(RIPPLE_PHASE, "ripple.phase", "p", "rad", -math.inf),
     ),
 )
 
@@ -348,7 +352,7 @@ static double @robot@_sigmoid(const @robot@_joint *joint, double rate)
 }
 """,
     (
-        Parameter(
+        FrictionParameter(
             SIGMOID_AMPLITUDE,
             "sigmoid.amplitude",
             "A",
@@ -366,8 +370,10 @@ static double @robot@_sigmoid(const @robot@_joint *joint, double rate)
                 for coulomb in (1.0, 0.0)
             ),
         ),
-        Parameter(SIGMOID_SLOPE, "sigmoid.slope", "k", "s/rad, s/m", enables="sigmoid"),
-        Parameter(SIGMOID_SHIFT, "sigmoid.shift", "d", _VELOCITY, -math.inf),
+        FrictionParameter(
+            SIGMOID_SLOPE, "sigmoid.slope", "k", "s/rad, s/m", enables="sigmoid"
+        ),
+        FrictionParameter(SIGMOID_SHIFT, "sigmoid.shift", "d", _VELOCITY, -math.inf),
     ),
 )
 

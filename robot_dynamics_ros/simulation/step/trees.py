@@ -198,7 +198,7 @@ def write_position(joints: Joints, half: float, state: State, buffers: Buffers) 
 
 
 @inlined
-def _finish_plain(
+def _accept_velocity(
     joints: Joints,
     half: float,
     state: State,
@@ -206,7 +206,7 @@ def _finish_plain(
     solves: int,
     error: float,
 ) -> Outcome:
-    """Write the new position of a plain arm, and update the state; ``solves`` and ``error`` are for the outcome."""
+    """Move a plain arm at its new velocity, and update the state; ``solves`` and ``error`` are for the outcome."""
     write_position(joints, half, state, buffers)
     for k in range(buffers.modes.shape[0]):
         target = buffers.rows[k, row.TARGET]
@@ -222,7 +222,7 @@ def finish_plain(arm: Arm, half: float, state: State, buffers: Buffers) -> Outco
     error = 0.0
     if not keeps_modes(buffers):
         solves, error = _solve_problem(arm.joints, buffers)
-    return _finish_plain(arm.joints, half, state, buffers, solves, error)
+    return _accept_velocity(arm.joints, half, state, buffers, solves, error)
 
 
 @allocating_kernel
@@ -330,7 +330,7 @@ def end_steps(
             stages.end_unconstrained(dt, state, motion, scratch)
             block.done[k] = keeps_modes(scratch)
             if block.done[k]:
-                _finish_plain(joints, dt, state, scratch, 0, 0.0)
+                _accept_velocity(joints, dt, state, scratch, 0, 0.0)
                 outcomes[k, 2] += 1
 
 

@@ -210,7 +210,9 @@ def test_each_column_is_a_key_of_the_dynamics_file() -> None:
     [x for x in friction.FRICTION_PARAMETERS if math.isfinite(x.least)],
     ids=lambda x: x.key,
 )
-def test_a_parameter_below_its_range_is_refused(parameter: friction.Parameter) -> None:
+def test_a_parameter_below_its_range_is_refused(
+    parameter: friction.FrictionParameter,
+) -> None:
     below = VALUES | {parameter.key: parameter.least - 1e-3}
     with pytest.raises(RobotModelError, match=parameter.key.replace(".", " ")):
         _load(**_entry(below))
