@@ -299,10 +299,11 @@ class Controller:
         """Return the command of a cycle by a state, timer, watchdog or exit; None without a desired motion."""
         last = None if self.arm.brakes_engaged else self.command
         faults = self.checks.faults(self.tuning, estimate, instant, last)
-        # An arm that was released is caught only by a prompt state in which all of its joints are trusted.
-        caught = estimate.trusted and estimate.tolerance == 1.0
-        blind = not (caught if self.mode is Mode.ZERO else estimate.valid)
-        mode = self.safety.step(faults, instant.time, instant.steady, blind)
+        seen = estimate.valid
+        if self.mode is Mode.ZERO:
+            # An arm that was released is caught only by a prompt state in which all of its joints are trusted.
+            seen = estimate.trusted and estimate.tolerance == 1.0
+        mode = self.safety.step(faults, instant.time, instant.steady, not seen)
         command: Command | None = None
         if is_last:
             zero = mode is Mode.ZERO or self.settings.safety.on_fault == "zero"

@@ -88,8 +88,12 @@ class Checks:
         ):
             estimate = estimate._replace(defect=None)
             row = tuple(check for check in row if not check.needs_state)
-        found = (check.fault(tuning, estimate, instant, command) for check in row)
-        return [fault for fault in found if fault is not None]
+        faults = []
+        for check in row:
+            fault = check.fault(tuning, estimate, instant, command)
+            if fault is not None:
+                faults.append(fault)
+        return faults
 
 
 class Check:

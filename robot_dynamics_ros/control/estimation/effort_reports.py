@@ -63,10 +63,10 @@ class EffortReports:
 
         Zeros are no evidence: drives without power, or their watchdog after a gap in the commands.
         """
-        if not effort.any():
+        key = _key(effort)
+        if not key.strip(b"\0"):
             return
         self._is_reported = True
-        key = _key(effort)
         if key in self._commands:
             self._since = min(self._since, steady)
             self._changes += key != self._key
