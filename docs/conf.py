@@ -56,7 +56,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"(?!robot_dynamics_ros\.).*"),
     (
         "py:.*",
-        r".*\.(DynamicsFile|GeneralKernels|ModelData|FrictionParameter|RobotProperties|Tuning)",
+        r".*\.(DynamicsFile|GeneralKernels|ModelData|FrictionParameter|Tuning)",
     ),
 ]
 # Attributes that several classes have.

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.arguments import Wrenches
 from robot_dynamics_ros.dynamics.model.loops import (
     NEGLIGIBLE,
     Constraints,
@@ -29,7 +30,6 @@ from robot_dynamics_ros.dynamics.model.loops import (
     largest_magnitude,
     loop_constraints,
 )
-from robot_dynamics_ros.dynamics.model.properties import Wrenches
 
 _ROUNDING = 1e-9  # absolute, in velocities and accelerations of the constraints
 _CORRECTIONS = 4  # largest number of position projections after a step

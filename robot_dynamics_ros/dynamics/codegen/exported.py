@@ -17,6 +17,7 @@ from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from robot_dynamics_ros.dynamics.kernels.layout import MASS, unpack
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
+_FUNCTIONS = ("inverse_dynamics", "forward_dynamics", "gravity_torque", "mass_matrix")
 # arguments that the module does not take
 _REFUSED = (AttributeError, TypeError, ValueError, ArithmeticError)
 
@@ -79,22 +80,41 @@ class ExportedKernels(GeneralKernels):
             self._carrier,
         )
 
-    def _single(self, kernel: Kernel, vectors: int, shape: tuple[int, ...]) -> Call:
-        function, context = self._own(kernel)
-        if function is None:
-            return super()._single(kernel, vectors, shape)
+    def function(
+        self,
+        entry: Kernel,
+        vectors: int,
+        shape: tuple[int, ...],
+        otherwise: Call,
+        *bound: Array,
+    ) -> Call:
+        """Return the module's function of a state, or a general one; ``otherwise`` has the results that it refuses."""
+        own, context = self._own(entry)
+        if own is None:
+            return super().function(entry, vectors, shape, otherwise, *bound)
 
-        def call(*vectors: Any) -> Array | None:
+        def of_one(q: Any) -> Any:
             try:
-                return function(*vectors, *context) if vectors[0].ndim == 1 else None
+                if q.ndim == 1:
+                    return own(q, *context)
             except _REFUSED:
-                return None
+                pass
+            return otherwise(q)
 
-        return call
+        def of_three(first: Any, second: Any, third: Any) -> Any:
+            try:
+                if first.ndim == 1:
+                    return own(first, second, third, *context)
+            except _REFUSED:
+                pass
+            return otherwise(first, second, third)
 
-    def _batch(self, kernel: Kernel) -> Kernel:
-        general = super()._batch(kernel)
-        function, context = self._own(kernel)
+        return of_one if vectors == 1 else of_three
+
+    def batch(self, entry: Kernel) -> Kernel:
+        """Return a batched function that calls the module's, or the general one if it has none."""
+        general = super().batch(entry)
+        function, context = self._own(entry)
         if function is None:
             return general
 
@@ -115,7 +135,8 @@ class ExportedKernels(GeneralKernels):
         context = (
             (self.payload,) if name == "mass_matrix" else (self._gravity, self.payload)
         )
-        return getattr(self._module, name, None), context
+        own = getattr(self._module, name, None) if name in _FUNCTIONS else None
+        return own, context
 
 
 def payload_on(

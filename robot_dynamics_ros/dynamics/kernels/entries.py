@@ -18,7 +18,7 @@ Batched functions take C-contiguous arrays (count, ...) whose shapes the caller 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from threading import RLock
 from typing import Any
 
@@ -52,7 +52,7 @@ from robot_dynamics_ros.dynamics.kernels.regressor import regressor
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
 Kernel = Callable[..., int]
-Call = Callable[..., Any]  # see call_with_one
+Call = Callable[..., Any]  # see state_function
 
 OK = 0
 WRONG_SHAPE = 1
@@ -569,57 +569,51 @@ def _interpreted(
 
 
 # One function for each number of vectors: passing on a tuple of arguments would take a tenth of a microsecond more.
+def state_function(
+    bound: Kernel, vectors: int, shape: tuple[int, ...], otherwise: Call
+) -> Call:
+    """Return a function of one state that returns the result of a ``bound_kernel``, an array (*shape).
 
-
-def call_with_one(bound: Kernel, shape: tuple[int, ...]) -> Call:
-    """Return a function of one vector of a state that returns the result of a ``bound_kernel``, an array (*shape).
-
-    The result is None for another object than a C-contiguous, writeable float64 array of the right shape, and if the
-    kernel fails. The last argument of ``bound``, which the function allocates, is the result.
+    Its arguments are one or three ``vectors``. The last argument of ``bound`` is the result. ``otherwise`` is the
+    result for other objects than C-contiguous, writeable float64 arrays of the right shape, and if the kernel fails.
     """
 
-    def call(q: Any) -> Array | None:
+    def of_one(q: Any) -> Any:
         try:
-            if type(q) is not _ARRAY or q.dtype is not _FLOAT64:
-                return None
-            result = np.empty(shape)
-            return result if bound(q, result) == OK else None
+            if type(q) is _ARRAY and q.dtype is _FLOAT64:
+                result = np.empty(shape)
+                if bound(q, result) == OK:
+                    return result
         except NO_MACHINE_CODE:
-            return None
+            pass
+        return otherwise(q)
 
-    return call
-
-
-def call_with_three(bound: Kernel, shape: tuple[int, ...]) -> Call:
-    """Return a function of three vectors of a state, otherwise as ``call_with_one``."""
-
-    def call(first: Any, second: Any, third: Any) -> Array | None:
+    def of_three(first: Any, second: Any, third: Any) -> Any:
         try:
             if (
-                type(first) is not _ARRAY
-                or type(second) is not _ARRAY
-                or type(third) is not _ARRAY
-                or first.dtype is not _FLOAT64
-                or second.dtype is not _FLOAT64
-                or third.dtype is not _FLOAT64
+                type(first) is _ARRAY
+                and type(second) is _ARRAY
+                and type(third) is _ARRAY
+                and first.dtype is _FLOAT64
+                and second.dtype is _FLOAT64
+                and third.dtype is _FLOAT64
             ):
-                return None
-            result = np.empty(shape)
-            return result if bound(first, second, third, result) == OK else None
+                result = np.empty(shape)
+                if bound(first, second, third, result) == OK:
+                    return result
         except NO_MACHINE_CODE:
-            return None
+            pass
+        return otherwise(first, second, third)
 
-    return call
+    return of_one if vectors == 1 else of_three
 
 
 class GeneralKernels:
     """Kernels of one robot, compiled once for all robots.
 
-    A single-state property is a function from ``call_with_one`` or ``call_with_three``, compiled at first access; its
-    result is also None if the mass matrix is singular. Batched functions take C-contiguous float64 arrays whose shapes
-    the caller has checked, write to the last one, and return a status: OK, or SINGULAR + k n + j for a
-    singular mass matrix of state k at coordinate j. Positions are in rad or m, torques in Nm or N. Single-state calls
-    of one object share scratch memory.
+    Batched functions take C-contiguous float64 arrays whose shapes the caller has checked, write to the last one, and
+    return a status: OK, or SINGULAR + k n + j for a singular mass matrix of state k at coordinate j. Positions are in
+    rad or m, torques in Nm or N. Functions of a state from one object share scratch memory.
 
     Parameters
     ----------
@@ -642,7 +636,6 @@ class GeneralKernels:
         # Writeable copies: for read-only arrays numba would compile each kernel again.
         self._fixed = topology.copy(), parameters.copy()
         self._with_scratch = self._fixed[0], with_scratch(topology, parameters)
-        self._n = int(topology[3])  # as coordinate_count, without compiling it
 
     def with_parameters(self, parameters: Array) -> GeneralKernels:
         """Return the kernels of a robot with the same topology and other ``parameters`` (elements,)."""
@@ -652,94 +645,29 @@ class GeneralKernels:
         # Compiled code is not pickled: the other process compiles it again or loads it from the cache.
         return type(self), (self.topology, self.parameters)
 
-    @cached_property
-    def inverse_dynamics(self) -> Call:
-        """Function of (q, qd, qdd), each (n,): torque (n,) for the motion, without friction."""
-        return self._single(inverse_dynamics, 3, (self._n,))
-
-    @cached_property
-    def gravity_torque(self) -> Call:
-        """Function of q (n,): torque (n,) that holds the robot at rest against gravity."""
-        return self._single(gravity_torque, 1, (self._n,))
-
-    @cached_property
-    def mass_matrix(self) -> Call:
-        """Function of q (n,): mass matrix (n, n)."""
-        return self._single(mass_matrix, 1, (self._n, self._n))
-
-    @cached_property
-    def forward_dynamics(self) -> Call:
-        """Function of (q, qd, tau), each (n,): acceleration (n,) under the torque, without friction."""
-        return self._single(forward_dynamics, 3, (self._n,))
-
-    @cached_property
-    def inverse_dynamics_derivatives(self) -> Call:
-        """Function of (q, qd, qdd), each (n,): derivatives (2, n, n) of the torque by q and by qd.
-
-        Element [0, i, j] is the derivative of torque i by position j, [1, i, j] that by velocity j.
-        """
-        return self._single(inverse_dynamics_derivatives, 3, (2, self._n, self._n))
-
-    @cached_property
-    def inverse_dynamics_batch(self) -> Kernel:
-        """Function of (q, qd, qdd, tau), each (count, n): torques, without external wrenches and joint friction."""
-        return self._batch(inverse_dynamics_batch)
-
-    @cached_property
-    def forward_dynamics_batch(self) -> Kernel:
-        """Function of (q, qd, tau, qdd), each (count, n): accelerations, without wrenches and joint friction."""
-        return self._batch(forward_dynamics_batch)
-
-    def friction(self, joints: Array) -> Call:
-        """Return a function of (fade (1,), q, qd, load (n,)): ``friction_torque`` with its table ``joints``."""
-        bound = bound_kernel(
-            friction_torque,
-            (*self._with_scratch, joints.flatten()),
-            (1, 1, 1, 1, 1),
-        )
-
-        def call(fade: Array, q: Any, qd: Any, load: Any) -> Array | None:
-            try:
-                if (
-                    type(q) is not _ARRAY
-                    or type(qd) is not _ARRAY
-                    or type(load) is not _ARRAY
-                    or q.dtype is not _FLOAT64
-                    or qd.dtype is not _FLOAT64
-                    or load.dtype is not _FLOAT64
-                ):
-                    return None
-                result = np.empty(self._n)
-                return result if bound(fade, q, qd, load, result) == OK else None
-            except NO_MACHINE_CODE:
-                return None
-
-        return call
-
-    def bound(self, entry: Kernel, *extra: Any) -> Kernel:
-        """Return a batched function of this module with the model arrays and its next arguments ``extra`` bound.
-
-        ``entry`` is that function; the returned one takes its remaining arguments and returns its status.
-        """
-        return partial(entry, *self._fixed, *extra)
-
-    def _single(self, entry: Kernel, vectors: int, shape: tuple[int, ...]) -> Call:
-        """Return the function of one state for a single-state function of this module."""
-        return self._call(entry, self._with_scratch, vectors, shape)
-
-    @staticmethod
-    def _call(
+    def function(
+        self,
         entry: Kernel,
-        fixed: Sequence[Array | IntArray],
         vectors: int,
         shape: tuple[int, ...],
+        otherwise: Call,
+        *bound: Array,
     ) -> Call:
-        bound = bound_kernel(entry, fixed, [1] * vectors + [len(shape)])
-        return (
-            call_with_one(bound, shape)
-            if vectors == 1
-            else call_with_three(bound, shape)
-        )
+        """Return the ``state_function`` of a single-state function of this module, and compile it.
 
-    def _batch(self, entry: Kernel) -> Kernel:
+        ``entry`` has the arguments ``bound`` before its vectors.
+        """
+        fixed: list[Array | IntArray] = [*self._with_scratch, *bound]
+        kernel = bound_kernel(entry, fixed, [1] * vectors + [len(shape)])
+        return state_function(kernel, vectors, shape, otherwise)
+
+    def bound(self, entry: Kernel, *extra: Any) -> Kernel:
+        """Return a batched function of this module with the model arrays and its next arguments ``extra`` bound."""
+        return partial(entry, *self._fixed, *extra)
+
+    def batch(self, entry: Kernel) -> Kernel:
+        """Return the batched function of inverse or forward dynamics without external wrenches and joint friction.
+
+        ``entry`` is that of this module; its vectors and result have shape (count, n).
+        """
         return self.bound(entry, NO_WRENCHES)

@@ -23,6 +23,7 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.model_data import LinkFrame
 
 Result = TypeVar("Result")
+Wrenches = Mapping[str, ArrayLike]
 
 _NO_WRENCHES: Array = np.empty((0, 6))
 # NumPy broadcasts up to 32 axes; wrenches and results need some of them.
@@ -73,7 +74,7 @@ def joint_vectors(
 
 
 def wrenches_on_bodies(
-    wrenches: Mapping[str, ArrayLike] | None,
+    wrenches: Wrenches | None,
     frames: Mapping[str, LinkFrame],
     bodies: int,
 ) -> Array:
