@@ -170,7 +170,7 @@ def test_a_joint_at_its_margin_is_not_reported(side: float) -> None:
 
 def test_a_limit_may_be_reached_for_some_time() -> None:
     """Each joint separately; leaving the limit resets the time."""
-    check = LastingExcess(NAMES)
+    check = LastingExcess(2)
     limits = np.array([1.0, 2.0])
     for a, b, joint in (
         (-1.0, 0.0, None),

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
 
 import numpy as np
 
 from robot_dynamics_ros.control.checks import state_faults
 from robot_dynamics_ros.control.clock import Instant
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.estimation.effort_reports import EffortReports
 from robot_dynamics_ros.control.estimation.estimator import Estimate
@@ -57,18 +57,15 @@ class Checks:
         ``limiter`` has the last effort, ``external`` the external torque, ``response`` the joints without response,
         ``reports`` the reported efforts.
         """
-        names = model.joint_names
+        self._names = model.joint_names
+        self._limiter = limiter
+        self._external = external
+        self._response = response
+        self._reports = reports
+        self._off = LastingExcess(model.n)  # the desired position
+        self._saturated = LastingExcess(model.n)
         self.limits = MotionLimits(
             model.limit_rows, tuning.position_margin, tuning.velocity_margin
-        )
-        self._row: tuple[Check, ...] = (
-            MeasuredState(),
-            NoResponse(names, response, reports),
-            self.limits,
-            Collision(names, external),
-            FollowingError(names),
-            Saturation(names, limiter),
-            Cycles(),
         )
 
     def faults(
@@ -78,78 +75,28 @@ class Checks:
         instant: Instant,
         command: Command | None,
     ) -> list[Fault]:
-        """Return the faults of all checks that fail; arguments as for ``Check.fault``.
+        """Return the faults of all checks that fail at this ``instant``, in the order in which they decide.
 
-        An open-loop law needs no state; without a valid one, the checks of the state are then omitted.
+        ``command`` is the last one. An open-loop law needs no state; without a valid one, the checks of the state are
+        then omitted.
         """
-        row = self._row
-        if not tuning.law.needs_state and (
-            estimate.defect is not None or not estimate.known
-        ):
-            estimate = estimate._replace(defect=None)
-            row = tuple(check for check in row if not check.needs_state)
-        faults = []
-        for check in row:
-            fault = check.fault(tuning, estimate, instant, command)
-            if fault is not None:
-                faults.append(fault)
-        return faults
+        settings = tuning.settings
+        known = estimate.known and estimate.defect is None
+        found: tuple[Fault | None, ...] = (instant.jump,)
+        if tuning.law.needs_state or known:
+            found = (
+                estimate.defect or instant.jump,
+                self._no_response(tuning, estimate),
+                self.limits.check(estimate.state),
+                self._collision(tuning),
+                self._following_error(tuning, estimate, instant, command),
+                self._saturation(settings, instant, command),
+            )
+        found += (_cycle_rate(settings, instant),)
+        return [fault for fault in found if fault is not None]
 
-
-class Check:
-    """Check of each cycle.
-
-    Attributes
-    ----------
-    needs_state
-        True if it is omitted without a valid state under a law that needs none.
-    """
-
-    needs_state: ClassVar[bool] = True
-
-    def fault(
-        self,
-        tuning: Tuning,
-        estimate: Estimate,
-        instant: Instant,
-        command: Command | None,
-    ) -> Fault | None:
-        """Return the fault at this ``instant`` with this ``estimate``, or None; ``command`` is the last one."""
-        raise NotImplementedError
-
-
-class MeasuredState(Check):
-    """Check of the messages, of the age of the state, and of jumps of the clock."""
-
-    needs_state = False
-
-    def fault(
-        self,
-        tuning: Tuning,
-        estimate: Estimate,
-        instant: Instant,
-        command: Command | None,
-    ) -> Fault | None:
-        return estimate.defect or instant.jump
-
-
-class NoResponse(Check):
-    """Check that joints answer their efforts, and that reported efforts were commanded."""
-
-    def __init__(
-        self, joint_names: Sequence[str], response: Response, reports: EffortReports
-    ) -> None:
-        self._names = joint_names
-        self._response = response
-        self._reports = reports
-
-    def fault(
-        self,
-        tuning: Tuning,
-        estimate: Estimate,
-        instant: Instant,
-        command: Command | None,
-    ) -> Fault | None:
+    def _no_response(self, tuning: Tuning, estimate: Estimate) -> Fault | None:
+        """Check that joints answer their efforts, and that reported efforts were commanded."""
         if not tuning.law.needs_state:  # other commands may drive the arm
             return None
         j = self._response.reversed_drive
@@ -163,8 +110,85 @@ class NoResponse(Check):
             return state_faults.other_effort(self._names[j])
         return None
 
+    def _collision(self, tuning: Tuning) -> Fault | None:
+        """Check the external torque."""
+        torque = self._external.torque
+        if torque is None:
+            return None
+        threshold = tuning.collision_threshold
+        over = np.flatnonzero(np.abs(torque) > threshold)
+        if over.size == 0:
+            return None
+        j = over[0]
+        name = self._names[j]
+        value = float(torque[j])
+        text = f'joint "{name}": external torque {value:.6g}, over observer.collision_threshold {threshold[j]:g}. '
+        return Fault(Cause.COLLISION, text + "Cure: remove the contact", name, value)
 
-class MotionLimits(Check):
+    def _following_error(
+        self,
+        tuning: Tuning,
+        estimate: Estimate,
+        instant: Instant,
+        command: Command | None,
+    ) -> Fault | None:
+        """Check the position error of a law that follows the desired motion."""
+        safety = tuning.settings.safety
+        wanted = len(safety.following_error_limit) > 0 and tuning.law.follows
+        if not self._off.applies(command, wanted) or instant.dt <= 0.0:
+            return None
+        assert command is not None
+        error = command.desired.q - estimate.state[0]
+        limits = tuning.following_error
+        j = self._off.lasting(error, limits, instant.dt, safety.following_error_time)
+        if j is None:
+            return None
+        text = (
+            f'joint "{self._names[j]}" is {error[j]:.3g} off the desired position, over following_error_limit '
+            f"{limits[j]:g}. Cure: check for a collision, or command slower motion"
+        )
+        return Fault(Cause.FOLLOWING_ERROR, text, self._names[j], float(error[j]))
+
+    def _saturation(
+        self, settings: ControllerSettings, instant: Instant, command: Command | None
+    ) -> Fault | None:
+        """Check the time at an effort limit."""
+        limits = self._limiter.limits
+        effort = self._limiter.effort
+        check = self._saturated
+        if not check.applies(command) or instant.dt <= 0.0:
+            return None
+        if effort is None or not (self._limiter.clamped or check.counts):
+            return None
+        seconds = settings.safety.saturation_timeout
+        j = check.lasting(effort, limits, instant.dt, seconds)
+        if j is None:
+            return None
+        text = (
+            f'joint "{self._names[j]}" has been at its effort limit {limits[j]:g} for over saturation_timeout '
+            f"{seconds:g} s. Cure: check for a collision, check the payload, or command slower motion"
+        )
+        return Fault(Cause.SATURATION, text, self._names[j], float(effort[j]))
+
+
+def _cycle_rate(settings: ControllerSettings, instant: Instant) -> Fault | None:
+    """Check the rate of the cycles."""
+    if instant.missed > settings.safety.state_timeout:
+        text = f"no cycle for {instant.missed:.3g} s, although joint_states arrive. "
+        return Fault(
+            Cause.CYCLE_RATE,
+            text + "Cure: check the publisher of /clock, and use_sim_time",
+        )
+    if instant.rate < settings.safety.minimum_rate_ratio:
+        text = (
+            f"only {instant.rate:.0%} of the cycles of update_rate {settings.update_rate:g} Hz are executed. Cure: "
+            "lower update_rate, or reduce the load of the processor (realtime_priority)"
+        )
+        return Fault(Cause.CYCLE_RATE, text, value=instant.rate)
+    return None
+
+
+class MotionLimits:
     """Check of measured position and velocity against the limits and their margins.
 
     ``position_margin`` and, of the speed, ``margin`` (n,) are the distances beyond the limits that are no fault; inf:
@@ -205,15 +229,6 @@ class MotionLimits(Check):
             np.minimum(self._bounds[0][0], q), np.maximum(self._bounds[1][0], q)
         )
 
-    def fault(
-        self,
-        tuning: Tuning,
-        estimate: Estimate,
-        instant: Instant,
-        command: Command | None,
-    ) -> Fault | None:
-        return self.check(estimate.state)
-
     def check(self, state: Array) -> Fault | None:
         """Return the fault of a finite ``state`` (2, n), position and velocity, beyond limit and margin, or None."""
         rows = self._rows
@@ -248,44 +263,19 @@ class MotionLimits(Check):
         return Fault(cause, message, name, value)
 
 
-class Collision(Check):
-    """Check of the ``external`` torque."""
+class LastingExcess:
+    """Time for which joints have been at or beyond a limit, while the mode is active.
 
-    def __init__(self, joint_names: Sequence[str], external: ExternalTorque) -> None:
-        self._names = joint_names
-        self._external = external
-
-    def fault(
-        self,
-        tuning: Tuning,
-        estimate: Estimate,
-        instant: Instant,
-        command: Command | None,
-    ) -> Fault | None:
-        torque = self._external.torque
-        if torque is None:
-            return None
-        threshold = tuning.collision_threshold
-        for j in np.flatnonzero(np.abs(torque) > threshold).tolist():
-            name = self._names[j]
-            value = float(torque[j])
-            text = f'joint "{name}": external torque {value:.6g}, over observer.collision_threshold {threshold[j]:g}. '
-            return Fault(
-                Cause.COLLISION, text + "Cure: remove the contact", name, value
-            )
-        return None
-
-
-class LastingExcess(Check):
-    """Base class of checks that fail if a joint is at or beyond a limit for some time.
-
-    Each call of ``fault`` counts the time since the last one; it counts anew when the mode is not active.
+    Attributes
+    ----------
+    counts
+        True if a joint was at or beyond its limit at the last call of ``lasting``.
     """
 
-    def __init__(self, joint_names: Sequence[str]) -> None:
-        self._names = tuple(joint_names)
-        self._lasts = np.zeros(len(self._names))
-        self._counts = False
+    def __init__(self, n: int) -> None:
+        """Create the check of ``n`` joints."""
+        self._lasts = np.zeros(n)
+        self.counts = False
 
     def lasting(
         self, values: Array, limits: Array, dt: float, seconds: float
@@ -295,7 +285,7 @@ class LastingExcess(Check):
         ``dt`` (s) is the time since the last call. ``values`` and ``limits`` have the same unit. None: there is none.
         """
         reached = np.abs(values) >= limits
-        self._counts = bool(reached.any())
+        self.counts = bool(reached.any())
         self._lasts = np.where(reached, self._lasts + dt, 0.0)
         long = self._lasts > seconds
         return int(np.argmax(long)) if long.any() else None
@@ -303,98 +293,10 @@ class LastingExcess(Check):
     def applies(self, command: Command | None, wanted: bool = True) -> bool:
         """Return True if the check is ``wanted`` and the law made the last ``command``; else forget the excess."""
         result = wanted and command is not None and command.mode is Mode.ACTIVE
-        if self._counts and not result:
+        if self.counts and not result:
             self._lasts[:] = 0.0
-            self._counts = False
+            self.counts = False
         return result
-
-
-class FollowingError(LastingExcess):
-    """Check of the position error of a law that follows the desired motion."""
-
-    def fault(
-        self,
-        tuning: Tuning,
-        estimate: Estimate,
-        instant: Instant,
-        command: Command | None,
-    ) -> Fault | None:
-        safety = tuning.settings.safety
-        wanted = len(safety.following_error_limit) > 0 and tuning.law.follows
-        if not self.applies(command, wanted) or instant.dt <= 0.0:
-            return None
-        assert command is not None
-        error = command.desired.q - estimate.state[0]
-        limits = tuning.following_error
-        j = self.lasting(error, limits, instant.dt, safety.following_error_time)
-        if j is None:
-            return None
-        text = (
-            f'joint "{self._names[j]}" is {error[j]:.3g} off the desired position, over following_error_limit '
-            f"{limits[j]:g}. Cure: check for a collision, or command slower motion"
-        )
-        return Fault(Cause.FOLLOWING_ERROR, text, self._names[j], float(error[j]))
-
-
-class Saturation(LastingExcess):
-    """Check of the time at an effort limit; ``limiter`` has the last effort."""
-
-    def __init__(self, joint_names: Sequence[str], limiter: EffortLimiter) -> None:
-        super().__init__(joint_names)
-        self._limiter = limiter
-
-    def fault(
-        self,
-        tuning: Tuning,
-        estimate: Estimate,
-        instant: Instant,
-        command: Command | None,
-    ) -> Fault | None:
-        limits = self._limiter.limits
-        effort = self._limiter.effort
-        if not self.applies(command) or instant.dt <= 0.0:
-            return None
-        if effort is None or not (self._limiter.clamped or self._counts):
-            return None
-        seconds = tuning.settings.safety.saturation_timeout
-        j = self.lasting(effort, limits, instant.dt, seconds)
-        if j is None:
-            return None
-        text = (
-            f'joint "{self._names[j]}" has been at its effort limit {limits[j]:g} for over saturation_timeout '
-            f"{seconds:g} s. Cure: check for a collision, check the payload, or command slower motion"
-        )
-        return Fault(Cause.SATURATION, text, self._names[j], float(effort[j]))
-
-
-class Cycles(Check):
-    """Check of the rate of the cycles."""
-
-    needs_state = False
-
-    def fault(
-        self,
-        tuning: Tuning,
-        estimate: Estimate,
-        instant: Instant,
-        command: Command | None,
-    ) -> Fault | None:
-        settings = tuning.settings
-        if instant.missed > settings.safety.state_timeout:
-            text = (
-                f"no cycle for {instant.missed:.3g} s, although joint_states arrive. "
-            )
-            return Fault(
-                Cause.CYCLE_RATE,
-                text + "Cure: check the publisher of /clock, and use_sim_time",
-            )
-        if instant.rate < settings.safety.minimum_rate_ratio:
-            text = (
-                f"only {instant.rate:.0%} of the cycles of update_rate {settings.update_rate:g} Hz are executed. Cure: "
-                "lower update_rate, or reduce the load of the processor (realtime_priority)"
-            )
-            return Fault(Cause.CYCLE_RATE, text, value=instant.rate)
-        return None
 
 
 def not_finite(joint_names: Sequence[str], torque: Array) -> Fault | None:

@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robot_dynamics_ros.control.checks.cycle_checks import Collision
+from robot_dynamics_ros.control.checks.cycle_checks import Checks
 from robot_dynamics_ros.control.clock import CycleClock
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     SafetySettings,
 )
 from robot_dynamics_ros.control.configuration.tuning import Tuning
+from robot_dynamics_ros.control.estimation.effort_reports import EffortReports
 from robot_dynamics_ros.control.estimation.estimator import Estimator
 from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
+from robot_dynamics_ros.control.estimation.response import Response
+from robot_dynamics_ros.control.limits import EffortLimiter
 from robot_dynamics_ros.control.safety import Cause
 from support.comparing import assert_close
 from support.controlled_arm import MODEL, REST, Q
@@ -41,10 +44,12 @@ def checked(gain: float = GAIN) -> ExternalTorque:
 
 def fault(external: ExternalTorque, threshold: Any = (1.0,)) -> Any:
     estimate = Estimator(NAMES, 0.0, 0.1).estimate
-    check = Collision(NAMES, external)
-    return check.fault(
-        tuning(threshold=threshold), estimate, CycleClock(0.0).now(0.0), None
-    )
+    values = tuning(threshold=threshold)
+    limiter = EffortLimiter(values.effort_limits, values.effort_rates)
+    parts = limiter, external, Response(MODEL.n), EffortReports()
+    checks = Checks(MODEL, values, *parts)
+    faults = checks.faults(values, estimate, CycleClock(0.0).now(0.0), None)
+    return next((fault for fault in faults if fault.cause is Cause.COLLISION), None)
 
 
 def observe(
