@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -140,6 +141,33 @@ def in_words(transition: Transition, cure: str) -> Note:
         return Note(WARN, f"{text}: feedback has returned, the arm is held")
     level = OK if transition.fault.cause is Cause.DEACTIVATED else ERROR
     return Note(level, f"{text}: {transition.fault.message}")
+
+
+def diagnostics_message(
+    class_of: Callable[[str], Any], at: int, name: str, robot: str, status: Status
+) -> Any:
+    """Return a status as diagnostic_msgs/DiagnosticArray with the stamp ``at`` (ns); its values become text.
+
+    ``class_of`` returns the class of a message type such as ``std_msgs/msg/Header``, of rclpy or of rosbags. ``name`` is
+    "<node name>: <component>" and ``robot`` the robot's name, as hardware_id, as REP 107 and diagnostic_updater do.
+    """
+    seconds, nanoseconds = divmod(at, 1_000_000_000)
+    time = class_of("builtin_interfaces/msg/Time")(sec=seconds, nanosec=nanoseconds)
+    kind = class_of("diagnostic_msgs/msg/DiagnosticStatus")
+    pair = class_of("diagnostic_msgs/msg/KeyValue")
+    content = kind(
+        level=(kind.OK, kind.WARN, kind.ERROR)[status.level],
+        name=name,
+        message=status.message,
+        hardware_id=robot,
+        values=[
+            pair(key=key, value=plain(value)) for key, value in status.values.items()
+        ],
+    )
+    header = class_of("std_msgs/msg/Header")(stamp=time, frame_id="")
+    return class_of("diagnostic_msgs/msg/DiagnosticArray")(
+        header=header, status=[content]
+    )
 
 
 def plain(value: object) -> str:

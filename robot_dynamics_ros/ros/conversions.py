@@ -11,13 +11,13 @@ from importlib import import_module
 from typing import Any
 
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
-from robot_dynamics_ros.control.status import Status, plain
 from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.recordings.messages.joint_trajectory import write_trajectory
 
 
 def message_class(kind: str) -> Any:
@@ -69,37 +69,7 @@ def trajectory_point(
 
 def trajectory_message(points: TrajectoryPoints) -> JointTrajectory:
     """Return the points as a message with stamp 0, so that the trajectory starts when it is received."""
-    tables = points.positions, points.velocities, points.accelerations, points.effort
-    message = JointTrajectory()
-    message.joint_names = list(points.joint_names)
-    message.points = [
-        trajectory_point(
-            (None if table is None else table[i] for table in tables), float(seconds)
-        )
-        for i, seconds in enumerate(points.times)
-    ]
-    return message
-
-
-def diagnostics_message(
-    at: Time, name: str, hardware_id: str, status: Status
-) -> DiagnosticArray:
-    """Return a status as a message with the stamp ``at``; its values become text.
-
-    ``name`` is "<node name>: <component>" and ``hardware_id`` the robot's name, as REP 107 and diagnostic_updater do.
-    """
-    message = DiagnosticArray()
-    message.header.stamp = at
-    pairs = [
-        KeyValue(key=key, value=plain(value)) for key, value in status.values.items()
-    ]
-    message.status = [
-        DiagnosticStatus(
-            level=bytes([status.level]),
-            name=name,
-            message=status.message,
-            hardware_id=hardware_id,
-            values=pairs,
-        )
-    ]
+    message: JointTrajectory = deserialize_message(
+        write_trajectory(0, points), JointTrajectory
+    )
     return message

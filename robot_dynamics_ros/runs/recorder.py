@@ -11,7 +11,6 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
@@ -19,7 +18,11 @@ from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note, Output
 from robot_dynamics_ros.control.safety import Transition
 from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
-from robot_dynamics_ros.control.status import StatusReport, in_words, plain
+from robot_dynamics_ros.control.status import (
+    StatusReport,
+    diagnostics_message,
+    in_words,
+)
 from robot_dynamics_ros.recordings.bags.storage import (
     DIAGNOSTIC_ARRAY,
     BagWriter,
@@ -183,31 +186,12 @@ class SessionRecorder:
         self._status = self._status or StatusReport(now.steady)
         age = (at - self._session.state_stamp) * 1e-9
         status = self._status.status(controller, now.steady, age, transition)
-        types: Any = message_types().types
-        seconds, nanoseconds = divmod(at, 1_000_000_000)
-        time = types["builtin_interfaces/msg/Time"](sec=seconds, nanosec=nanoseconds)
-        message = types[DIAGNOSTIC_ARRAY](
-            header=types["std_msgs/msg/Header"](stamp=time, frame_id=""),
-            status=[
-                types["diagnostic_msgs/msg/DiagnosticStatus"](
-                    level=status.level,
-                    name=f"{self._commands.rpartition('/')[0].lstrip('/')}: controller",
-                    message=status.message,
-                    hardware_id=self._session.arm.robot.name,
-                    values=[
-                        types["diagnostic_msgs/msg/KeyValue"](
-                            key=key, value=plain(value)
-                        )
-                        for key, value in status.values.items()
-                    ],
-                )
-            ],
-        )
-        self._writer.write(
-            DIAGNOSTICS,
-            at,
-            bytes(message_types().serialize_cdr(message, DIAGNOSTIC_ARRAY)),
-        )
+        name = f"{self._commands.rpartition('/')[0].lstrip('/')}: controller"
+        robot = self._session.arm.robot.name
+        types = message_types()
+        message = diagnostics_message(types.types.__getitem__, at, name, robot, status)
+        data = types.serialize_cdr(message, DIAGNOSTIC_ARRAY)
+        self._writer.write(DIAGNOSTICS, at, bytes(data))
 
     def log(self, at: int, note: Note) -> None:
         """Log a note for time of arrival ``at`` (ns); one that the node throttles (with a period) only once."""

@@ -32,7 +32,12 @@ from robot_dynamics_ros.control.estimation.estimator import Estimator
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Followed, Note, Output
 from robot_dynamics_ros.control.safety import Cause, Mode, Transition
 from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.control.status import Status, StatusReport, in_words
+from robot_dynamics_ros.control.status import (
+    Status,
+    StatusReport,
+    diagnostics_message,
+    in_words,
+)
 from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.bags.black_box import CONFIGURATION, BlackBox
@@ -45,7 +50,7 @@ from robot_dynamics_ros.recordings.bags.storage import (
 from robot_dynamics_ros.recordings.messages.cdr import FLOAT64_MULTI_ARRAY, EffortWriter
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.recordings.messages.joint_trajectory import write_trajectory
-from robot_dynamics_ros.ros.conversions import diagnostics_message
+from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.ros.realtime import collect_garbage
 from robot_dynamics_ros.runs.configuration import Configuration
@@ -342,8 +347,9 @@ class ControllerReport:
                 level=WARN, message=f"{status.message}: {self._others}"
             )
         name = f"{self._node.get_fully_qualified_name().lstrip('/')}: controller"
-        now = self._node.get_clock().now().to_msg()
-        data = serialize_message(diagnostics_message(now, name, robot, status))
+        now = self._node.nanoseconds()
+        message = diagnostics_message(message_class, now, name, robot, status)
+        data = serialize_message(message)
         self._publisher.publish(data)
         if self.box is not None:
             self.box.add("/diagnostics", data)

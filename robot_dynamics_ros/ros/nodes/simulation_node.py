@@ -19,11 +19,10 @@ from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.interface import ERROR, Note
-from robot_dynamics_ros.control.status import Status
+from robot_dynamics_ros.control.status import Status, diagnostics_message
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.ros.conversions import diagnostics_message
-from robot_dynamics_ros.ros.conversions import stamp as to_stamp
+from robot_dynamics_ros.ros.conversions import message_class, stamp
 from robot_dynamics_ros.ros.nodes.node_parameters import check_changes
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 from robot_dynamics_ros.ros.nodes.robot import NotReadyError, RobotNode, load_robot
@@ -277,7 +276,7 @@ class RunningSimulation:
     def _publish_again(self) -> None:
         self._states.publish(self._state)
         if self._clock is not None:
-            self._clock.publish(Clock(clock=to_stamp(self._stamp)))
+            self._clock.publish(Clock(clock=stamp(self._stamp)))
 
     # Mode
 
@@ -291,14 +290,11 @@ class RunningSimulation:
         collect_garbage()
 
     def _publish_status(self, status: Status) -> None:
-        stamp = (
-            to_stamp(self._stamp)
-            if self._clock is not None
-            else self._node.get_clock().now().to_msg()
-        )
+        at = self._stamp if self._clock is not None else self._node.nanoseconds()
         name = f"{self._node.get_fully_qualified_name().lstrip('/')}: simulation"
+        robot = self._settings.model.name
         self._diagnostics.publish(
-            diagnostics_message(stamp, name, self._settings.model.name, status)
+            diagnostics_message(message_class, at, name, robot, status)
         )
 
     def _report_change(self) -> None:
