@@ -148,7 +148,7 @@ def diagnostics_message(
 ) -> Any:
     """Return a status as diagnostic_msgs/DiagnosticArray with the stamp ``at`` (ns); its values become text.
 
-    ``class_of`` returns the class of a message type such as ``std_msgs/msg/Header``, of rclpy or of rosbags. ``name`` is
+    ``class_of`` returns the class of a message type such as ``std_msgs/msg/Header``, of rclpy or rosbags. ``name`` is
     "<node name>: <component>" and ``robot`` the robot's name, as hardware_id, as REP 107 and diagnostic_updater do.
     """
     seconds, nanoseconds = divmod(at, 1_000_000_000)

@@ -26,7 +26,7 @@ from robot_dynamics_ros.control.configuration.settings import (
 from robot_dynamics_ros.control.controller import CHANGE_TIME
 from robot_dynamics_ros.control.safety import Cause, Mode
 from robot_dynamics_ros.recordings.bags import BagReader, BagWriter
-from robot_dynamics_ros.recordings.bags.missed_trajectory import missed_trajectory
+from robot_dynamics_ros.recordings.bags.comparison import missed_trajectory
 from robot_dynamics_ros.recordings.bags.storage import text_message
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.runs.configuration import Configuration, read_configuration

@@ -26,7 +26,7 @@ from robot_dynamics_ros.control.configuration.settings import (
     NodeSettings,
     read_settings,
 )
-from robot_dynamics_ros.recordings.bags.missed_trajectory import missed_trajectory
+from robot_dynamics_ros.recordings.bags.comparison import missed_trajectory
 from robot_dynamics_ros.recordings.bags.reader import BagReader
 from robot_dynamics_ros.runs.inputs import INPUTS
 from robot_dynamics_ros.runs.recorded_setup import configuration_of, controller_setup

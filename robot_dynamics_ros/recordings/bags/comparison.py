@@ -23,10 +23,11 @@ from robot_dynamics_ros.recordings.bags.differences import (
     FieldDifference,
     TopicDifference,
 )
-from robot_dynamics_ros.recordings.bags.missed_trajectory import missed_trajectory
+from robot_dynamics_ros.recordings.bags.joint_series import answers, read_joint_states
 from robot_dynamics_ros.recordings.bags.reader import CONFIGURATION_TOPIC, BagReader
 from robot_dynamics_ros.recordings.bags.storage import (
     DIAGNOSTIC_ARRAY,
+    JOINT_TRAJECTORY,
     TEXT,
     has_stamp,
     known,
@@ -232,6 +233,31 @@ def _start(topics: list[IntArray]) -> int:
         (int(times[times > 0].min()) for times in topics if (times > 0).any()),
         default=0,
     )
+
+
+def missed_trajectory(bag: BagReader, other: BagReader, commands: str) -> list[str]:
+    """Return a note if the commands of ``bag`` follow a trajectory although it has none; else an empty list.
+
+    Their desired position moves at stamps at which that of ``other``, such as the replay of ``bag``, rests.
+    ``commands`` is the topic of the commands in both.
+    """
+    topics = [name for name, kind in bag.topics.items() if kind == JOINT_TRAJECTORY]
+    if bag.count(topics):
+        return []
+    try:
+        live, again = (
+            read_joint_states(one, [commands])[commands] for one in (bag, other)
+        )
+    except BagError:  # no commands
+        return []
+    pairs = answers(live, again)
+    moves = (abs(live.velocity[pairs.states]) > 0.0).any(axis=1)
+    rests = ~again.velocity[pairs.commands].any(axis=1)
+    note = (
+        f"{bag.path}: the desired position moves without a trajectory: the recorder missed it, or it came by an "
+        "action. Cure: start the recorder first, and use ~/joint_trajectory"
+    )
+    return [note] if (moves & rests).any() else []
 
 
 @dataclass(frozen=True)

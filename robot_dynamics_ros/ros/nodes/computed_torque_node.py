@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 import time
+import traceback
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from geometry_msgs.msg import AccelStamped, InertiaStamped, PoseStamped, TwistStamped
 from rcl_interfaces.msg import SetParametersResult
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
@@ -18,7 +22,8 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.base.parameters import LOCKED
+from robot_dynamics_ros.base.files import read_bytes
+from robot_dynamics_ros.base.parameters import DYNAMICS_FILE, LOCKED
 from robot_dynamics_ros.base.parameters.kinds import Values, overridden
 from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.settings import (
@@ -47,8 +52,8 @@ from robot_dynamics_ros.ros.nodes.controller_outputs import (
 from robot_dynamics_ros.ros.nodes.node_parameters import check_changes
 from robot_dynamics_ros.ros.nodes.node_program import run
 from robot_dynamics_ros.ros.nodes.robot import (
-    ManagedRobotNode,
     NotReadyError,
+    RobotNode,
     load_robot,
 )
 from robot_dynamics_ros.ros.realtime import (
@@ -67,24 +72,32 @@ _CONFIGURED = (
 )
 _BEST_EFFORT = QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT)
 _LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+_AUTOSTART = NodeSettings.parameters()["autostart"]
 
 
-class ComputedTorqueNode(ManagedRobotNode):
+class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
     """Lifecycle node of the controller; with ``autostart`` it configures and activates itself once the robot is known.
 
     If ``update_rate`` is 0, each joint_states message causes one command, and its stamp is the time of the cycle;
     otherwise a timer on the node's clock causes the cycles. The node decodes messages, passes them to
-    ControllerSession, and publishes its outputs.
+    ControllerSession, and publishes its outputs. A lifecycle transition calls the method of its name; configuration and
+    activation fail if it raises RobotDynamicsError.
+
+    Attributes
+    ----------
+    obstacle
+        Reason why the last configuration or activation failed, or what the node waits for; empty if there is none.
     """
 
     def __init__(self, **options: Any) -> None:
         """Create the node; ``options`` are keyword arguments of ``rclpy.node.Node``."""
-        super().__init__(
-            "computed_torque_node",
-            ALL,
-            NodeSettings.parameters()["autostart"],
-            **options,
+        RobotNode.__init__(self, "computed_torque_node", ALL, **options)
+        # A callback group of their own: other callbacks run while a transition stops the arm.
+        LifecycleNodeMixin.__init__(
+            self, callback_group=MutuallyExclusiveCallbackGroup()
         )
+        self.obstacle = ""
+        self._files = "", ""  # content of URDF and dynamics file
         self._settings = NodeSettings()  # read when the node is configured
         self._session: ControllerSession | None = None
         self._safety: Safety | None = None  # emergency stops outlast the session
@@ -102,12 +115,86 @@ class ComputedTorqueNode(ManagedRobotNode):
 
     # Transitions
 
-    def configure(self, description: str) -> None:
-        """Load the robot of the URDF text ``description``, check all parameters, and create topics and services.
+    def start_when_possible(self) -> None:
+        """Configure and activate the node if ``autostart`` is set, the robot is known and it is not configured."""
+        if self._session is not None:
+            return
+        try:
+            autostart = _AUTOSTART.read(self.values)
+            description = self.description()
+        except RobotDynamicsError as error:
+            self.obstacle = str(error)
+            self.get_logger().error(f"not configured: {error}")
+            return
+        if not description:
+            self.obstacle = "waiting for the topic robot_description"
+            self.get_logger().info(self.obstacle)
+        elif autostart and self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
+            self.trigger_activate()
 
-        The node is then inactive. Raises RobotDynamicsError for an invalid robot or parameter, and NotReadyError
-        while kernels are compiled, and before the first state if it has the positions of locked joints.
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``configure``; on RobotDynamicsError log it and stay unconfigured."""
+        return self._try(self.configure, "not configured")
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``activate``; on RobotDynamicsError log it and stay inactive."""
+        result = self._try(self.activate, "not activated")
+        return (
+            super().on_activate(state)
+            if result == TransitionCallbackReturn.SUCCESS
+            else result
+        )
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``deactivate``; the transition always succeeds."""
+        self.deactivate()
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``cleanup``; the transition always succeeds."""
+        self.cleanup()
+        return super().on_cleanup(state)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Call ``stop`` and ``close``; the transition always succeeds."""
+        self.stop()
+        self.close()
+        return super().on_shutdown(state)
+
+    def _try(self, work: Callable[[], None], failed: str) -> TransitionCallbackReturn:
+        self.obstacle = ""
+        try:
+            work()
+        except RobotDynamicsError as error:
+            self.obstacle = str(error)
+            if isinstance(error, NotReadyError):
+                self.get_logger().info(f"{failed}: {error}")
+            else:
+                self.get_logger().error(f"{failed}: {error}")
+            return TransitionCallbackReturn.FAILURE
+        except Exception:
+            self.get_logger().fatal(traceback.format_exc())  # rclpy does not log it
+            raise
+        return TransitionCallbackReturn.SUCCESS
+
+    def configure(self) -> None:
+        """Load the robot of the present URDF, check all parameters, and create topics and services.
+
+        The node is then inactive. Raises RobotDynamicsError for an unknown or invalid robot and an invalid parameter,
+        and NotReadyError while kernels are compiled, and before the first state if it has the positions of locked
+        joints.
         """
+        self.warm_up.check()
+        description = self.description()
+        if not description:
+            raise RobotDynamicsError(
+                "robot_description is empty. Cure: set it or urdf, or publish the topic and configure again"
+            )
+        file = DYNAMICS_FILE.read(self.values)
+        self._files = (
+            description,
+            read_bytes(file, "dynamics file").decode(errors="replace") if file else "",
+        )
         settings = read_settings(self.values)
         self._settings = NodeSettings.read(self.values)
         robot = self._load_robot(description, LAWS[settings.law].needs_state)
@@ -173,7 +260,7 @@ class ComputedTorqueNode(ManagedRobotNode):
     def _configuration(self, values: Values, robot: RobotModel) -> Configuration:
         """Return parameters and files with the positions at which joints of ``robot`` are locked."""
         return Configuration.of(
-            overridden(values, {LOCKED.name: robot.locked}), *self.files
+            overridden(values, {LOCKED.name: robot.locked}), *self._files
         )
 
     def _measure(self, message: JointState) -> None:

@@ -1,9 +1,8 @@
-"""Base classes of nodes that get their robot from a parameter or from the latched topic robot_description."""
+"""Base class of nodes that get their robot from a parameter or from the latched topic robot_description."""
 
 from __future__ import annotations
 
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -11,14 +10,11 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
-from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
-from robot_dynamics_ros.base.files import read_bytes
 from robot_dynamics_ros.base.parameters import (
     DYNAMICS_FILE,
     JOINTS,
@@ -195,133 +191,3 @@ class RobotNode(NodeProgram):
     def start_when_possible(self) -> None:
         """Start unless already started; called when a URDF is received and when kernels have been compiled."""
         raise NotImplementedError
-
-
-class ManagedRobotNode(LifecycleNodeMixin, RobotNode):
-    """Lifecycle node that can configure and activate itself as soon as its robot is known.
-
-    A subclass implements ``configure``, ``activate``, ``deactivate`` and ``cleanup``; a lifecycle transition calls the
-    method of its name. Configuration and activation fail if it raises RobotDynamicsError.
-
-    Attributes
-    ----------
-    obstacle
-        Reason why the last configuration or activation failed, or what the node waits for; empty if there is none.
-    files
-        Content of the URDF and of the dynamics file with which the node is configured.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        parameters: Iterable[Parameter[Any]],
-        autostart: Parameter[bool],
-        **options: Any,
-    ) -> None:
-        """Create the node; ``autostart`` is the parameter that makes it configure and activate itself.
-
-        ``name``, ``parameters`` and ``options`` are those of ``RobotNode``.
-        """
-        RobotNode.__init__(self, name, parameters, **options)
-        # A callback group of their own: other callbacks run while a transition stops the arm.
-        LifecycleNodeMixin.__init__(
-            self, callback_group=MutuallyExclusiveCallbackGroup()
-        )
-        self.obstacle = ""
-        self.files = "", ""
-        self._autostart = autostart
-        self._configured = False
-
-    def configure(self, description: str) -> None:
-        """Prepare the node for the URDF text ``description``; RobotDynamicsError lets the transition fail."""
-        raise NotImplementedError
-
-    def activate(self) -> None:
-        """Start the work of the configured node; RobotDynamicsError lets the transition fail."""
-        raise NotImplementedError
-
-    def deactivate(self) -> None:
-        """Stop the work of the node, which stays configured."""
-        raise NotImplementedError
-
-    def cleanup(self) -> None:
-        """Release what ``configure`` has created."""
-        raise NotImplementedError
-
-    def start_when_possible(self) -> None:
-        """Configure and activate the node if ``autostart`` is set, the robot is known and it is not configured."""
-        if self._configured:
-            return
-        try:
-            autostart = self._autostart.read(self.values)
-            description = self.description()
-        except RobotDynamicsError as error:
-            self.obstacle = str(error)
-            self.get_logger().error(f"not configured: {error}")
-            return
-        if not description:
-            self.obstacle = "waiting for the topic robot_description"
-            self.get_logger().info(self.obstacle)
-        elif autostart and self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
-            self.trigger_activate()
-
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``configure`` with the present URDF; on RobotDynamicsError log it and stay unconfigured."""
-        return self._try(self._configure, "not configured")
-
-    def _configure(self) -> None:
-        self.warm_up.check()
-        description = self.description()
-        if not description:
-            raise RobotDynamicsError(
-                "robot_description is empty. Cure: set it or urdf, or publish the topic and configure again"
-            )
-        file = DYNAMICS_FILE.read(self.values)
-        self.files = (
-            description,
-            read_bytes(file, "dynamics file").decode(errors="replace") if file else "",
-        )
-        self.configure(description)
-        self._configured = True
-
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``activate``; on RobotDynamicsError log it and stay inactive."""
-        result = self._try(self.activate, "not activated")
-        return (
-            super().on_activate(state)
-            if result == TransitionCallbackReturn.SUCCESS
-            else result
-        )
-
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``deactivate``; the transition always succeeds."""
-        self.deactivate()
-        return super().on_deactivate(state)
-
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``cleanup``; the transition always succeeds."""
-        self.cleanup()
-        self._configured = False
-        return super().on_cleanup(state)
-
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``stop`` and ``close``; the transition always succeeds."""
-        self.stop()
-        self.close()
-        return super().on_shutdown(state)
-
-    def _try(self, work: Callable[[], None], failed: str) -> TransitionCallbackReturn:
-        self.obstacle = ""
-        try:
-            work()
-        except RobotDynamicsError as error:
-            self.obstacle = str(error)
-            if isinstance(error, NotReadyError):
-                self.get_logger().info(f"{failed}: {error}")
-            else:
-                self.get_logger().error(f"{failed}: {error}")
-            return TransitionCallbackReturn.FAILURE
-        except Exception:
-            self.get_logger().fatal(traceback.format_exc())  # rclpy does not log it
-            raise
-        return TransitionCallbackReturn.SUCCESS

@@ -17,17 +17,16 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
 from robot_dynamics_ros.base.commands import command_line
-from robot_dynamics_ros.base.parameters import ROBOT
-from robot_dynamics_ros.control.configuration.settings import ALL, NodeSettings
+from robot_dynamics_ros.control.configuration.settings import ALL
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note
 from robot_dynamics_ros.ros.nodes import node_program
+from robot_dynamics_ros.ros.nodes.computed_torque_node import ComputedTorqueNode
 from robot_dynamics_ros.ros.nodes.node_program import (
     BoundedLog,
     NodeProgram,
     Spinner,
     spin_once,
 )
-from robot_dynamics_ros.ros.nodes.robot import ManagedRobotNode
 
 
 @pytest.fixture(params=["events", "single_threaded"])
@@ -43,12 +42,11 @@ def executor(
     made.shutdown()
 
 
-class Stopper(ManagedRobotNode):
+class Stopper(ComputedTorqueNode):
     """Node whose deactivation waits for three messages and a timer."""
 
     def __init__(self, **options: Any) -> None:
-        autostart = NodeSettings.parameters()["autostart"]
-        super().__init__("stopper", [autostart, *ROBOT], autostart, **options)
+        super().__init__(**options)
         self.got = 0
         self.ticks = 0
         self.left = -1
@@ -61,7 +59,7 @@ class Stopper(ManagedRobotNode):
     def _tick(self) -> None:
         self.ticks += 1
 
-    def configure(self, description: str) -> None: ...
+    def configure(self) -> None: ...
 
     def activate(self) -> None: ...
 
@@ -78,11 +76,11 @@ def test_callbacks_run_while_a_transition_waits(
     """The transition is requested by a client; afterwards the node works as before."""
     node = Stopper(
         context=context,
-        parameter_overrides=[Parameter("robot_description", value="<robot/>")],
+        parameter_overrides=[Parameter("autostart", value=False)],
     )
     client_node = rclpy.create_node("client", context=context)
     publisher = client_node.create_publisher(Float64, "x", 10)
-    client = client_node.create_client(ChangeState, "stopper/change_state")
+    client = client_node.create_client(ChangeState, "computed_torque_node/change_state")
     other = SingleThreadedExecutor(context=context)
     running = True
     other.add_node(client_node)

@@ -7,7 +7,7 @@ import pytest
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.ros.nodes.simulated_time import Lockstep, Pace
+from robot_dynamics_ros.ros.nodes.simulation_node import Lockstep, Pace
 
 
 def _periods(
