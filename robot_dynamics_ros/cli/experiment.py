@@ -35,12 +35,12 @@ from robot_dynamics_ros.cli.kernels import (
 )
 from robot_dynamics_ros.cli.named_robots import named_robot
 from robot_dynamics_ros.control.configuration import settings as controller
-from robot_dynamics_ros.control.warm_up import warm_up_cycles
+from robot_dynamics_ros.control.controller import warm_up_cycles
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.robot_source import RobotSource
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory
-from robot_dynamics_ros.runs.motion import (
+from robot_dynamics_ros.runs.default_motion import (
     default_motion,
     default_start,
     scaled_to_limits,

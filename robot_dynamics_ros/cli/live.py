@@ -17,7 +17,6 @@ import yaml
 from tqdm import tqdm
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.base.progress import BAR
 from robot_dynamics_ros.cli.experiment import Experiment
 from robot_dynamics_ros.cli.processes import (
@@ -30,6 +29,7 @@ from robot_dynamics_ros.cli.tracking import Tracking, read_tracking
 from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.runs.recorder import COMMANDS, DIAGNOSTICS
 from robot_dynamics_ros.runs.simulation import EFFORTS, STATES, TRAJECTORY
+from robot_dynamics_ros.runs.trajectory_file import write_trajectory_file
 
 # s to start, and to end after the motion; a busy machine needs a minute or more
 _TIMEOUT = 300.0
@@ -81,39 +81,6 @@ def node_parameters(
     }
 
 
-def write_trajectory(points: TrajectoryPoints, path: Path) -> None:
-    """Write the positions, velocities and accelerations of ``points`` to ``path`` as a JointTrajectory in YAML.
-
-    An existing file is replaced. Raises OSError if it cannot be written.
-    """
-    fields = {
-        "positions": points.positions,
-        "velocities": points.velocities,
-        "accelerations": points.accelerations,
-    }
-    rows = [
-        {
-            name: values[k].tolist()
-            for name, values in fields.items()
-            if values is not None
-        }
-        | {
-            "time_from_start": dict(
-                zip(
-                    ("sec", "nanosec"),
-                    divmod(round(t * 1e9), 1_000_000_000),
-                    strict=True,
-                )
-            )
-        }
-        for k, t in enumerate(points.times.tolist())
-    ]
-    path.write_text(
-        yaml.safe_dump({"joint_names": list(points.joint_names), "points": rows}),
-        encoding="utf-8",
-    )
-
-
 def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
     """Run plant and controller as processes until the motion has ended, and return the tracking of their recording.
 
@@ -127,7 +94,7 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
     shutil.rmtree(bag, ignore_errors=True)
     parameters = folder / "parameters.yaml"
     trajectory = folder / "trajectory.yaml"
-    write_trajectory(experiment.points, trajectory)
+    write_trajectory_file(experiment.points, trajectory)
     nodes = node_parameters(experiment, law, trajectory)
     parameters.write_text(
         yaml.safe_dump({"/**": {"ros__parameters": nodes}}), encoding="utf-8"

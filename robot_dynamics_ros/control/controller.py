@@ -28,11 +28,12 @@ from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
 from robot_dynamics_ros.control.estimation.response import Response
 from robot_dynamics_ros.control.hold import Hold
 from robot_dynamics_ros.control.interface import Command
-from robot_dynamics_ros.control.laws import Motion
+from robot_dynamics_ros.control.laws import LAWS, Motion
 from robot_dynamics_ros.control.limits import EffortLimiter, stopping_deceleration
 from robot_dynamics_ros.control.safety import Cause, Mode, Safety
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
+from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
@@ -582,3 +583,32 @@ def make_controller(robot: RobotModel, settings: ControllerSettings) -> Controll
     Raises RobotDynamicsError, naming setting and cure, for invalid settings.
     """
     return Controller(ControlledArm(robot, settings), Safety(settings.safety))
+
+
+def warm_up_controller(model: RobotModel, settings: ControllerSettings) -> None:
+    """Compile and load all kernels that a controller uses, also after a change of its settings while it runs."""
+    model.warm_up()
+    still = np.zeros(model.n)
+    end_effector = model.link_names[-1]
+    model.link_pose(still, end_effector)
+    model.jacobian_dot_qd(still, still, end_effector)
+    warm_up_cycles(model, replace(settings, observer_gain=10.0))
+
+
+def warm_up_cycles(model: RobotModel, settings: ControllerSettings) -> None:
+    """Compile and load the kernels that cycles with these settings use."""
+    still = np.zeros(model.n)
+    points = TrajectoryPoints(
+        model.joint_names, np.array([0.1, 0.2]), np.zeros((2, model.n))
+    )
+    controller = make_controller(model, settings)
+    for step in range(3):
+        controller.measure(0.1 * step, 0.1 * step, still, still)
+        controller.update(0.1 * step, 0.1 * step)
+    if LAWS[settings.law].follows and controller.mode is Mode.ACTIVE:
+        followed = controller.follow(points, None, 0.2)
+        list(
+            trajectory_effort(
+                model, followed, points.joint_names, settings.trajectory_effort_period
+            )
+        )

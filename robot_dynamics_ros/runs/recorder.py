@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import Controller
-from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note, Output
-from robot_dynamics_ros.control.safety import Transition
-from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
-from robot_dynamics_ros.control.status import (
+from robot_dynamics_ros.control.controller_status import (
     StatusReport,
     diagnostics_message,
     in_words,
 )
+from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note, Output
+from robot_dynamics_ros.control.safety import Transition
+from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
 from robot_dynamics_ros.recordings.bags.storage import (
     DIAGNOSTIC_ARRAY,
     BagWriter,

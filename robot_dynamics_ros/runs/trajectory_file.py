@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from robot_dynamics_ros.base.errors import TrajectoryError, did_you_mean
 from robot_dynamics_ros.base.joint_messages import FIELDS, TrajectoryPoints
 from robot_dynamics_ros.base.parameters.kinds import is_number
@@ -49,6 +51,26 @@ def read_trajectory_file(path: str | Path) -> TrajectoryPoints:
     except TrajectoryError as error:
         raise TrajectoryError(f"{path}: {error}") from None
     return points
+
+
+def write_trajectory_file(points: TrajectoryPoints, path: Path) -> None:
+    """Write the positions, velocities and accelerations of ``points`` to ``path`` as a JointTrajectory in YAML.
+
+    An existing file is replaced. Raises OSError if it cannot be written.
+    """
+    rows = []
+    for k, t in enumerate(points.times.tolist()):
+        sec, nanosec = divmod(round(t * 1e9), 1_000_000_000)
+        row: dict[str, Any] = {"time_from_start": {"sec": sec, "nanosec": nanosec}}
+        for field in FIELDS[:3]:
+            values = getattr(points, field)
+            if values is not None:
+                row[field] = values[k].tolist()
+        rows.append(row)
+    path.write_text(
+        yaml.safe_dump({"joint_names": list(points.joint_names), "points": rows}),
+        encoding="utf-8",
+    )
 
 
 def _trajectory(message: Any) -> TrajectoryPoints:

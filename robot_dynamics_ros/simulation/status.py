@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from robot_dynamics_ros.control.controller_status import Status
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN
-from robot_dynamics_ros.control.status import Status
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 
 _TOO_SLOW = 0.95  # share of the requested pace

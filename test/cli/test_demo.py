@@ -28,7 +28,10 @@ from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory
 from robot_dynamics_ros.runs.replay import COMMANDS
 from robot_dynamics_ros.runs.simulation import STATES
-from robot_dynamics_ros.runs.trajectory_file import read_trajectory_file
+from robot_dynamics_ros.runs.trajectory_file import (
+    read_trajectory_file,
+    write_trajectory_file,
+)
 from robot_dynamics_ros.simulation import parameters as simulation
 from support.commands import parse
 
@@ -108,7 +111,7 @@ def test_settings_are_parameters_that_the_nodes_take(
         parse("demo", "--robot", robot, "--duration", "7"),
         {"velocity_limit_margin": [np.inf]},
     )
-    live.write_trajectory(experiment.points, tmp_path / "trajectory.yaml")
+    write_trajectory_file(experiment.points, tmp_path / "trajectory.yaml")
     points = read_trajectory_file(tmp_path / "trajectory.yaml")
     np.testing.assert_array_equal(points.accelerations, experiment.points.accelerations)
     np.testing.assert_allclose(points.times, experiment.points.times, rtol=0, atol=1e-9)

@@ -11,9 +11,9 @@ from robot_dynamics_ros.control.configuration.settings import (
     SafetySettings,
 )
 from robot_dynamics_ros.control.controller import Controller, make_controller
+from robot_dynamics_ros.control.controller_status import StatusReport, in_words, plain
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN
 from robot_dynamics_ros.control.safety import Cause, Fault, Mode, Transition
-from robot_dynamics_ros.control.status import StatusReport, in_words, plain
 from support.controlled_arm import MODEL, Q, command, move, teleporting
 
 BEYOND = [Q[0], 2.1]  # the limit of joint2 is 2 rad

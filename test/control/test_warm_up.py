@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control import warm_up
+from robot_dynamics_ros.control import controller
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import LAWS
@@ -17,14 +17,14 @@ def test_every_part_is_run(law: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three cycles, as the observer needs an interval; a trajectory if the law follows one."""
     places = dict.fromkeys(("warm_up", "link_pose", "jacobian_dot_qd"), RobotModel)
     places |= dict.fromkeys(("measure", "update", "follow"), Controller) | {
-        "trajectory_effort": warm_up
+        "trajectory_effort": controller
     }
     calls = {name: Mock(wraps=getattr(place, name)) for name, place in places.items()}
     for name, place in places.items():
         monkeypatch.setattr(
             place, name, lambda *arguments, name=name: calls[name](*arguments)
         )
-    warm_up.warm_up_controller(
+    controller.warm_up_controller(
         MODEL, ControllerSettings(law=law, task_space=TASK_SPACE)
     )
     assert calls["warm_up"].call_count == 1

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory
-from robot_dynamics_ros.runs.motion import (
+from robot_dynamics_ros.runs.default_motion import (
     default_motion,
     default_start,
     scaled_to_limits,

@@ -48,12 +48,13 @@ def parameters(program: str) -> dict[str, Parameter[Any]]:
 
 
 def _node_name(program: str) -> str:
-    (call,) = [
-        call
+    (name,) = [
+        argument
         for call in _calls(_source(NODES / f"{program}.py"), "__init__")
-        if call.args
+        for argument in call.args
+        if isinstance(argument, ast.Constant)
     ]
-    return _text(call.args[0])
+    return _text(name)
 
 
 def _sources(program: str) -> dict[str, ast.Module]:

@@ -27,9 +27,8 @@ from robot_dynamics_ros.control.configuration.settings import (
     read_settings,
 )
 from robot_dynamics_ros.control.configuration.tuning import Tuning
-from robot_dynamics_ros.control.controller import make_controller
+from robot_dynamics_ros.control.controller import make_controller, warm_up_controller
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.control.warm_up import warm_up_controller
 from tools.fuzz import bags, inputs, messages
 from tools.fuzz.trial import Wrong, no_file_is_opened, with_bait
 

@@ -28,7 +28,6 @@ from robot_dynamics_ros.cli.command_line import (
     note_locked,
     pair,
 )
-from robot_dynamics_ros.cli.live import write_trajectory
 from robot_dynamics_ros.cli.named_robots import chosen_model, named_robot
 from robot_dynamics_ros.control.end_effector.poses import COMPONENTS, pose_of
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
@@ -37,6 +36,7 @@ from robot_dynamics_ros.dynamics.description.dynamics_file import parse_dynamics
 from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.runs.trajectory_file import write_trajectory_file
 from robot_dynamics_ros.textbooks.cartesian_dynamics import Task
 from robot_dynamics_ros.textbooks.inverse_kinematics import joint_path
 
@@ -140,7 +140,9 @@ def run_to_joints(arguments: argparse.Namespace) -> None:
         q = joint_path(model, task, times, poses, arguments.start)
     except RobotDynamicsError as error:
         raise TrajectoryError(f"{arguments.path}: {error}") from None
-    write_trajectory(TrajectoryPoints(model.joint_names, times, q), arguments.output)
+    write_trajectory_file(
+        TrajectoryPoints(model.joint_names, times, q), arguments.output
+    )
     print(
         f"written: {arguments.output}, {len(times)} points; collisions are not checked"
     )

@@ -16,7 +16,7 @@ from robot_dynamics_ros.cli.command_line import add_named_robot
 from robot_dynamics_ros.cli.kernels import step_compiled_beside, with_kernels
 from robot_dynamics_ros.cli.named_robots import named_robot
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
-from robot_dynamics_ros.control.warm_up import warm_up_controller
+from robot_dynamics_ros.control.controller import warm_up_controller
 from robot_dynamics_ros.dynamics.kernels import compilation, entries
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.loops import close_loops

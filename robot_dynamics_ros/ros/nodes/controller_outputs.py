@@ -28,16 +28,16 @@ from trajectory_msgs.msg import JointTrajectory
 from robot_dynamics_ros.base.commands import command_line
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.configuration.settings import NodeSettings
-from robot_dynamics_ros.control.estimation.estimator import Estimator
-from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Followed, Note, Output
-from robot_dynamics_ros.control.safety import Cause, Mode, Transition
-from robot_dynamics_ros.control.session import ControllerSession
-from robot_dynamics_ros.control.status import (
+from robot_dynamics_ros.control.controller_status import (
     Status,
     StatusReport,
     diagnostics_message,
     in_words,
 )
+from robot_dynamics_ros.control.estimation.estimator import Estimator
+from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Followed, Note, Output
+from robot_dynamics_ros.control.safety import Cause, Mode, Transition
+from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.bags.black_box import CONFIGURATION, BlackBox
@@ -54,10 +54,10 @@ from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.ros.realtime import collect_garbage
 from robot_dynamics_ros.runs.configuration import Configuration
-from robot_dynamics_ros.runs.inputs import INPUTS
+from robot_dynamics_ros.runs.inputs import INPUTS, JOINT_STATES
 
 _INPUTS = {
-    topic if topic == "joint_states" else f"~/{topic}": kind
+    topic if topic == JOINT_STATES else f"~/{topic}": kind
     for topic, kind in INPUTS.items()
 }
 _OUTPUTS = {

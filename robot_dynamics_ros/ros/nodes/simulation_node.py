@@ -20,8 +20,8 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.control.controller_status import Status, diagnostics_message
 from robot_dynamics_ros.control.interface import ERROR, Note
-from robot_dynamics_ros.control.status import Status, diagnostics_message
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.messages.joint_state import (

@@ -13,10 +13,10 @@ from robot_dynamics_ros.control.configuration.settings import (
     TaskSpaceSettings,
 )
 from robot_dynamics_ros.control.controller import make_controller
+from robot_dynamics_ros.control.controller_status import StatusReport
 from robot_dynamics_ros.control.end_effector.poses import pose_error
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.safety import Mode
-from robot_dynamics_ros.control.status import StatusReport
 from robot_dynamics_ros.simulation import Plant
 from support.comparing import assert_close
 from support.task_space_loops import END_EFFECTOR_LINKS, READY, rotated
