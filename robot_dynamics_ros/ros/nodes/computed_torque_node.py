@@ -184,7 +184,7 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
         and NotReadyError while kernels are compiled, and before the first state if it has the positions of locked
         joints.
         """
-        self.warm_up.check()
+        self.require_kernels()
         description = self.description()
         if not description:
             raise RobotDynamicsError(
@@ -207,7 +207,7 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
             self.get_logger().info(
                 "update_rate is 0: commands are published only in response to joint_states"
             )
-        self.warm_up.run(lambda: warm_up_controller(robot, settings))
+        self.warm_up(lambda: warm_up_controller(robot, settings))
         if self._settings.lock_memory:
             self.warn(lock_memory())
         try:

@@ -81,74 +81,11 @@ class NotReadyError(RobotDynamicsError):
     """Error of a request that cannot be served yet: kernels are compiled in the background, or no state has arrived."""
 
 
-class WarmUp:
-    """First run of the kernels, in a background thread if they must be compiled.
-
-    Parameters
-    ----------
-    node
-        Node that logs the progress.
-    resume
-        Callback that the executor runs when the kernels are compiled, to repeat the request that was interrupted.
-    """
-
-    def __init__(self, node: NodeProgram, resume: Callable[[], object]) -> None:
-        self._node = node
-        self._resume = resume
-        self._future: Future[object] | None = None
-
-    def check(self) -> None:
-        """Raise NotReadyError while ``run`` compiles kernels; numba cannot load others meanwhile."""
-        if self._future is not None and not self._future.done():
-            raise NotReadyError(
-                f"still compiling the dynamics kernels, {time.monotonic() - self._start:.0f} s so far, up to a minute "
-                "of a free processor. Cure: try again when they are ready"
-            )
-
-    def run(self, work: Callable[[], object]) -> None:
-        """Run ``work``, which uses the kernels, and wait for its end if they were compiled before.
-
-        Otherwise it continues in a background thread, and NotReadyError is raised at once. After its end
-        ``resume`` is called, and a new call of ``run`` only loads the kernels.
-        """
-        self.check()
-        self._start = time.monotonic()
-        compiled: SimpleQueue[str] = SimpleQueue()
-
-        def warm_up() -> None:
-            try:
-                with compilations_reported(compiled.put):
-                    work()
-            finally:
-                compiled.put("")
-
-        self._future = run_in_background(warm_up)
-        kernel = compiled.get()
-        if not kernel:
-            self._future.result()
-            return
-        self._timer = self._node.create_steady_timer(_PERIOD, self._poll)
-        raise NotReadyError(announcement(kernel))
-
-    def _poll(self) -> None:
-        if self._future is not None and self._future.done():
-            self._node.destroy_timer(self._timer)
-            self._node.get_logger().info(
-                f"dynamics kernels ready after {time.monotonic() - self._start:.1f} s"
-            )
-            self._resume()
-
-
 class RobotNode(NodeProgram):
     """Node that starts as soon as its robot is known, from the parameter or the topic robot_description.
 
     A subclass implements ``start_when_possible``. ``parameters`` must contain robot_description, dynamics_file and the
     others of ``robot_dynamics_ros.base.parameters``. ``options`` are keyword arguments of ``rclpy.node.Node``.
-
-    Attributes
-    ----------
-    warm_up
-        ``WarmUp`` that compiles the kernels and calls ``start_when_possible`` when they are ready.
     """
 
     def __init__(
@@ -161,7 +98,7 @@ class RobotNode(NodeProgram):
         super().__init__(name, parameters, **options)
         self._latched = ""
         self._logged: set[str] = set()
-        self.warm_up = WarmUp(self, self.start_when_possible)
+        self._kernels: Future[object] | None = None
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.create_subscription(
             String, "robot_description", self._receive_description, latched
@@ -187,6 +124,47 @@ class RobotNode(NodeProgram):
         return text or (
             read_urdf(Path(file), {}).decode(errors="replace") if file else ""
         )
+
+    def require_kernels(self) -> None:
+        """Raise NotReadyError while ``warm_up`` compiles kernels; numba cannot load others meanwhile."""
+        if self._kernels is not None and not self._kernels.done():
+            raise NotReadyError(
+                f"still compiling the dynamics kernels, {time.monotonic() - self._start:.0f} s so far, up to a minute "
+                "of a free processor. Cure: try again when they are ready"
+            )
+
+    def warm_up(self, work: Callable[[], object]) -> None:
+        """Run ``work``, which uses the kernels, and wait for its end if they were compiled before.
+
+        Otherwise it continues in a background thread, and NotReadyError is raised at once. After its end the executor
+        calls ``start_when_possible``, and a new call of ``warm_up`` only loads the kernels.
+        """
+        self.require_kernels()
+        self._start = time.monotonic()
+        compiled: SimpleQueue[str] = SimpleQueue()
+
+        def run() -> None:
+            try:
+                with compilations_reported(compiled.put):
+                    work()
+            finally:
+                compiled.put("")
+
+        self._kernels = run_in_background(run)
+        kernel = compiled.get()
+        if not kernel:
+            self._kernels.result()
+            return
+        self._timer = self.create_steady_timer(_PERIOD, self._poll)
+        raise NotReadyError(announcement(kernel))
+
+    def _poll(self) -> None:
+        if self._kernels is not None and self._kernels.done():
+            self.destroy_timer(self._timer)
+            self.get_logger().info(
+                f"dynamics kernels ready after {time.monotonic() - self._start:.1f} s"
+            )
+            self.start_when_possible()
 
     def start_when_possible(self) -> None:
         """Start unless already started; called when a URDF is received and when kernels have been compiled."""

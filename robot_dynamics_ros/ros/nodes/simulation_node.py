@@ -461,13 +461,13 @@ class SimulationNode(RobotNode):
         if self._model is not None:
             return
         try:
-            self.warm_up.check()
+            self.require_kernels()
             description = self.description()
             if not description:
                 raise NotReadyError("waiting for the topic robot_description")
             model = load_robot(self, description, closes_loops=True)
             settings = read_settings(self.values, model)
-            self.warm_up.run(lambda: SimulatedArm(settings).warm_up())
+            self.warm_up(lambda: SimulatedArm(settings).warm_up())
             self._running = RunningSimulation(self, SimulatedArm(settings), settings)
             disable_garbage_collection()
         except NotReadyError as error:
