@@ -231,9 +231,8 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
         The parameter locked has priority. The position of joints that are not in joint_states is 0, as that of all
         without ``measures``. Raises NotReadyError before the first state.
         """
-        gravity = self._settings.gravity or None
         given = LOCKED.read(self.values)
-        robot = load_robot(self, description, gravity)
+        robot = load_robot(self, description)
         others = [name for name in robot.locked if name not in given]
         if others and measures:
             if self._first_states is None:
@@ -249,7 +248,7 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
             measured = {
                 name: self._measured[name] for name in others if name in self._measured
             }
-            robot = load_robot(self, description, gravity, locked={**given, **measured})
+            robot = load_robot(self, description, locked={**given, **measured})
         if robot.locked:
             positions = (
                 f"{name} at {position:.6g}" for name, position in robot.locked.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from queue import SimpleQueue
@@ -17,8 +17,6 @@ from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.base.parameters import (
     DYNAMICS_FILE,
-    JOINTS,
-    LOCKED,
     ROBOT_DESCRIPTION,
     URDF,
 )
@@ -30,6 +28,7 @@ from robot_dynamics_ros.dynamics.kernels.compilation import (
 )
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
+from robot_dynamics_ros.runs.recorded_setup import model_keywords
 
 _PERIOD = 0.1  # s
 
@@ -37,27 +36,23 @@ _PERIOD = 0.1  # s
 def load_robot(
     node: RobotNode,
     description: str,
-    gravity: Sequence[float] | None = None,
     closes_loops: bool = False,
     locked: Mapping[str, float] | None = None,
 ) -> RobotModel:
     """Return the model of the URDF text ``description`` and log its warnings; RobotDynamicsError for invalid files.
 
-    The dynamics file and the joints are those of the parameters of ``node``, as are locked joints unless ``locked`` has
-    their positions (rad or m). ``gravity`` (3,), m/s^2 in the root frame, replaces that of the dynamics file unless it
-    is None. ``closes_loops`` is True if the node computes kinematic loops; otherwise they are a warning.
+    Dynamics file, joints and gravity are those of the parameters of ``node``, as are locked joints unless ``locked``
+    has their positions (rad or m). ``closes_loops`` is True if the node computes kinematic loops; otherwise they are a
+    warning.
     """
     dynamics_file = DYNAMICS_FILE.read(node.values)
-    joints = JOINTS.read(node.values)
-    locked = LOCKED.read(node.values) if locked is None else locked
+    keywords = model_keywords(node.values)
+    if locked is not None:
+        keywords["locked"] = locked
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotModelWarning)
         model = RobotModel.from_urdf(
-            description,
-            dynamics=dynamics_file or None,
-            gravity=gravity,
-            joints=joints or None,
-            locked=locked,
+            description, dynamics=dynamics_file or None, **keywords
         )
     messages = [str(warning.message) for warning in caught]
     if model.loops and not closes_loops:

@@ -21,8 +21,8 @@ from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
+from robot_dynamics_ros.runs.recorded_setup import model_keywords
 
-_GRAVITY = NodeSettings.parameters()["gravity"]
 JOINT_STATES = Text(
     "joint_states", "joint_states", "Topic of joint states", when="start"
 )
@@ -54,7 +54,7 @@ ALL: tuple[Parameter[Any], ...] = (
     DYNAMICS_FILE,
     JOINTS,
     LOCKED,
-    _GRAVITY,
+    NodeSettings.parameters()["gravity"],
     JOINT_STATES,
     COMMAND_STATES,
     HOST,
@@ -76,16 +76,9 @@ class ViewNode(NodeProgram):
         """
         super().__init__("view", ALL, **options)
         path = Path(URDF.read(self.values))
-        dynamics = DYNAMICS_FILE.read(self.values)
-        gravity = _GRAVITY.read(self.values) or None
-        joints = JOINTS.read(self.values) or None
-        locked = LOCKED.read(self.values)
+        dynamics = DYNAMICS_FILE.read(self.values) or None
         model = RobotModel.from_urdf_file(
-            path,
-            dynamics=dynamics or None,
-            gravity=gravity,
-            joints=joints,
-            locked=locked,
+            path, dynamics=dynamics, **model_keywords(self.values)
         )
         # in the background, so that signals interrupt it
         run_in_background(model.warm_up).result()
