@@ -15,7 +15,7 @@ from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics_ros.base.errors import BagError
-from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
+from robot_dynamics_ros.base.joint_messages import FIELDS, TrajectoryPoints
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.messages.joint_trajectory import write_trajectory
 
@@ -56,9 +56,7 @@ def trajectory_point(
     ``motion`` may end early, and fields that are None stay empty; ``seconds`` is time_from_start.
     """
     point = JointTrajectoryPoint()
-    for field, values in zip(
-        ("positions", "velocities", "accelerations", "effort"), motion, strict=False
-    ):
+    for field, values in zip(FIELDS, motion, strict=False):
         if values is not None:
             setattr(point, field, to_array(values))
     point.time_from_start.sec, point.time_from_start.nanosec = divmod(

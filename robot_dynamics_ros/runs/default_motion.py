@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -36,22 +35,15 @@ _SMALLEST = 1e-3
 _FRICTION_SPEED = 1e-6
 
 
-class Ranges(NamedTuple):
-    """Ranges (K,) of the rows of ``model.limit_rows``: position limits without offsets, and amplitude of a sine."""
-
-    lower: Array
-    upper: Array
-    reach: Array
-
-
-def _ranges(model: RobotModel) -> Ranges:
+def _ranges(model: RobotModel) -> tuple[Array, Array, Array]:
+    """Return (K,) for ``model.limit_rows``: lower and upper position limits without offsets, amplitude of a sine."""
     rows = model.limit_rows
     lower, upper = rows.limits[[SOFT_LOWER, SOFT_UPPER]] - rows.positions(
         np.zeros(model.n)
     )
     prismatic = [name in model.prismatic_joints for name in rows.names]
     most = np.where(prismatic, _PRISMATIC_REACH, _REACH)
-    return Ranges(lower, upper, np.clip(_RANGE_SHARE * (upper - lower), 0.0, most))
+    return (lower, upper, np.clip(_RANGE_SHARE * (upper - lower), 0.0, most))
 
 
 def default_start(model: RobotModel) -> Array:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.base import joint_messages
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.recordings.bags.alignment import Alignment, Place
 from robot_dynamics_ros.recordings.bags.storage import (
@@ -32,7 +33,6 @@ from robot_dynamics_ros.recordings.messages.joint_state import (
 _BLOCK = 1024  # pairs of messages
 _FEW = 3  # fewer values do not determine a constant offset
 _SHORT = 32  # maximum length of arrays whose elements are a field each
-_POINT_FIELDS = ("positions", "velocities", "accelerations", "effort")
 
 
 @dataclass(frozen=True)
@@ -435,7 +435,7 @@ def _trajectory(message: Any, rename: Renaming, fields: dict[str, Any]) -> None:
     fields["header.frame_id"] = message.header.frame_id
     times = [point.time_from_start for point in message.points]
     fields["time_from_start"] = [(time.sec, time.nanosec) for time in times]
-    for field in _POINT_FIELDS:
+    for field in joint_messages.FIELDS:
         rows = [getattr(point, field) for point in message.points]
         if all(len(row) == len(names) for row in rows):
             table = np.array(rows, dtype=np.float64).reshape(len(rows), len(names))

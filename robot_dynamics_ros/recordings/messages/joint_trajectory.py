@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,7 @@ from robot_dynamics_ros.base.errors import (
     RobotDynamicsError,
     TrajectoryError,
 )
-from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
-from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.base.joint_messages import FIELDS, TrajectoryPoints
 from robot_dynamics_ros.recordings.messages.cdr import (
     BYTE_ORDERS,
     HEADER,
@@ -38,7 +36,6 @@ from robot_dynamics_ros.recordings.messages.joint_state import (
 
 _Records = NDArray[np.void]
 
-_FIELDS = ("positions", "velocities", "accelerations", "effort")
 _STAMP_END = 2**31 * 1_000_000_000  # ns
 _SMALLEST = 24  # bytes, minimum size of a point
 # points times joints; reading them delays the next command by 1 ms
@@ -56,19 +53,16 @@ def read_trajectory(
     Raises TrajectoryError for a truncated or invalid message, an invalid stamp, no or too many joint names or points,
     points without a position for each joint, fields of another length, and fields that not all points have.
     """
-    table = _read(data)
-    if table.stamp >= _STAMP_END:
+    if data[:2] not in BYTE_ORDERS:
         raise TrajectoryError(
-            f"header.stamp is {table.stamp / 1e9:.9f} s; give nanoseconds below one second"
+            f"the message begins with {data[:HEADER]!r}; send it in plain CDR, as ROS does"
         )
-    times = table.column("sec") + table.column("nanosec") * 1e-9
-    fields = [
-        table.column(field) if field in table.fields else None for field in _FIELDS[1:]
-    ]
-    names = tuple(renamed(name) for name in table.joint_names)
-    return table.stamp, TrajectoryPoints(
-        names, times, table.column("positions"), *fields
-    )
+    try:
+        return _read(CdrReader(data), renamed)
+    except (struct.error, ValueError) as error:
+        raise TrajectoryError(
+            f"the message ends too early, after {len(data)} bytes; send a whole trajectory_msgs/msg/JointTrajectory"
+        ) from error
 
 
 def check_size(points: int, joints: int) -> None:
@@ -84,12 +78,8 @@ def write_trajectory(stamp: int, points: TrajectoryPoints) -> bytes:
     """Return a serialized JointTrajectory with ``stamp`` (ns) as header.stamp; times must be less than 2^31 s."""
     seconds_and_rest = struct.pack("<iI", *divmod(stamp, 1_000_000_000))
     data = LITTLE_ENDIAN + seconds_and_rest + frame_and_names("", points.joint_names)
-    tables = (points.positions, points.velocities, points.accelerations, points.effort)
-    given = {
-        field: table
-        for field, table in zip(_FIELDS, tables, strict=True)
-        if table is not None
-    }
+    tables = {field: getattr(points, field) for field in FIELDS}
+    given = {field: table for field, table in tables.items() if table is not None}
     joints = points.positions.shape[1]
     data += struct.pack("<I", len(points.times))
     for part in (slice(1), slice(1, None)):  # the padding of the first point may differ
@@ -105,38 +95,8 @@ def write_trajectory(stamp: int, points: TrajectoryPoints) -> bytes:
     return data
 
 
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """Message with the same fields in all points; ``blocks``: the first point, with its own padding, and the rest."""
-
-    order: str
-    stamp: int
-    joint_names: tuple[str, ...]
-    start: int  # offset of the first point after the encapsulation header
-    fields: Collection[str]
-    blocks: tuple[_Records, _Records]
-
-    def column(self, name: str) -> Array:
-        """Return a copy of one field of all points."""
-        return np.concatenate([block[name] for block in self.blocks], dtype=np.float64)
-
-
-def _read(data: bytes) -> _Table:
-    """Return the table of a message; TrajectoryError if the message is invalid."""
-    if data[:2] not in BYTE_ORDERS:
-        raise TrajectoryError(
-            f"the message begins with {data[:HEADER]!r}; send it in plain CDR, as ROS does"
-        )
-    try:
-        return _read_table(CdrReader(data))
-    except (struct.error, ValueError) as error:
-        raise TrajectoryError(
-            f"the message ends too early, after {len(data)} bytes; send a whole trajectory_msgs/msg/JointTrajectory"
-        ) from error
-
-
-def _read_table(reader: CdrReader) -> _Table:
-    """Return the table; struct.error or ValueError if the message ends too early."""
+def _read(reader: CdrReader, renamed: Renaming) -> tuple[int, TrajectoryPoints]:
+    """Return stamp and points; struct.error or ValueError if the message ends too early."""
     stamp = reader.stamp()
     try:
         reader.text(MOST_NAMES)  # frame_id
@@ -163,26 +123,38 @@ def _read_table(reader: CdrReader) -> _Table:
     fit = (len(reader.body) - reader.at) // layout.itemsize
     rest: _Records = np.frombuffer(reader.body, layout, min(points - 1, fit), reader.at)
     alike = np.ones(len(rest), dtype=bool)
-    for field in _FIELDS:
+    for field in FIELDS:
         alike &= rest[_length(field)] == (k if field in fields else 0)
     count = len(rest) if alike.all() else int(np.argmin(alike))
     if count < points - 1:
         reader.at += count * layout.itemsize
         other = _read_fields(reader, k, 1 + count)
-        for field in _FIELDS:
+        for field in FIELDS:
             if (field in other) != (field in fields):
                 has = "has" if field in other else "has no"
                 raise TrajectoryError(
                     f"point {1 + count} {has} {field}, unlike point 0; {_cure(field)}"
                 )
         raise ValueError
-    return _Table(reader.order, stamp, names, start, fields, (first, rest))
+    if stamp >= _STAMP_END:
+        raise TrajectoryError(
+            f"header.stamp is {stamp / 1e9:.9f} s; give nanoseconds below one second"
+        )
+    # the first point has its own padding
+    columns = {
+        name: np.concatenate([first[name], rest[name]], dtype=np.float64)
+        for name in ("sec", "nanosec", *fields)
+    }
+    times = columns["sec"] + columns["nanosec"] * 1e-9
+    tables = (columns.get(field) for field in FIELDS[1:])
+    joint_names = tuple(renamed(name) for name in names)
+    return stamp, TrajectoryPoints(joint_names, times, columns["positions"], *tables)
 
 
 def _read_fields(reader: CdrReader, joints: int, i: int) -> list[str]:
     """Skip point i and return the names of its fields; TrajectoryError if one does not have a value for each joint."""
     fields = []
-    for field in _FIELDS:
+    for field in FIELDS:
         length = reader.number()
         if length != joints and (length or field == "positions"):
             raise TrajectoryError(
@@ -200,7 +172,7 @@ def _layout(
     """Return the layout of a point at offset ``start`` with these fields."""
     parts: list[tuple[str, object, int]] = []  # name, format, offset
     at = start
-    for field in _FIELDS:
+    for field in FIELDS:
         parts.append((_length(field), order + "u4", at - start))
         at += 4
         if field in fields:
