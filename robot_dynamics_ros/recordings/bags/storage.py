@@ -211,9 +211,8 @@ class BagWriter:
     ) -> None:
         self.path = path
         self._unsaved = 0
-        types = message_types()
         for topic, kind in topics.items():
-            if kind not in types.fielddefs:
+            if not known(kind):
                 raise BagError(
                     f"{path}: {topic}: message type {kind} is unknown. Cure: leave that topic out"
                 )

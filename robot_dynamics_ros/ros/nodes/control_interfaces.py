@@ -106,14 +106,15 @@ class ControlInterfaces:
         Without cycles it is to be called periodically. The goal's feedback or result is sent.
         """
         if self._goal is not None:
-            self._report(*self._goal, self._goal[1].check(time.monotonic()))
+            handle, execution = self._goal
+            self._report(handle, execution.check(time.monotonic()))
         if INSTALLED and self._session.controller is not None:
             self._publish_state(self._session.controller)
 
     def abort(self, why: str) -> None:
         """Abort the active goal, if any; ``why`` is the error string of its result, with the code INVALID_GOAL."""
         if self._goal is not None:
-            self._report(*self._goal, goals.aborted(why))
+            self._report(self._goal[0], goals.aborted(why))
 
     def destroy(self) -> None:
         """Destroy the action server and the publisher."""
@@ -167,7 +168,7 @@ class ControlInterfaces:
             followed = self._session.follow(points, start, now)
         except RobotDynamicsError as error:
             controller.refuse(str(error))
-            return self._report(handle, None, goals.refused(error))
+            return self._report(handle, goals.refused(error))
         self.abort("replaced by a new goal")
         self._outputs.follow(followed)
         self._goal = (
@@ -193,9 +194,7 @@ class ControlInterfaces:
             self._goal[1].cancel()
         return CancelResponse.ACCEPT
 
-    def _report(
-        self, handle: Any, execution: goals.GoalExecution | None, event: goals.GoalEvent
-    ) -> None:
+    def _report(self, handle: Any, event: goals.GoalEvent) -> None:
         """Publish feedback of a goal; if the goal has ended, have rclpy send its result."""
         if event.progress is not None:
             handle.publish_feedback(self._feedback(handle, event.progress))
