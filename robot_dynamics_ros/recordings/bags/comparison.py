@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from xml.etree import ElementTree
 
-from robot_dynamics_ros.base.errors import BagError, did_you_mean
+from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import IntArray
 from robot_dynamics_ros.recordings.bags.alignment import (
@@ -24,7 +24,11 @@ from robot_dynamics_ros.recordings.bags.differences import (
     TopicDifference,
 )
 from robot_dynamics_ros.recordings.bags.joint_series import answers, read_joint_states
-from robot_dynamics_ros.recordings.bags.reader import CONFIGURATION_TOPIC, BagReader
+from robot_dynamics_ros.recordings.bags.reader import (
+    CONFIGURATION_TOPIC,
+    BagReader,
+    require_topics,
+)
 from robot_dynamics_ros.recordings.bags.storage import (
     DIAGNOSTIC_ARRAY,
     JOINT_TRAJECTORY,
@@ -170,16 +174,8 @@ def _common(
             topic if topic in a.topics or topic.startswith("/") else f"/{topic}"
             for topic in chosen
         ]
-    for reader in (a, b):
-        for topic in chosen or ():
-            if topic not in reader.topics:
-                available = (
-                    ", ".join(sorted(reader.topics)) or "another bag; this one is empty"
-                )
-                available += did_you_mean(topic, reader.topics)
-                raise BagError(
-                    f"{reader.path}: no topic {topic}. Cure: choose from {available}"
-                )
+        require_topics(a, chosen)
+        require_topics(b, chosen)
     topics_a = _motion_topics(a, common)
     topics_b = _motion_topics(b, common)
     names = (

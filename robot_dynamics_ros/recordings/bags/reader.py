@@ -119,6 +119,17 @@ def require_topic(reader: BagReader, topic: str, kind: str) -> None:
         )
 
 
+def require_topics(reader: BagReader, topics: Collection[str]) -> None:
+    """Raise BagError if the bag lacks some of the ``topics``; the cure lists those that it has."""
+    missing = [topic for topic in topics if topic not in reader.topics]
+    if missing:
+        known = ", ".join(sorted(reader.topics)) or "another bag; this one is empty"
+        near = did_you_mean(missing[0], reader.topics)
+        raise BagError(
+            f"{reader.path}: no topic {', '.join(missing)}. Cure: choose from {known}{near}"
+        )
+
+
 def read_texts(reader: BagReader, name: str) -> Iterator[tuple[str, str]]:
     """Yield topic and text of the messages of type std_msgs/String on all topics whose last part is ``name``."""
     topics = [

@@ -11,7 +11,7 @@ from typing import Any
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from robot_dynamics_ros.base.errors import BagError, BagWarning, did_you_mean, printable
+from robot_dynamics_ros.base.errors import BagError, BagWarning, printable
 from robot_dynamics_ros.base.parameters.kinds import (
     POSITIVE,
     Names,
@@ -19,7 +19,7 @@ from robot_dynamics_ros.base.parameters.kinds import (
     Parameter,
     Text,
 )
-from robot_dynamics_ros.recordings.bags import BagReader
+from robot_dynamics_ros.recordings.bags.reader import BagReader, require_topics
 from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 
@@ -86,14 +86,7 @@ class PlayerNode(NodeProgram):
         self.create_timer(0.1, self._play_when_connected)
 
     def _make_publishers(self, topics: list[str]) -> dict[str, Any]:
-        missing = [topic for topic in topics if topic not in self._bag.topics]
-        if missing:
-            there = ", ".join(self._bag.topics) + did_you_mean(
-                missing[0], self._bag.topics
-            )
-            raise BagError(
-                f"{self._bag.path}: no topic {', '.join(missing)}. Cure: choose from {there}"
-            )
+        require_topics(self._bag, topics)
         publishers = {}
         for topic in topics or self._bag.topics:
             try:
