@@ -22,11 +22,11 @@ from robot_dynamics_ros.recordings.bags import recovery
 from robot_dynamics_ros.recordings.bags.storage import (
     BOOL,
     JOINT_STATE,
+    LARGEST,
     TEXT,
     ZSTD,
     Message,
     in_order_of_arrival,
-    unpacked,
     zstd,
 )
 from robot_dynamics_ros.recordings.messages.cdr import CdrReader
@@ -315,12 +315,12 @@ class BagReader:
         ]
         for message in in_order_of_arrival(parts):
             if message.data.startswith(ZSTD):
-                try:
-                    message = message._replace(data=unpacked(message.data))
-                except (zstd.ZstdError, ValueError) as error:
+                data, error = recovery.unpacked("zstd", message.data, LARGEST)
+                if error:
                     damage = damage or f", the first on {message.topic}: {error}"
                     left_out["cannot be unpacked"] += 1
                     continue
+                message = message._replace(data=data)
             yield message
         if left_out:
             text = f"{self.path}: {counted(left_out)}{damage}: left out"

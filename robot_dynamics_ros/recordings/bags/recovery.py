@@ -14,11 +14,10 @@ import struct
 from binascii import crc32
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
-from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import lz4.frame  # type: ignore[import-untyped]
 import numpy as np
@@ -135,7 +134,10 @@ _KEYS = 100  # limit of a channel's metadata; recorders write four
 _ZEROS = 512  # bytes; a longer run of zeros at the end comes from the file system
 _HELD = 1 << 25  # limit of the bytes of chunks that rosbags holds at once
 _RATIO = 64  # limit of the compression ratio of a chunk
-_OPENERS = {"zstd": zstd.ZstdFile, "lz4": lz4.frame.LZ4FrameFile}
+_DECOMPRESSORS: dict[str, Any] = {
+    "zstd": zstd.ZstdDecompressor,
+    "lz4": lz4.frame.LZ4FrameDecompressor,
+}
 _DAMAGE = (
     struct.error,
     ValueError,
@@ -203,9 +205,7 @@ def _index_is_bounded(file: BinaryIO, size: int, summary: bytes) -> bool:
         held += [(first, plain), (max(first, last) + 1, -plain)]
         if compression:
             file.seek(begin + length - packed)
-            records, error = _unpacked(
-                compression, file.read(packed), min(plain, _HELD)
-            )
+            records, error = unpacked(compression, file.read(packed), min(plain, _HELD))
             if error or len(records) != plain:
                 return False
     overlapping = np.cumsum([plain for _, plain in sorted(held)])
@@ -257,23 +257,30 @@ def _channel(body: bytes, schemas: Mapping[int, str]) -> tuple[int, Channel]:
     )
 
 
-def _unpacked(compression: str, packed: bytes, most: int) -> tuple[bytes, str]:
-    """Return unpacked data up to the first error, and that error; ValueError for more than ``most`` bytes."""
+def unpacked(compression: str, packed: bytes, most: int) -> tuple[bytes, str]:
+    """Return unpacked data up to the first error, and that error; no data if it has more than ``most`` bytes.
+
+    ``compression`` is zstd, lz4 or empty. A truncated frame is an error, several frames are none.
+    """
     if not compression:
         return packed, ""
-    if compression not in _OPENERS:
-        raise ValueError(f"unknown compression {compression}")
+    if compression not in _DECOMPRESSORS:
+        return b"", f"unknown compression {compression}"
     data = bytearray()
-    error = ""
+    frame = _DECOMPRESSORS[compression]()
     try:
-        with _OPENERS[compression](BytesIO(packed)) as file:
-            while len(data) <= most and (part := file.read1(_PIECE)):
-                data += part
-    except (zstd.ZstdError, RuntimeError, EOFError) as reason:
-        error = str(reason)
-    if len(data) > most:
-        raise ValueError("it unpacks to more than its declared size")
-    return bytes(data), error
+        for at in range(0, len(packed), _PIECE):
+            piece = packed[at : at + _PIECE]
+            while piece:
+                if frame.eof:
+                    frame = _DECOMPRESSORS[compression]()
+                data += frame.decompress(piece, most + 1 - len(data))
+                if len(data) > most:
+                    return b"", "it unpacks to more than its declared size"
+                piece = frame.unused_data
+    except (zstd.ZstdError, RuntimeError) as error:
+        return bytes(data), str(error)
+    return bytes(data), "" if frame.eof else "the packed data is truncated"
 
 
 def _mcap_rows(
@@ -347,7 +354,7 @@ def _chunk_records(
         raise ValueError(
             f"it would unpack to {size * 1e-6:.0f} MB, above the limit of {LARGEST * 1e-6:.0f} MB"
         )
-    records, error = _unpacked(compression, data[begin + 8 :], size)
+    records, error = unpacked(compression, data[begin + 8 :], size)
     if (
         not error
         and len(data) == length

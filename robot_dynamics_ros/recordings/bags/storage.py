@@ -107,22 +107,6 @@ def in_order_of_arrival(
             yield message
 
 
-def unpacked(data: bytes, most: int = LARGEST) -> bytes:
-    """Return unpacked zstd data; ZstdError if it is damaged, ValueError if truncated or more than ``most`` bytes."""
-    parts = []
-    while data:
-        frame = zstd.ZstdDecompressor()
-        part = frame.decompress(data, max_length=most + 1)
-        most -= len(part)
-        if most < 0:
-            raise ValueError("its unpacked size exceeds the limit")
-        if not frame.eof:
-            raise ValueError("the packed data is truncated")
-        parts.append(part)
-        data = frame.unused_data
-    return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
 _LEVELS = ("OK", "WARN", "ERROR", "STALE")
 
 
