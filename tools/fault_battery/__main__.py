@@ -1,8 +1,9 @@
 """Battery of single faults against the control core, with a plant and a judge of its own.
 
 ``python -m tools.fault_battery`` runs each kind of ``kinds.py`` on its arms with its parameter sets, and prints a
-table of the kinds with the shares of critical and high runs; ``--json FILE`` writes each run. Rest or motion, period,
-joint and sensors are drawn by ``--seed`` and the names of kind, arm and set. ``--sample N`` draws N of the runs.
+table of the families of kinds with the shares of critical and high runs; ``--json FILE`` writes each run. Rest or
+motion, period, joint and sensors are drawn by ``--seed`` and the names of kind, arm and set. ``--sample N`` draws N of
+the runs.
 ``--healthy`` makes the runs without faults instead, in which a fault whose cause is untrue counts.
 ``--run KIND ARM SET`` repeats one run. docs/fault_battery.md describes scale and results.
 
@@ -143,18 +144,19 @@ def _answerable(results: Iterable[Result]) -> list[Result]:
     return [r for r in results if not r.unanswerable]
 
 
-def _by_kind(results: Sequence[Result]) -> dict[str, list[Result]]:
+def _groups(results: Sequence[Result], field: str) -> dict[str, list[Result]]:
+    """Return the results by their kind or family, in the order of the kinds."""
     groups: dict[str, list[Result]] = defaultdict(list)
     for result in results:
-        groups[result.kind].append(result)
+        groups[getattr(result, field)].append(result)
     return groups
 
 
 def _grades(group: Sequence[Result], parameters: str) -> str:
-    """Return the numbers of runs with this set that can be answered: critical / high / none."""
+    """Return the numbers of runs with this set that can be answered: critical/high/none."""
     chosen = [r for r in _answerable(group) if r.parameters == parameters]
     grades = [r.verdict.grade for r in chosen]
-    return " / ".join(str(grades.count(g)) for g in _GRADES[::-1])
+    return "/".join(str(grades.count(g)) for g in _GRADES[::-1])
 
 
 def _marked(group: Sequence[Result]) -> str:
@@ -163,23 +165,23 @@ def _marked(group: Sequence[Result]) -> str:
 
 
 def table(results: Sequence[Result]) -> str:
-    """Return the table of kinds: critical / high / none of the runs that can be answered, for each set."""
+    """Return the table of families: critical/high/none of the runs that can be answered, for each set."""
     rows = [
-        ["kind", *SETS, "unanswerable", "fell after release", "detected in", "worst"]
+        ["family", "kinds", *SETS, "unanswerable", "fell", "detected in", "worst run"]
     ]
-    for kind, group in _by_kind(results).items():
-        cells = [_grades(group, name) for name in SETS]
+    for family, group in _groups(results, "family").items():
+        grades = [_grades(group, name) for name in SETS]
         times = [r.verdict.detected for r in group if r.verdict.detected is not None]
         detected = f"{len(times)} of {len(group)}"
         if times:
             detected += f", {np.median(times) * 1e3:.0f} ms"
         refused = sum(bool(r.refused) for r in group)
         if refused:
-            detected += f", {refused} refused at the start"
+            detected += f", {refused} refused"
         fell = sum(r.verdict.fell != "none" for r in group)
-        rows.append(
-            [kind, *cells, _marked(group), str(fell or ""), detected, _worst(group)]
-        )
+        kinds = str(len({r.kind for r in group}))
+        counts = [_marked(group), str(fell or "")]
+        rows.append([family, kinds, *grades, *counts, detected, _worst(group)])
     return markdown_table(rows)
 
 
@@ -188,7 +190,10 @@ def _worst(group: Sequence[Result]) -> str:
     v = worst.verdict
     if v.grade == "none":
         return ""
-    return f"{v.speed:.3g} rad/s, {v.distance:.2g} rad, {v.step:.3g} Nm ({worst.arm}, {worst.parameters}, {v.mode})"
+    values = f"{v.speed:.3g} rad/s, {v.distance:.2g} rad, {v.step:.3g} Nm"
+    parameters = worst.kind.removeprefix(worst.family).strip()
+    run = ", ".join(filter(None, [parameters, worst.arm, worst.parameters, v.mode]))
+    return f"{values} ({run})"
 
 
 def as_json(results: Sequence[Result]) -> str:
@@ -213,7 +218,7 @@ def comparison(before: Sequence[Result], after: Sequence[Result]) -> str:
     times = ("before", "after")
     titles = [f"{name} {time}" for name in (*SETS, "unanswerable") for time in times]
     rows = [["kind", *titles]]
-    groups = [_by_kind(part) for part in both]
+    groups = [_groups(part, "kind") for part in both]
     for kind in groups[1]:
         pair = [group[kind] for group in groups]
         grades = [_grades(part, name) for name in SETS for part in pair]
