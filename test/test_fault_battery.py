@@ -194,7 +194,7 @@ def test_results_are_stored_and_compared_and_limited(
     both = ["--results", str(after), "--compare", str(before), "--most-critical", "49"]
     assert main(both) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "| frozen noise=0 | 1 / 0 / 0 | 0 / 0 / 1 |" in printed
+    assert "| frozen noise=0 | 1/0/0 | 0/0/1 |" in printed
     assert main(["--results", str(before), "--most-critical", "49"]) == 1
 
 
