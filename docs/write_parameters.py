@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -32,7 +33,8 @@ named `parameters.py`. `ros2 param describe` prints the same for a running node.
 - **When**: *start* parameters are read once when the process starts, *configure* parameters when the node is configured
   or receives its robot. *Any time* parameters may change while the node runs, several at once by
   `set_parameters_atomically`. Invalid values are refused with the reason, and nothing changes.
-- **Lists**: `[10.0]` applies to every joint, `[10.0, 10.0, 5.0]` to one joint each. A single number is a list of one.
+- **Numbers per joint**: `[10.0]` applies to every joint, `[10.0, 10.0, 5.0]` to one joint each. A single number is a list
+  of one.
 - **Files** list parameters under `/**`, for nodes of any name in any namespace, or under the name of a node:
 
 ```yaml
@@ -47,25 +49,57 @@ named `parameters.py`. `ros2 param describe` prints the same for a running node.
 
 `use_sim_time` and QoS overrides (`qos_overrides./joint_states.subscription.reliability`) are as for every ROS node.
 """
+#: Shorter forms of the texts that the nodes print.
+_SHORT = (
+    (r"^a (number|text|list)", r"\1"),
+    (r"^a whole number from (\d+) to (\d+)", r"\1 to \2, whole"),
+    (r"^number from (\S+) to (\S+)", r"\1 to \2"),
+    (r"^true or false$", "bool"),
+    (r"^one of ", ""),
+    (r", in quotes$", ""),
+    (r"^numbers(.*), one for each joint, or one for all", r"per joint\1"),
+    (r"^number\b *", ""),
+    (r"of at least ", "≥ "),
+    (r"above ", "> "),
+)
 
 
 def page() -> str:
-    """Return the page."""
-    return "\n".join(
-        [_HEAD, *(_section(node, declared) for node, declared in _NODES.items())]
-    )
+    """Return the page; a parameter that several nodes have alike is described once."""
+    described: dict[str, str] = {}
+    sections = []
+    for node, declared in _NODES.items():
+        rows = [_row(parameter) for parameter in declared]
+        shared = [row for row in rows if row in described]
+        sections.append(_section(node, [r for r in rows if r not in described], shared))
+        described |= dict.fromkeys(rows, node)
+    return "\n".join([_HEAD, *sections])
 
 
-def _section(node: str, declared: Iterable[Parameter[Any]]) -> str:
-    rows = [
+def _section(node: str, rows: list[str], shared: list[str]) -> str:
+    lines = [f"## {node}", ""]
+    if shared:
+        names = ", ".join(row.split(" | ")[0].strip("| ") for row in shared)
+        lines += [f"As above: {names}.", ""]
+    head = [
         "| parameter | default | meaning | allowed | when |",
         "| --- | --- | --- | --- | --- |",
     ]
-    rows += [
-        f"| `{p.name}` | {_code(p.default)} | {_plain(p.description)} | {_plain(p.allowed())} | {_WHEN[p.when]} |"
-        for p in declared
-    ]
-    return "\n".join([f"## {node}", "", *rows, ""])
+    return "\n".join([*lines, *head, *rows, ""])
+
+
+def _row(p: Parameter[Any]) -> str:
+    meaning = _plain(p.description)
+    allowed = _plain(_short(p.allowed()))
+    return (
+        f"| `{p.name}` | {_code(p.default)} | {meaning} | {allowed} | {_WHEN[p.when]} |"
+    )
+
+
+def _short(text: str) -> str:
+    for pattern, form in _SHORT:
+        text = re.sub(pattern, form, text)
+    return text
 
 
 def _code(value: object) -> str:

@@ -18,6 +18,8 @@ sys.path.append(str(ROOT / "docs"))
 
 import write_cli  # noqa: E402
 
+from robot_dynamics_ros.cli.main import COMMANDS  # noqa: E402
+
 COMMAND = [sys.executable, "-m", "robot_dynamics_ros"]
 SHIPPED = ("config", "launch", "recordings", "rviz", "textbook_arms", "urdf")
 
@@ -146,12 +148,9 @@ def arguments() -> Iterator[str]:
         yield f"executable: {script.name}"
     for line in lines(run("--help").out):
         yield f"robot_dynamics: {line}"
-    command = ""
-    for line in write_cli.page().splitlines():
-        if line.startswith("## "):
-            command = line[3:]
-        elif command and line and not line.startswith(("| argument", "| ---")):
-            yield f"{command}: {line.strip('| ')}"
+    for command in COMMANDS:
+        facts = [*write_cli.texts(command), *write_cli.argument_rows(command)]
+        yield from (f"{command}: {fact.strip('| ')}" for fact in facts if fact)
     for file in (ROOT / "launch").glob("*.launch.py"):
         for name, (default, choices, description) in arguments_of(file).items():
             yield f"{file.name}: {name}: default {default!r}, choices {choices}: {description}"

@@ -326,9 +326,9 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments of view."""
     parser.description = (
         "Serves a page that shows the robot, its desired position, joint torques, joint forces and the centre of mass, "
-        "with a legend: at the positions of sliders, from bags with play, pause and a time slider, or live. Several "
-        "bags are shown side by side. It needs no ROS but for --live, and no network. Without --host the page is "
-        "available on this machine only; it has no password."
+        "with a legend. The positions are those of sliders, of bags with play, pause and a time slider, or live. "
+        "Several bags are shown side by side. It needs no ROS but for --live, and no network. Without --host the page "
+        "is available on this machine only; it has no password."
     )
     add_named_robot(parser)
     add_joints(parser)

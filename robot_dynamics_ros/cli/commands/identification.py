@@ -79,8 +79,8 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments of identify."""
     parser.description = (
         "Identify the inertial parameters, rotor inertias and friction that explain the measured effort of "
-        "recorded motions, test them on the last part of each recording, or on other recordings, and write them as a "
-        "dynamics file. docs/identify.md lists the keys of --json."
+        "recorded motions, and write them as a dynamics file. They are tested on the last part of each recording, or "
+        "on other recordings. docs/identify.md lists the keys of --json."
     )
     parser.add_argument(
         "bags",

@@ -43,10 +43,11 @@ _MAX_COLUMNS = 8  # joints for which the mass matrix fits the width of a screen
 def add_inspect(parser: argparse.ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments."""
     parser.description = (
-        "Inspect any robot, shipped or your own URDF/xacro: joints, limits, masses, inertias, friction, rotors, "
-        "couplings; the mass matrix and the gravity torque relative to the effort limits, at one state and over the "
-        "joint range; and notes on missing or implausible data, with cures. --equations prints the equations of "
-        "motion, --trace the steps of Newton-Euler. docs/inspect.md explains the tables and the keys of --json."
+        "Inspect any robot, shipped or your own URDF/xacro: joints, limits, masses, inertias, friction, rotors and "
+        "couplings. Prints the mass matrix and the gravity torque relative to the effort limits, at one state and "
+        "over the joint range, and notes on missing or implausible data, with cures. --equations prints the "
+        "equations of motion, --trace the steps of Newton-Euler. docs/inspect.md explains the tables and the keys of "
+        "--json."
     )
     add_named_robot(parser)
     add_joints(parser)

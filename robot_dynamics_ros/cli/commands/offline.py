@@ -40,7 +40,7 @@ def add_replay(parser: argparse.ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Run the controller of computed_torque_node on the joint states and trajectories of a bag, without ROS and as "
-        "fast as possible, and write command_states and faults (/diagnostics) to a new bag, with the times of the "
+        "fast as possible. Writes command_states and faults (/diagnostics) to a new bag, with the times of the "
         "recording. The same input gives the same bytes."
     )
     add_bag(parser)

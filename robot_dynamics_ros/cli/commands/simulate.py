@@ -49,7 +49,7 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Runs the controller of computed_torque_node and the arm of simulation_node in one process, in "
-        "lockstep and without ROS, along a trajectory; prints how well it tracks; and writes a bag as the live nodes "
+        "lockstep and without ROS, along a trajectory. Prints how well it tracks, and writes a bag as the live nodes "
         "would, for report, torque, compare and replay. Any URDF has a default motion within its limits. Several laws "
         "are compared. The same input gives the same bytes. Exit code 1 if a run ends in a fault."
     )

@@ -54,9 +54,9 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments of torque."""
     parser.description = (
         "Compute the model's joint torque along a recorded motion, split into inertia, velocity terms, "
-        "gravity and friction, compare it with the measured effort, and report probable causes where the two "
-        "differ: a forgotten payload, missing friction or rotor inertia, other link parameters, another direction of "
-        "gravity, signs, order, units and zeros, a delay of the effort. docs/identify.md lists the keys of --json."
+        "gravity and friction, and compare it with the measured effort. Reports probable causes of the "
+        "difference: a forgotten payload, missing friction or rotor inertia, other link parameters, another direction "
+        "of gravity, signs, order, units and zeros, a delay of the effort. docs/identify.md lists the keys of --json."
     )
     recording = parser.add_mutually_exclusive_group(required=True)
     recording.add_argument(
