@@ -175,13 +175,7 @@ Medians, and quartiles in brackets, of {ROUNDS} rounds of {BLOCK} calls on one c
 
 {missed(times)}
 
-The customised model:
-
-{ratio_table(times, CUSTOMISED)}
-
-The general model:
-
-{ratio_table(times, GENERAL)}
+{ratio_table(times)}
 
 Times of a call in microseconds; of a batch, for each of its states:
 

@@ -217,8 +217,8 @@ def report(names: list[str], calls: int) -> str:
                     worst = 1e6 * own["worst"][0], 1e6 * peer["worst"][0]
                     rows[function] += [
                         f"**{np.median(own['round'] / peer['round']):.2f}**",
-                        f"{1e9 * np.median(own['round']):.0f} / {1e9 * np.median(peer['round']):.0f}",
-                        f"{worst[0]:.0f} / {worst[1]:.0f}",
+                        f"{1e9 * np.median(own['round']):.0f}/{1e9 * np.median(peer['round']):.0f}",
+                        f"{worst[0]:.0f}/{worst[1]:.0f}",
                     ]
                 for function, by_library in python_times(
                     robot, model, module_of(folder)
@@ -228,17 +228,17 @@ def report(names: list[str], calls: int) -> str:
                         times = by_library[library]
                         python_rows[function] += [
                             f"**{np.median(times / peer_times):.2f}**",
-                            f"{1e6 * np.median(times):.2f} / {1e6 * np.median(peer_times):.2f}",
+                            f"{1e6 * np.median(times):.2f}/{1e6 * np.median(peer_times):.2f}",
                         ]
     return f"""\
 Machine: {machine(("numpy", "pin"))}. Command: `{COMMAND}`.
 
-In one C++ program, gcc -O3, ours / Pinocchio: medians of {ROUNDS} rounds of 1000 calls, and the worst of {calls:,}
+In one C++ program, gcc -O3, ours/Pinocchio: medians of {ROUNDS} rounds of 1000 calls, and the worst of {calls:,}
 single calls, which on a shared machine is that of other programs:
 
 {markdown_table([compiled[0], *rows.values()])}
 
-From Python, ours / Pinocchio, required 0.4, goal 0.3 for the module: medians of {PYTHON_ROUNDS} rounds of {BLOCK}
+From Python, ours/Pinocchio, required 0.4, goal 0.3 for the module: medians of {PYTHON_ROUNDS} rounds of {BLOCK}
 calls; `use` is the method of `RobotModel` after `use(module)`:
 
 {markdown_table([python[0], *python_rows.values()])}

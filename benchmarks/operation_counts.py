@@ -38,6 +38,7 @@ from robot_dynamics_ros.dynamics.model.model_data import views
 COMMAND = "python -m benchmarks.operation_counts"
 ALGORITHMS = (INVERSE_DYNAMICS, GRAVITY_TORQUE, MASS_MATRIX, FORWARD_DYNAMICS)
 LARGEST = 12
+SHOWN = (1, 2, 3, 6, 7, LARGEST)  # joints, in the table
 
 # Robots of this package and their dynamics files; the planar arm with the point masses of Craig 6.7.
 ROBOTS = {
@@ -56,7 +57,7 @@ class Count(NamedTuple):
     additions: int
 
     def __str__(self) -> str:
-        return f"{self.multiplications} / {self.additions}"
+        return f"{self.multiplications}/{self.additions}"
 
 
 Polynomial = tuple[int | _F, ...]
@@ -181,14 +182,12 @@ def _count(tally: Mapping[str, int]) -> Count:
 
 
 def general_table() -> str:
-    """Return a table of the general kernels for 1 to LARGEST revolute joints, and of printed counts."""
-    rows = [["n", *(algorithm.name for algorithm in ALGORITHMS), *PRINTED]]
-    for n in range(1, LARGEST + 1):
+    """Return a table of the general kernels for some numbers of revolute joints, and of Craig's printed counts."""
+    sources = [source for source in PRINTED if source.startswith("Craig")]
+    rows = [["n", *(algorithm.name for algorithm in ALGORITHMS), *sources]]
+    for n in SHOWN:
         ours = [str(general_count(algorithm, n)) for algorithm in ALGORITHMS]
-        books = [
-            "–" if source.startswith("Craig") and n < 2 else str(printed(source, n))
-            for source in PRINTED
-        ]
+        books = ["–" if n < 2 else str(printed(source, n)) for source in sources]
         rows.append([str(n), *ours, *books])
     return markdown_table(rows)
 
@@ -229,7 +228,7 @@ def report() -> str:
         for slope, count in zip(slopes, two, strict=True)
     ]
     return f"""\
-Command: `{COMMAND}`. Multiplications / additions (including subtractions).
+Command: `{COMMAND}`. Multiplications/additions (including subtractions).
 
 The general kernels for n revolute joints in series, with arbitrary placements and inertias; inverse dynamics takes
 {terms[0]} multiplications and {terms[1]} additions:

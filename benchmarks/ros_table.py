@@ -106,7 +106,7 @@ def loop_table(runs: Runs) -> str:
         median, p99 = (
             ratio(runs, CONTROLLER, echo, percentile) for percentile in (50, 99)
         )
-        cells = [f"**{median:.2f}** ({low:.2f} to {high:.2f})", f"**{p99:.2f}**"]
+        cells = [f"**{median:.2f}** ({low:.2f}–{high:.2f})", f"**{p99:.2f}**"]
         rows.append([f"controller to {TITLES[echo]}", *cells, "", "", "", ""])
     rows.append(
         [

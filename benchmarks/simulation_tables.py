@@ -58,13 +58,15 @@ class Facts(NamedTuple):
 
 
 def ratios(speeds: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Return each round's ratio to MuJoCo's variant with the highest median; higher is better."""
+    """Return our simulations' ratios to MuJoCo's variant with the highest median in each round; higher is better."""
     fastest = max(
         (name for name in speeds if name.startswith(MUJOCO)),
         key=lambda name: float(np.median(speeds[name])),
     )
     return {
-        name: np.asarray(values / speeds[fastest]) for name, values in speeds.items()
+        name: np.asarray(values / speeds[fastest])
+        for name, values in speeds.items()
+        if name in OURS
     }
 
 

@@ -52,31 +52,18 @@ def is_missed(algorithm: str, ratio: float) -> bool:
     return ratio < required if algorithm in BATCHED else ratio > required
 
 
-def ratio_table(times: Times, library: str) -> str:
-    """Return a table of median ratios to Pinocchio and quartiles, a column for each robot."""
-    targets = library == CUSTOMISED
-    rows = [
-        [
-            "ratio to Pinocchio",
-            *(["required", "goal"] if targets else []),
-            *(ROBOTS[robot].title for robot in times),
-        ]
-    ]
+def ratio_table(times: Times) -> str:
+    """Return a table of the customised model's median ratios and quartiles, a column for each robot."""
+    titles = [ROBOTS[robot].title for robot in times]
+    rows = [["ratio to Pinocchio", "required", "goal", *titles]]
     for algorithm, target in TARGETS.items():
         sign = _sign(algorithm)
         cells = []
         for by_algorithm in times.values():
-            values = ratios(by_algorithm[algorithm], algorithm, library)
-            cells.append(
-                cell(
-                    values,
-                    sign,
-                    targets and is_missed(algorithm, float(np.median(values))),
-                )
-            )
-        asked = (
-            [f"{target.required:g}{sign}", f"{target.goal:g}{sign}"] if targets else []
-        )
+            values = ratios(by_algorithm[algorithm], algorithm, CUSTOMISED)
+            wrong = is_missed(algorithm, float(np.median(values)))
+            cells.append(cell(values, sign, wrong))
+        asked = [f"{target.required:g}{sign}", f"{target.goal:g}{sign}"]
         rows.append([algorithm, *asked, *cells])
     return markdown_table(rows)
 
@@ -123,7 +110,7 @@ def cell(values: Floats, sign: str = "", wrong: bool = False) -> str:
     low, median, high = (
         short(float(value)) for value in np.percentile(values, [25, 50, 75])
     )
-    return f"**{median}{sign}**{' ✗' if wrong else ''} ({low} to {high})"
+    return f"**{median}{sign}**{' ✗' if wrong else ''} ({low}–{high})"
 
 
 def short(value: float) -> str:

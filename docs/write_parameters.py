@@ -33,8 +33,8 @@ named `parameters.py`. `ros2 param describe` prints the same for a running node.
 - **When**: *start* parameters are read once when the process starts, *configure* parameters when the node is configured
   or receives its robot. *Any time* parameters may change while the node runs, several at once by
   `set_parameters_atomically`. Invalid values are refused with the reason, and nothing changes.
-- **Numbers per joint**: `[10.0]` applies to every joint, `[10.0, 10.0, 5.0]` to one joint each. A single number is a list
-  of one.
+- **Numbers per joint**: `[10.0]` applies to every joint, `[10.0, 10.0, 5.0]` to one joint each. A single number is a
+  list of one.
 - **Files** list parameters under `/**`, for nodes of any name in any namespace, or under the name of a node:
 
 ```yaml

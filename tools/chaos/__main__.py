@@ -19,7 +19,7 @@ from benchmarks.document import machine, markdown_table, print_report, report_pa
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from tools.chaos.faults import FAULTS, Fault
 from tools.chaos.figures import Figures, figures
-from tools.chaos.rig import Rig
+from tools.chaos.rig import Flood, Rig
 
 COMMAND = "python -m tools.chaos"
 PART = "make chaos"
@@ -38,12 +38,13 @@ HEAD = [
 
 
 class Outcome(NamedTuple):
-    """Result of a fault: its figures, further text, and the exit codes of the processes."""
+    """Result of a fault: its figures, further text, the exit codes of the processes, and measurements of floods."""
 
     title: str
     figures: Figures
     note: str
     exits: Sequence[tuple[str, int]]
+    floods: Sequence[Flood]
 
 
 def run(fault: Fault) -> Outcome:
@@ -64,7 +65,7 @@ def run(fault: Fault) -> Outcome:
                 rig.mark("active")
                 rig.mark("given_up")
             measured = figures(rig)
-        return Outcome(fault.title, measured, note, rig.exits)
+        return Outcome(fault.title, measured, note, rig.exits, rig.floods)
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
@@ -84,7 +85,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
             _number(f.velocity, ".2f"),
             _number(100.0 * f.command_share, ".0f", " %"),
         ]
-        reaction = ", then ".join(f.modes) or "continues"
+        reaction = ", ".join(f.modes) or "continues"
         rows.append(
             [
                 outcome.title,
@@ -95,10 +96,15 @@ def table(outcomes: Sequence[Outcome]) -> str:
                 again,
             ]
         )
-    notes = "\n".join(
-        f"- {outcome.title}: {outcome.note}." for outcome in outcomes if outcome.note
-    )
-    return f"{markdown_table(rows)}\n\n{notes}".strip()
+    notes = [f"- {x.title}: {x.note}." for x in outcomes if x.note]
+    floods = [flood for outcome in outcomes for flood in outcome.floods]
+    if floods:
+        rates, memory, logs = zip(*floods, strict=True)
+        notes.append(
+            f"- Floods: {min(rates):.0f} to {max(rates):.0f} messages or calls a second; the receiver's memory grew by "
+            f"at most {max(memory):.1f} MB, its log by at most {max(logs):.1f} MB."
+        )
+    return "\n".join([markdown_table(rows), "", *notes]).strip()
 
 
 def verdict(outcomes: Sequence[Outcome]) -> str:

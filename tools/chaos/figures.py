@@ -16,7 +16,7 @@ from tools.chaos.rig import COMMAND_TIMEOUT, RATE, Received, Rig
 
 NEAR = 1e-6  # Nm, tolerance of expected efforts
 ANSWERED_STATES = 5  # number of recent states that a command may answer
-BRAKES = "no commands: the drives' watchdog brakes"
+BRAKES = "no commands: brakes"
 
 
 class Joints(NamedTuple):

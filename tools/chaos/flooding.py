@@ -19,7 +19,7 @@ from tools.chaos.recording import (
     start_recorder,
     stop_recorder,
 )
-from tools.chaos.rig import NODES, RECORDER, TRAJECTORY, TRAJECTORY_TOPIC, Rig
+from tools.chaos.rig import NODES, RECORDER, TRAJECTORY, TRAJECTORY_TOPIC, Flood, Rig
 
 JUNK_TOPIC = "flooded"  # a recorded topic without other publishers
 
@@ -30,8 +30,8 @@ def flood(
     rig: Rig,
     rate: float = 50_000.0,
     seconds: float = 3.0,
-) -> str:
-    """Publish junk on topics at ``rate`` (Hz) each for ``seconds``; return the measured rate as text."""
+) -> None:
+    """Publish junk on topics at ``rate`` (Hz) each for ``seconds``."""
     pairs = [f"{topic}={kind}" for topic, kind in topics.items()]
     how = [
         "--rate",
@@ -41,12 +41,12 @@ def flood(
         "--joints",
         *rig.model.joint_names,
     ]
-    return _send(rig, name, *pairs, *how)
+    _send(rig, name, *pairs, *how)
 
 
-def call(service: str, name: str, rig: Rig) -> str:
-    """Call a service as fast as one client can; return the rate as text."""
-    return _send(rig, name, service)
+def call(service: str, name: str, rig: Rig) -> None:
+    """Call a service as fast as one client can."""
+    _send(rig, name, service)
 
 
 def flood_recorder(rig: Rig) -> str:
@@ -54,11 +54,11 @@ def flood_recorder(rig: Rig) -> str:
     kind = "sensor_msgs/msg/JointState"
     publisher = rig.node.create_publisher(JointState, JUNK_TOPIC, QoSProfile(depth=10))
     bag = start_recorder(rig, [*RECORDED, f"/{JUNK_TOPIC}"])
-    reported = flood({JUNK_TOPIC: kind}, RECORDER, rig)
+    flood({JUNK_TOPIC: kind}, RECORDER, rig)
     rig.node.destroy_publisher(publisher)
     stop_recorder(rig)
     found = kept(rig, bag)
-    return f"{reported}; the bag has {found.counts[f'/{JUNK_TOPIC}']} messages of junk; {found.losses(rig)}"
+    return f"the bag has {found.counts[f'/{JUNK_TOPIC}']} messages of junk; {found.losses(rig)}"
 
 
 def flood_trajectory_node(rig: Rig) -> str:
@@ -76,9 +76,7 @@ def flood_trajectory_node(rig: Rig) -> str:
     rig.wait(
         lambda: "waiting for joint_states" in started.log.read_text(), "trajectory_node"
     )
-    reported = flood(
-        {"flooded/joint_states": "sensor_msgs/msg/JointState"}, TRAJECTORY, rig
-    )
+    flood({"flooded/joint_states": "sensor_msgs/msg/JointState"}, TRAJECTORY, rig)
     states = rig.node.create_publisher(
         JointState, "flooded/joint_states", QoSProfile(depth=10)
     )
@@ -96,11 +94,11 @@ def flood_trajectory_node(rig: Rig) -> str:
     )
     rig.node.destroy_subscription(forwarded)
     away = np.abs(np.array(first[0].points[0].positions) - rig.position).max()
-    return f"{reported}; the trajectory that it then sent began {1e3 * away:.3g} mrad from the arm"
+    return f"the trajectory that it then sent began {1e3 * away:.3g} mrad from the arm"
 
 
-def _send(rig: Rig, name: str, *arguments: str) -> str:
-    """Run a sender until it ends; return its result as text."""
+def _send(rig: Rig, name: str, *arguments: str) -> None:
+    """Run a sender until it ends, and add the measurements to ``rig.floods``."""
     before = rig.processes[name].memory()
     command = [sys.executable, "-m", "tools.chaos.flood", *arguments]
     sender = NodeProcess("flood", rig.folder / "flood.log", command, rig.environment)
@@ -113,9 +111,9 @@ def _send(rig: Rig, name: str, *arguments: str) -> str:
         sender.process.wait()
     rig.mark("end")
     rig.watch(0.5)
-    reported = re.search(r"(\d+) (\w+) in ([\d.]+) s(.*)", sender.log.read_text())
+    reported = re.search(r"(\d+) \w+ in ([\d.]+) s", sender.log.read_text())
     assert reported is not None, sender.log.read_text()
-    rate = float(reported[1]) / float(reported[3])
+    rate = float(reported[1]) / float(reported[2])
     growth = rig.processes[name].memory() - before
     size = rig.processes[name].log.stat().st_size
-    return f"{rate:.0f} {reported[2]}/s{reported[4]}, memory {growth:+.1f} MB, log {1e-6 * size:.1f} MB"
+    rig.floods.append(Flood(rate, growth, 1e-6 * size))

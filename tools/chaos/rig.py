@@ -74,6 +74,14 @@ class Report(NamedTuple):
     cause: str
 
 
+class Flood(NamedTuple):
+    """Messages or calls a second, and growth of the receiver's memory and log (MB)."""
+
+    rate: float
+    memory: float
+    log: float
+
+
 class Rig:
     """Context manager with a ROS graph of its own that records all messages with their times of reception.
 
@@ -85,6 +93,8 @@ class Rig:
         Times (time.monotonic) of events of the fault: "begin", "end" and others.
     exits
         Exit codes of the processes that have ended, in order.
+    floods
+        Measurements of the floods.
     """
 
     def __init__(
@@ -116,6 +126,7 @@ class Rig:
         self.reports: list[Report] = []
         self.marks: dict[str, float] = {}
         self.exits: list[tuple[str, int]] = []
+        self.floods: list[Flood] = []
         self.processes: dict[str, MeasuredProcess] = {}
         self._group = ProcessGroup()
 

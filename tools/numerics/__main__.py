@@ -63,7 +63,7 @@ def all_errors(arms: Mapping[str, Measured]) -> Found:
 def error_table(
     title: str, groups: Mapping[str, Iterable[Mapping[str, Floats]]]
 ) -> str:
-    """Return a table of the largest and median error of each quantity, a row for each group of results."""
+    """Return a table of the largest error of each quantity, a row for each group of results."""
     rows = [[title, *QUANTITIES]]
     for name, results in groups.items():
         together = list(results)
@@ -84,7 +84,7 @@ def _cell(errors: Floats) -> str:
     refused = int(np.isnan(errors).sum())
     if not held.size:
         return "refused"
-    reported = f"{held.max():.1f} ({np.median(held):.2f})"
+    reported = f"{held.max():.1f}"
     return f"{reported}, {refused} refused" if refused else reported
 
 
@@ -132,7 +132,7 @@ def error_report() -> str:
     return f"""\
 Command: `{COMMAND}`. {SAMPLES} motions of each kind for each arm ({FEW} for 30 links), {machine(["numba", "mpmath"])}.
 
-Largest error, and in brackets the median over motions, in eps times the size of the terms:
+Largest error over motions in eps times the size of the terms:
 
 {error_table("arm", {arm: kinds.values() for arm, kinds in found.items()})}
 
