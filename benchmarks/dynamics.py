@@ -36,6 +36,7 @@ from benchmarks.robots import (
 from benchmarks.tables import (
     CUSTOMISED,
     GENERAL,
+    LIBRARIES,
     MUJOCO,
     Times,
     missed,
@@ -177,7 +178,7 @@ Medians, and quartiles in brackets, of {ROUNDS} rounds of {BLOCK} calls on one c
 
 {ratio_table(times)}
 
-Times of a call in microseconds; of a batch, for each of its states:
+Times of a call in microseconds, of a batch for each of its states: {"/".join(LIBRARIES)}.
 
 {time_table(times)}
 """

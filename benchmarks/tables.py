@@ -69,18 +69,21 @@ def ratio_table(times: Times) -> str:
 
 
 def time_table(times: Times) -> str:
-    """Return a table of median times (us) per call, for batches per state, a column for each library."""
-    rows = [["robot", "algorithm", *LIBRARIES]]
-    for robot, by_algorithm in times.items():
-        for algorithm, by_library in by_algorithm.items():
-            states = STATES if algorithm in BATCHED else 1
-            cells = [
+    """Return a table of median times (us) per call, for batches per state, of all libraries for each robot."""
+    rows = [["algorithm", *(ROBOTS[robot].title for robot in times)]]
+    for algorithm in TARGETS:
+        states = STATES if algorithm in BATCHED else 1
+        cells = []
+        for by_algorithm in times.values():
+            by_library = by_algorithm[algorithm]
+            values = [
                 f"{1e6 * float(np.median(by_library[library])) / states:.3g}"
                 if library in by_library
                 else "–"
                 for library in LIBRARIES
             ]
-            rows.append([ROBOTS[robot].title, algorithm, *cells])
+            cells.append("/".join(values))
+        rows.append([algorithm, *cells])
     return markdown_table(rows)
 
 

@@ -47,7 +47,6 @@ Ctrl-C. Exceptions are listed with their commands.
 
 ## Common arguments
 """
-_TABLE = ["| argument | description |", "| --- | --- |"]
 _SEVERAL = 3  # commands
 
 
@@ -72,18 +71,26 @@ def page() -> str:
     counts = Counter(row for found in rows.values() for row in found)
     common = [row for row, count in counts.items() if count >= _SEVERAL]
     sections = [_section(name, found, common) for name, found in rows.items()]
-    return "\n".join([_HEAD, *_TABLE, *common, "", *sections])
+    return "\n".join([_HEAD, *map(_point, common), "", *sections])
 
 
-def _section(name: str, rows: list[str], common: list[str]) -> str:
+def _section(
+    name: str, rows: list[tuple[str, str]], common: list[tuple[str, str]]
+) -> str:
     own = [row for row in rows if row not in common]
-    shared = [_name(row) for row in rows if row in common]
+    shared = [_name(names) for names, _ in (r for r in rows if r in common)]
     lines = [f"## {name}", "", *texts(name), ""]
     if own:
-        lines += [*_TABLE, *own, ""]
+        lines += [*map(_point, own), ""]
     if shared:
         lines += [f"[Common](#common-arguments): {', '.join(shared)}.", ""]
     return "\n".join(lines)
+
+
+def _point(row: tuple[str, str]) -> str:
+    """Return an argument as a point of a list."""
+    names = row[0].replace("\\|", "|")
+    return f"- {names}: {row[1]}" if row[1] else f"- {names}"
 
 
 def _parser(name: str) -> _Recorder:
@@ -103,23 +110,24 @@ def texts(name: str) -> list[str]:
     ]
 
 
-def argument_rows(name: str) -> list[str]:
-    """Return a row of the table for each argument of a command."""
+def argument_rows(name: str) -> list[tuple[str, str]]:
+    """Return names with values, and description, of each argument of a command."""
     return [_row(argument) for argument in _parser(name).arguments]
 
 
-def _row(argument: argparse.Action) -> str:
+def _row(argument: argparse.Action) -> tuple[str, str]:
     values = _values(argument)
     names = [
         f"`{' '.join([flag, values]).rstrip()}`" for flag in argument.option_strings
     ] or [f"`{values}`"]
     required = "required; " if argument.option_strings and argument.required else ""
-    return f"| {', '.join(names)} | {required}{_plain((argument.help or '') % vars(argument))} |"
+    description = _plain((argument.help or "") % vars(argument))
+    return ", ".join(names), f"{required}{description}"
 
 
-def _name(row: str) -> str:
-    """Return the name of the argument of a row, without its values."""
-    name = row.split("`")[1]
+def _name(names: str) -> str:
+    """Return the first name of an argument, without its values."""
+    name = names.split("`")[1].replace("\\|", "|")
     return f"`{name.split()[0] if name.startswith('-') else name}`"
 
 

@@ -28,12 +28,10 @@ RECOVERY = 30.0  # s, limit of the recovery
 HEAD = [
     "fault",
     "reaction of the controller",
-    "safe torque after",
-    "position error, mrad",
-    "velocity, rad/s",
-    "commands per state",
-    "longest gap",
-    "active again after",
+    "safe torque after, s",
+    "position error, mrad/velocity, rad/s",
+    "commands per state, %",
+    "longest gap/active again after, s",
 ]
 
 
@@ -73,27 +71,16 @@ def table(outcomes: Sequence[Outcome]) -> str:
     rows = [HEAD]
     for outcome in outcomes:
         f = outcome.figures
-        again = (
-            "**never**"
-            if math.isinf(f.recovery)
-            else "0 ms"
-            if f.recovery == 0.0
-            else _seconds(f.recovery)
-        )
-        numbers = [
-            _number(1e3 * f.position_error, ".3g"),
-            _number(f.velocity, ".2f"),
-            _number(100.0 * f.command_share, ".0f", " %"),
-        ]
-        reaction = ", ".join(f.modes) or "continues"
+        again = "**never**" if math.isinf(f.recovery) else _seconds(f.recovery)
+        error = _number(1e3 * f.position_error, ".3g")
         rows.append(
             [
                 outcome.title,
-                reaction,
+                ", ".join(f.modes) or "continues",
                 _seconds(f.safe),
-                *numbers,
-                _seconds(f.gap),
-                again,
+                f"{error}/{_number(f.velocity, '.2f')}",
+                _number(100.0 * f.command_share, ".0f"),
+                f"{_seconds(f.gap)}/{again}",
             ]
         )
     notes = [f"- {x.title}: {x.note}." for x in outcomes if x.note]
@@ -123,11 +110,11 @@ def verdict(outcomes: Sequence[Outcome]) -> str:
 
 
 def _seconds(value: float) -> str:
-    return _number(1e3 * value, ".0f", " ms") if not value >= 1.0 else f"{value:.2f} s"
+    return _number(value, ".3f" if value < 1.0 else ".2f")
 
 
-def _number(value: float, form: str, unit: str = "") -> str:
-    return "–" if math.isnan(value) else f"{value:{form}}{unit}"
+def _number(value: float, form: str) -> str:
+    return "–" if math.isnan(value) else f"{value:{form}}"
 
 
 def report(outcomes: Sequence[Outcome]) -> str:

@@ -167,12 +167,19 @@ def _marked(group: Sequence[Result]) -> str:
 def table(results: Sequence[Result]) -> str:
     """Return the table of families: critical/high/none of the runs that can be answered, for each set."""
     rows = [
-        ["family", "kinds", *SETS, "unanswerable", "fell", "detected in", "worst run"]
+        [
+            "family",
+            "kinds",
+            *SETS,
+            "unanswerable/fell",
+            "detected in",
+            "worst run: rad/s, rad, Nm",
+        ]
     ]
     for family, group in _groups(results, "family").items():
         grades = [_grades(group, name) for name in SETS]
         times = [r.verdict.detected for r in group if r.verdict.detected is not None]
-        detected = f"{len(times)} of {len(group)}"
+        detected = f"{len(times)}/{len(group)}"
         if times:
             detected += f", {np.median(times) * 1e3:.0f} ms"
         refused = sum(bool(r.refused) for r in group)
@@ -180,8 +187,8 @@ def table(results: Sequence[Result]) -> str:
             detected += f", {refused} refused"
         fell = sum(r.verdict.fell != "none" for r in group)
         kinds = str(len({r.kind for r in group}))
-        counts = [_marked(group), str(fell or "")]
-        rows.append([family, kinds, *grades, *counts, detected, _worst(group)])
+        counts = f"{_marked(group) or 0}/{fell}"
+        rows.append([family, kinds, *grades, counts, detected, _worst(group)])
     return markdown_table(rows)
 
 
@@ -190,7 +197,7 @@ def _worst(group: Sequence[Result]) -> str:
     v = worst.verdict
     if v.grade == "none":
         return ""
-    values = f"{v.speed:.3g} rad/s, {v.distance:.2g} rad, {v.step:.3g} Nm"
+    values = f"{v.speed:.3g}, {v.distance:.2g}, {v.step:.3g}"
     parameters = worst.kind.removeprefix(worst.family).strip()
     run = ", ".join(filter(None, [parameters, worst.arm, worst.parameters, v.mode]))
     return f"{values} ({run})"

@@ -149,8 +149,9 @@ def arguments() -> Iterator[str]:
     for line in lines(run("--help").out):
         yield f"robot_dynamics: {line}"
     for command in COMMANDS:
-        facts = [*write_cli.texts(command), *write_cli.argument_rows(command)]
-        yield from (f"{command}: {fact.strip('| ')}" for fact in facts if fact)
+        rows = [f"{names} | {text}" for names, text in write_cli.argument_rows(command)]
+        for fact in filter(None, [*write_cli.texts(command), *rows]):
+            yield f"{command}: {fact.strip('| ')}"
     for file in (ROOT / "launch").glob("*.launch.py"):
         for name, (default, choices, description) in arguments_of(file).items():
             yield f"{file.name}: {name}: default {default!r}, choices {choices}: {description}"

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from tqdm import tqdm
@@ -60,32 +60,23 @@ def all_errors(arms: Mapping[str, Measured]) -> Found:
     }
 
 
-def error_table(
-    title: str, groups: Mapping[str, Iterable[Mapping[str, Floats]]]
-) -> str:
-    """Return a table of the largest error of each quantity, a row for each group of results."""
-    rows = [[title, *QUANTITIES]]
-    for name, results in groups.items():
-        together = list(results)
-        rows.append(
-            [
-                name,
-                *(
-                    _cell(np.concatenate([x[quantity] for x in together]))
-                    for quantity in QUANTITIES
-                ),
-            ]
-        )
+def error_table(found: Found) -> str:
+    """Return a table of the largest error of each quantity, with its arm and kind of motion."""
+    rows = [["quantity", "largest", "arm", "motion"]]
+    for quantity in QUANTITIES:
+        errors = {
+            (arm, kind): _largest(values[quantity])
+            for arm, kinds in found.items()
+            for kind, values in kinds.items()
+        }
+        arm, kind = max(errors, key=errors.__getitem__)
+        rows.append([quantity, f"{errors[arm, kind]:.1f}", arm, kind])
     return markdown_table(rows)
 
 
-def _cell(errors: Floats) -> str:
-    held = errors[np.isfinite(errors)]
-    refused = int(np.isnan(errors).sum())
-    if not held.size:
-        return "refused"
-    reported = f"{held.max():.1f}"
-    return f"{reported}, {refused} refused" if refused else reported
+def _largest(errors: Floats) -> float:
+    """Return the largest error of the motions that are not refused."""
+    return float(np.max(errors, initial=0.0, where=np.isfinite(errors)))
 
 
 def plain_table(arms: Mapping[str, Measured]) -> str:
@@ -132,11 +123,9 @@ def error_report() -> str:
     return f"""\
 Command: `{COMMAND}`. {SAMPLES} motions of each kind for each arm ({FEW} for 30 links), {machine(["numba", "mpmath"])}.
 
-Largest error over motions in eps times the size of the terms:
+Largest error in eps times the size of the terms:
 
-{error_table("arm", {arm: kinds.values() for arm, kinds in found.items()})}
-
-{error_table("motion", {kind: [kinds[kind] for kinds in found.values()] for kind in MOTIONS})}
+{error_table(found)}
 
 Largest relative errors for ordinary motions:
 

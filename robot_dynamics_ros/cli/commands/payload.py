@@ -63,8 +63,8 @@ def add_payload(parser: argparse.ArgumentParser) -> None:
         type=float,
         nargs="+",
         metavar="NUMBER",
-        help="MASS X Y Z [IXX IXY IXZ IYY IYZ IZZ] of the payload, inertia about its centre of mass (default: 0): "
-        "print the gains, Nm or N per recorded unit of effort; the motions may differ",
+        help="MASS X Y Z [IXX IXY IXZ IYY IYZ IZZ] of the payload, inertia about its centre of mass (default: 0). "
+        "Prints the gains, Nm or N per recorded unit of effort; the motions may differ",
     )
     add_joint_states(parser)
     add_robot(parser)
