@@ -28,7 +28,6 @@ from benchmarks.operation_counts import PRINTED, Count, printed
 from benchmarks.robots import random_chain
 
 COMMAND = "python -m benchmarks.formulations"
-SHOWN = (1, 2, 6, 7)  # joints, in the table of counts
 IMAGE = Path("images") / "formulations.png"
 
 
@@ -83,16 +82,6 @@ def polynomial_table(counts: dict[str, list[Count]]) -> str:
     return markdown_table(rows)
 
 
-def count_table(counts: dict[str, list[Count]]) -> str:
-    """Return a table of counts for SHOWN and of the printed ones."""
-    rows = [["form", "", *(f"n = {n}" for n in SHOWN)]]
-    for name, (_, source) in COUNTED.items():
-        ours = [str(counts[name][SIZES.index(n)]) for n in SHOWN]
-        rows.append([name, "counted", *ours])
-        rows.append(["", "printed", *(str(printed(source, n)) for n in SHOWN)])
-    return markdown_table(rows)
-
-
 def time_table(counts: dict[str, list[Count]], times: dict[str, list[float]]) -> str:
     """Return a table of times (us) for SIZES, and of the exponents of n for times and counts."""
     rows = [["form", *(f"n = {n}" for n in SIZES), "growth", "of the counts"]]
@@ -118,13 +107,10 @@ def count_report(counts: dict[str, list[Count]]) -> str:
     return f"""\
 Command: `{COMMAND}`. The counts are the operations of one inverse dynamics of a serial chain of
 n revolute joints with arbitrary placements and inertias, as implemented in `robot_dynamics_ros/textbooks/`. They
-include the link placements and multiplications by zero. "Printed" is Milicevic's Table 3. From two joints on:
+include the link placements and multiplications by zero; additions include subtractions. "Printed" is Milicevic's
+Table 3. From two joints on:
 
 {polynomial_table(counts)}
-
-In numbers, multiplications/additions (additions include subtractions):
-
-{count_table(counts)}
 """
 
 

@@ -125,9 +125,6 @@ def facts_table(facts: Mapping[str, Facts], creep_time: float, steps: int) -> st
 
 def _cells(fact: Facts, creep_time: float, steps: int) -> dict[str, str]:
     return {
-        "duration of the comparison, viscous only, s": f"{fact.viscous_time:.3g}",
-        "largest difference of any RK4 from ours, rad": f"{fact.viscous_distance:.1g}",
-        "duration of the comparison, with Coulomb friction, s": f"{fact.friction_time:.3g}",
         **{
             f"largest difference of {name} from our rk4, rad": f"{distance:.1g}"
             for name, distance in fact.friction_distance.items()

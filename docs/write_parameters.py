@@ -47,7 +47,8 @@ named `parameters.py`. `ros2 param describe` prints the same for a running node.
     on_fault: hold
 ```
 
-`use_sim_time` and QoS overrides (`qos_overrides./joint_states.subscription.reliability`) are as for every ROS node.
+Each parameter has its default, allowed values, and when. `use_sim_time` and QoS overrides
+(`qos_overrides./joint_states.subscription.reliability`) are as for every ROS node.
 """
 #: Shorter forms of the texts that the nodes print.
 _SHORT = (
@@ -66,34 +67,28 @@ _SHORT = (
 
 def page() -> str:
     """Return the page; a parameter that several nodes have alike is described once."""
-    described: dict[str, str] = {}
+    described: set[str] = set()
     sections = []
     for node, declared in _NODES.items():
-        rows = [_row(parameter) for parameter in declared]
-        shared = [row for row in rows if row in described]
-        sections.append(_section(node, [r for r in rows if r not in described], shared))
-        described |= dict.fromkeys(rows, node)
+        points = [_point(parameter) for parameter in declared]
+        shared = [point for point in points if point in described]
+        own = [point for point in points if point not in described]
+        sections.append(_section(node, own, shared))
+        described.update(own)
     return "\n".join([_HEAD, *sections])
 
 
-def _section(node: str, rows: list[str], shared: list[str]) -> str:
+def _section(node: str, points: list[str], shared: list[str]) -> str:
     lines = [f"## {node}", ""]
     if shared:
-        names = ", ".join(f"`{row[3:].partition(':')[0]}`" for row in shared)
+        names = ", ".join(f"`{point[3:].partition(':')[0]}`" for point in shared)
         lines += [f"As above: {names}.", ""]
-    head = [
-        "| parameter: default | meaning | allowed | when |",
-        "| --- | --- | --- | --- |",
-    ]
-    return "\n".join([*lines, *head, *rows, ""])
+    return "\n".join([*lines, *points, ""])
 
 
-def _row(p: Parameter[Any]) -> str:
-    meaning = _plain(p.description)
-    allowed = _plain(_short(p.allowed()))
-    return (
-        f"| `{p.name}: {_yaml(p.default)}` | {meaning} | {allowed} | {_WHEN[p.when]} |"
-    )
+def _point(p: Parameter[Any]) -> str:
+    limits = f"{_plain(_short(p.allowed()))}; {_WHEN[p.when]}"
+    return f"- `{p.name}: {_yaml(p.default)}` ({limits}): {_plain(p.description)}"
 
 
 def _short(text: str) -> str:

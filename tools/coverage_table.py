@@ -57,18 +57,19 @@ def _percent(value: float) -> str:
 
 
 def table(folders: Mapping[str, Counter[str]]) -> str:
-    """Return a table with a row for each folder and the sum without the command line."""
+    """Return a table of the sum without the command line, and of each folder below a threshold."""
     rows = [["folder", "lines", "lines run", "branches", "branches taken"]]
     for folder, counts in {**folders, f"all but `{EXEMPT}`": total(folders)}.items():
-        lines, branches = map(_percent, shares(counts))
-        title = folder if "`" in folder else f"`{folder}`"
+        lines, branches = shares(counts)
+        if folder in folders and lines >= LINES and branches >= BRANCHES:
+            continue
         rows.append(
             [
-                title,
+                folder if "`" in folder else f"`{folder}`",
                 str(counts["num_statements"]),
-                lines,
+                _percent(lines),
                 str(counts["num_branches"]),
-                branches,
+                _percent(branches),
             ]
         )
     return markdown_table(rows)

@@ -22,6 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from multiprocessing import Pool
 from pathlib import Path
+from textwrap import fill
 from typing import NamedTuple
 
 import numpy as np
@@ -165,7 +166,10 @@ def _marked(group: Sequence[Result]) -> str:
 
 
 def table(results: Sequence[Result]) -> str:
-    """Return the table of families: critical/high/none of the runs that can be answered, for each set."""
+    """Return the table of families: critical/high/none of the runs that can be answered, for each set.
+
+    Families without critical and high runs are in a list below.
+    """
     rows = [
         [
             "family",
@@ -176,7 +180,12 @@ def table(results: Sequence[Result]) -> str:
             "worst run: rad/s, rad, Nm",
         ]
     ]
+    quiet = []
     for family, group in _groups(results, "family").items():
+        fell = sum(r.verdict.fell != "none" for r in group)
+        if all(r.verdict.grade == "none" for r in group):
+            quiet.append(f"{family} ({len(group)}/{fell})")
+            continue
         grades = [_grades(group, name) for name in SETS]
         times = [r.verdict.detected for r in group if r.verdict.detected is not None]
         detected = f"{len(times)}/{len(group)}"
@@ -185,18 +194,17 @@ def table(results: Sequence[Result]) -> str:
         refused = sum(bool(r.refused) for r in group)
         if refused:
             detected += f", {refused} refused"
-        fell = sum(r.verdict.fell != "none" for r in group)
         kinds = str(len({r.kind for r in group}))
         counts = f"{_marked(group) or 0}/{fell}"
         rows.append([family, kinds, *grades, counts, detected, _worst(group)])
-    return markdown_table(rows)
+    names = fill("; ".join(quiet), 110, break_long_words=False, break_on_hyphens=False)
+    title = "Neither critical nor high, with the numbers of runs/fell:"
+    return f"{markdown_table(rows)}\n\n{title}\n\n```text\n{names}\n```"
 
 
 def _worst(group: Sequence[Result]) -> str:
     worst = max(group, key=lambda r: (_GRADES.index(r.verdict.grade), r.verdict.speed))
     v = worst.verdict
-    if v.grade == "none":
-        return ""
     values = f"{v.speed:.3g}, {v.distance:.2g}, {v.step:.3g}"
     parameters = worst.kind.removeprefix(worst.family).strip()
     run = ", ".join(filter(None, [parameters, worst.arm, worst.parameters, v.mode]))

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.document import markdown_table
 from benchmarks.robots import Floats, random_states, shipped
 from robot_dynamics_ros.simulation.simulate import simulate
 from robot_dynamics_ros.simulation.simulate_batch import simulate_batch
@@ -149,19 +148,12 @@ def compare() -> dict[str, Difference]:
     }
 
 
-def bits_table(found: Mapping[str, Difference]) -> str:
-    """Return a table of the numbers of different values and the largest difference."""
-    rows = [
-        [
-            "second process",
-            "different values",
-            "largest difference, in eps of the largest value",
-        ]
-    ]
-    rows += [
-        [name, f"{x.numbers} of {x.of}", f"{x.eps:.2g}"] for name, x in found.items()
-    ]
-    return markdown_table(rows)
+def bits_list(found: Mapping[str, Difference]) -> str:
+    """Return the numbers of different values, and the largest difference in eps of the largest value."""
+    return "\n".join(
+        f"- {name}: {x.numbers} of {x.of} values differ, by at most {x.eps:.2g} eps."
+        for name, x in found.items()
+    )
 
 
 if __name__ == "__main__":
