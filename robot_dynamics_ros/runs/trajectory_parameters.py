@@ -35,8 +35,8 @@ JOINTS = Names(
 KIND = Text(
     "trajectory.kind",
     "quintic_then_sine",
-    "quintic_then_sine: to the center, then a sine about it; point_to_point: only there; fourier: to the start of a "
-    "Fourier series, then along it; file: the trajectory of a file",
+    "quintic_then_sine: to the center, then a sine about it; point_to_point: only there; fourier: along a "
+    "Fourier series, from its start; file: the trajectory of a file",
     choices=("quintic_then_sine", "point_to_point", "fourier", FROM_FILE),
 )
 START = Numbers(
