@@ -222,7 +222,8 @@ LOAD_COEFFICIENT_BACKDRIVING = 14
 def load_coefficient(joint: Array, level: float, rate: float, driving: bool) -> float:
     """Return the friction of a gear per torque that it transmits: mu times the ratio of the level to Coulomb's.
 
-    mu, below 1, is ``load_coefficient``, but ``load_coefficient_backdriving`` while the load drives the joint, x v < 0.
+    The coefficient mu, below 1, is ``load_coefficient``, but ``load_coefficient_backdriving`` while the load drives the
+    joint, x v < 0.
     """
     mu: float = (
         joint[LOAD_COEFFICIENT] if driving else joint[LOAD_COEFFICIENT_BACKDRIVING]
