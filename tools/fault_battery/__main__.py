@@ -173,7 +173,6 @@ def table(results: Sequence[Result]) -> str:
     rows = [
         [
             "family",
-            "kinds",
             *SETS,
             "unanswerable/fell",
             "detected in",
@@ -194,9 +193,8 @@ def table(results: Sequence[Result]) -> str:
         refused = sum(bool(r.refused) for r in group)
         if refused:
             detected += f", {refused} refused"
-        kinds = str(len({r.kind for r in group}))
         counts = f"{_marked(group) or 0}/{fell}"
-        rows.append([family, kinds, *grades, counts, detected, _worst(group)])
+        rows.append([family, *grades, counts, detected, _worst(group)])
     names = fill("; ".join(quiet), 110, break_long_words=False, break_on_hyphens=False)
     title = "Neither critical nor high, with the numbers of runs/fell:"
     return f"{markdown_table(rows)}\n\n{title}\n\n```text\n{names}\n```"
