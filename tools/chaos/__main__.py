@@ -34,6 +34,8 @@ HEAD = [
     "longest gap/active again after, s",
 ]
 
+CONTINUED = "The law continued, with position error, mrad/velocity, rad/s/commands per state, %/longest gap, s:\n"
+
 
 class Outcome(NamedTuple):
     """Result of a fault: its figures, further text, the exit codes of the processes, and measurements of floods."""
@@ -67,22 +69,28 @@ def run(fault: Fault) -> Outcome:
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
-    """Return a table with a row for each fault, and further text below."""
+    """Return a table with a row for each fault that ends the control law, and further text below."""
     rows = [HEAD]
+    continued = []
     for outcome in outcomes:
         f = outcome.figures
         again = "**never**" if math.isinf(f.recovery) else _seconds(f.recovery)
-        error = _number(1e3 * f.position_error, ".3g")
-        rows.append(
-            [
-                outcome.title,
-                ", ".join(f.modes) or "continues",
-                _seconds(f.safe),
-                f"{error}/{_number(f.velocity, '.2f')}",
-                _number(100.0 * f.command_share, ".0f"),
-                f"{_seconds(f.gap)}/{again}",
-            ]
-        )
+        error = f"{_number(1e3 * f.position_error, '.3g')}/{_number(f.velocity, '.2f')}"
+        commands = _number(100.0 * f.command_share, ".0f")
+        gap = _seconds(f.gap)
+        if f.modes or f.recovery > 0.0:
+            rows.append(
+                [
+                    outcome.title,
+                    ", ".join(f.modes),
+                    _seconds(f.safe),
+                    error,
+                    commands,
+                    f"{gap}/{again}",
+                ]
+            )
+        else:
+            continued.append(f"{outcome.title}: {error}/{commands}/{gap}")
     notes = [f"- {x.title}: {x.note}." for x in outcomes if x.note]
     floods = [flood for outcome in outcomes for flood in outcome.floods]
     if floods:
@@ -91,7 +99,10 @@ def table(outcomes: Sequence[Outcome]) -> str:
             f"- Floods: {min(rates):.0f} to {max(rates):.0f} messages or calls a second; the receiver's memory grew by "
             f"at most {max(memory):.1f} MB, its log by at most {max(logs):.1f} MB."
         )
-    return "\n".join([markdown_table(rows), "", *notes]).strip()
+    parts = [markdown_table(rows), "\n".join(notes)]
+    if continued:
+        parts += [CONTINUED, "```text", *continued, "```"]
+    return "\n\n".join(filter(None, parts[:2])) + "\n".join(["", "", *parts[2:]])
 
 
 def verdict(outcomes: Sequence[Outcome]) -> str:
