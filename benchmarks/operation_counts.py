@@ -193,29 +193,16 @@ def general_table() -> str:
 
 
 def customised_table() -> str:
-    """Return a table of the generated kernels of shipped robots, the general one and Craig's count."""
-    name = INVERSE_DYNAMICS.name
-    columns = (
-        *(algorithm.name for algorithm in ALGORITHMS),
-        f"{name}, all constant",
-        f"{name}, general",
-        "Craig 6.13",
-    )
-    rows = [["robot", "n", "rotors", *columns]]
+    """Return a table of the generated kernels of shipped robots."""
+    names = [algorithm.name for algorithm in ALGORITHMS]
+    constant = f"{INVERSE_DYNAMICS.name}, all constant"
+    rows = [["robot", "n", "rotors", *names, constant]]
     for name in ROBOTS:
         model = shipped(name, ROBOTS[name])
-        craig = str(printed("Craig 6.13, Newton-Euler", model.n))
         counts = [customised_count(algorithm, model) for algorithm in ALGORITHMS]
-        counts += [
-            folded_count(INVERSE_DYNAMICS, model),
-            general_count(INVERSE_DYNAMICS, model.n),
-        ]
-        book = (
-            f"{craig}; closed form {CRAIG_PLANAR_ARM}" if name == "planar_2r" else craig
-        )
-        rows.append(
-            [name, str(model.n), str(len(model.rotor_names)), *map(str, counts), book]
-        )
+        counts.append(folded_count(INVERSE_DYNAMICS, model))
+        rotors = str(len(model.rotor_names))
+        rows.append([name, str(model.n), rotors, *map(str, counts)])
     return markdown_table(rows)
 
 

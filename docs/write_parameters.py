@@ -59,6 +59,8 @@ _SHORT = (
     (r"^one of ", ""),
     (r", in quotes$", ""),
     (r"^numbers(.*), one for each joint, or one for all", r"per joint\1"),
+    (r"^numbers, one for each joint", "one per joint"),
+    (r"^numbers, (.*) of them", r"\1 numbers"),
     (r"^number\b *", ""),
     (r"of at least ", "≥ "),
     (r"above ", "> "),

@@ -235,9 +235,15 @@ def drift(
                 f"{after - before:+.2f}",
             ]
         )
-        rows.append(
-            [f"file descriptors of the {name}", str(low), str(high), f"{high - low:+d}"]
-        )
+        if high > low:
+            rows.append(
+                [
+                    f"file descriptors of the {name}",
+                    str(low),
+                    str(high),
+                    f"{high - low:+d}",
+                ]
+            )
         grown |= after - before >= DRIFT or high > low
     verdict = (
         "**Growth beyond the limits** of"
