@@ -4,7 +4,7 @@ Each message states the file or argument, the element, the value found and, afte
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
 _LONGEST = 2000
@@ -78,6 +78,17 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 def use_one_of(name: object, known: Iterable[str]) -> str:
     """Return the cure for an unknown ``name``: "use one of ", the ``known`` names, and the most similar one."""
     return f"use one of {', '.join(known)}{did_you_mean(name, known)}"
+
+
+def require_known(
+    name: object,
+    known: Collection[str],
+    problem: str,
+    error: type[RobotDynamicsError] = RobotDynamicsError,
+) -> None:
+    """Raise an ``error`` with the ``problem``, and the cure to use one of ``known``, unless ``name`` is one of them."""
+    if name not in known:
+        raise error(f"{problem}. Cure: {use_one_of(name, known)}")
 
 
 def without_cure(message: str) -> str:

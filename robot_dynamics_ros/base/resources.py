@@ -13,7 +13,7 @@ from robot_dynamics_ros.base.errors import (
     RobotDynamicsError,
     RobotModelError,
     did_you_mean,
-    use_one_of,
+    require_known,
 )
 
 _PACKAGE = "robot_dynamics_ros"
@@ -71,19 +71,13 @@ def find_resource(kind: str, name: str) -> Path:
     RobotDynamicsError
         For an unknown kind or file. The message lists the available ones.
     """
-    existing = _names(kind)
-    if name not in existing:
-        raise RobotDynamicsError(
-            f"{_PACKAGE} has no {kind} file {name!r} in {share_directory() / kind}. Cure: {use_one_of(name, existing)}"
-        )
+    problem = f"{_PACKAGE} has no {kind} file {name!r} in {share_directory() / kind}"
+    require_known(name, _names(kind), problem)
     return share_directory() / kind / name
 
 
 def _names(kind: str) -> list[str]:
-    if kind not in _SUFFIXES:
-        raise RobotDynamicsError(
-            f"unknown kind of file {kind!r}. Cure: use one of {', '.join(_SUFFIXES)}"
-        )
+    require_known(kind, _SUFFIXES, f"unknown kind of file {kind!r}")
     return sorted(
         path.name
         for path in (share_directory() / kind).glob("*")
@@ -101,11 +95,7 @@ def robot_urdf(name: str) -> Path:
 
     Raises RobotDynamicsError for an unknown robot. The message lists the available ones.
     """
-    robots = robot_names()
-    if name not in robots:
-        raise RobotDynamicsError(
-            f"{_PACKAGE} has no robot {name!r}. Cure: {use_one_of(name, robots)}"
-        )
+    require_known(name, robot_names(), f"{_PACKAGE} has no robot {name!r}")
     return share_directory() / "urdf" / f"{name}.urdf"
 
 

@@ -5,7 +5,6 @@ Functions add_<option> add options to an argparse ``parser``; others read the pa
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
@@ -14,6 +13,7 @@ import shutil
 import sys
 import tempfile
 import textwrap
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -23,7 +23,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError, did_you_mean
+from robot_dynamics_ros.base.errors import (
+    BagError,
+    RobotDynamicsError,
+    did_you_mean,
+    use_one_of,
+)
 from robot_dynamics_ros.base.resources import (
     dynamics_file,
     dynamics_names,
@@ -50,28 +55,26 @@ _MAX_STEP_SIZE = 0.001  # s
 def pair(text: str, form: str) -> tuple[str, str]:
     """Return the two parts of an argument of the ``form`` OLD=NEW or NAME:=VALUE; the second may be empty.
 
-    A ``form`` that contains ":=" separates there, every other at the first "=". Raises argparse.ArgumentTypeError if
+    A ``form`` that contains ":=" separates there, every other at the first "=". Raises ArgumentTypeError if
     the separator or the first part is missing.
     """
     name, separator, value = text.partition(":=" if ":=" in form else "=")
     if not (name and separator):
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form {form}")
+        raise ArgumentTypeError(f"{text!r} is not of the form {form}")
     return name, value
 
 
 def one_of(text: str, names: Sequence[str]) -> str:
     """Return an argument, the ``type`` of one with ``names`` as ``choices``, which refuses other texts.
 
-    Raises argparse.ArgumentTypeError for a misspelt name.
+    Raises ArgumentTypeError for a misspelt name.
     """
-    if text not in names and (near := did_you_mean(text, names)):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is unknown. Cure: use one of {', '.join(names)}{near}"
-        )
+    if text not in names and did_you_mean(text, names):
+        raise ArgumentTypeError(f"{text!r} is unknown. Cure: {use_one_of(text, names)}")
     return text
 
 
-def add_bag(parser: argparse.ArgumentParser, **options: Any) -> None:
+def add_bag(parser: ArgumentParser, **options: Any) -> None:
     """Add the positional argument BAG, a Path in ``arguments.bag``; ``options`` are keywords of ``add_argument``."""
     parser.add_argument(
         "bag",
@@ -82,7 +85,7 @@ def add_bag(parser: argparse.ArgumentParser, **options: Any) -> None:
     )
 
 
-def add_joint_states(parser: argparse.ArgumentParser) -> None:
+def add_joint_states(parser: ArgumentParser) -> None:
     """Add --topic, the topic of the joint states, and --rename, for ``read_series`` and ``joint_state_topic``."""
     parser.add_argument(
         "--topic",
@@ -92,7 +95,7 @@ def add_joint_states(parser: argparse.ArgumentParser) -> None:
 
 
 def add_list(
-    parser: argparse.ArgumentParser,
+    parser: ArgumentParser,
     flag: str,
     metavar: str,
     text: str,
@@ -113,7 +116,7 @@ def add_list(
     )
 
 
-def add_rename(parser: argparse.ArgumentParser) -> None:
+def add_rename(parser: ArgumentParser) -> None:
     """Add --rename OLD=NEW, pairs of names; ``dict(arguments.rename)`` maps old joint names or prefixes to new ones."""
     add_list(
         parser,
@@ -124,7 +127,7 @@ def add_rename(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_robot(parser: argparse.ArgumentParser) -> None:
+def add_robot(parser: ArgumentParser) -> None:
     """Add --robot, --dynamics, --gravity and --xacro-arg to ``parser``, for ``load_setup``.
 
     --robot is None by default, for the robot of the bag.
@@ -139,7 +142,7 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     _add_robot_files(parser)
 
 
-def add_named_robot(parser: argparse.ArgumentParser, **options: Any) -> None:
+def add_named_robot(parser: ArgumentParser, **options: Any) -> None:
     """Add the argument ROBOT and --dynamics, --gravity and --xacro-arg to ``parser``, for ``named_robot``.
 
     ``options`` are keywords of ``add_argument`` for ROBOT.
@@ -155,14 +158,12 @@ def add_named_robot(parser: argparse.ArgumentParser, **options: Any) -> None:
     _add_robot_files(parser)
 
 
-def add_dynamics(
-    parser: argparse.ArgumentParser, option: str, description: str
-) -> None:
+def add_dynamics(parser: ArgumentParser, option: str, description: str) -> None:
     """Add an ``option`` for a dynamics file, whose ``description`` is the help, for ``dynamics_file``."""
     _add(parser, option, _dynamics_completions, metavar="FILE", help=description)
 
 
-def add_joints(parser: argparse.ArgumentParser) -> None:
+def add_joints(parser: ArgumentParser) -> None:
     """Add --joints and --locked to ``parser``, as keywords of ``RobotSource.model``."""
     parser.add_argument(
         "--joints",
@@ -179,7 +180,7 @@ def add_joints(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_robot_files(parser: argparse.ArgumentParser) -> None:
+def _add_robot_files(parser: ArgumentParser) -> None:
     add_dynamics(
         parser,
         "--dynamics",
@@ -203,7 +204,7 @@ def _add_robot_files(parser: argparse.ArgumentParser) -> None:
 
 
 def _add(
-    parser: argparse.ArgumentParser,
+    parser: ArgumentParser,
     name: str,
     completer: Callable[..., list[str]],
     **options: Any,
@@ -239,7 +240,7 @@ def _robot_completions(prefix: str, **_: Any) -> list[str]:
     ]
 
 
-def add_no_browser(parser: argparse.ArgumentParser) -> None:
+def add_no_browser(parser: ArgumentParser) -> None:
     """Add --no-browser; ``arguments.no_browser`` is True if the page shall not be opened."""
     parser.add_argument(
         "--no-browser",
@@ -248,7 +249,7 @@ def add_no_browser(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_cutoff(parser: argparse.ArgumentParser) -> None:
+def add_cutoff(parser: ArgumentParser) -> None:
     """Add --cutoff, the cutoff frequency (Hz) of a filter; ``arguments.cutoff`` is None if it is not given."""
     parser.add_argument(
         "--cutoff",
@@ -258,7 +259,7 @@ def add_cutoff(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_effort(parser: argparse.ArgumentParser) -> None:
+def add_effort(parser: ArgumentParser) -> None:
     """Add --effort-delay, by which efforts are late (s, None for 0), and --drive-gains, which ``drive_gains`` reads."""
     parser.add_argument(
         "--effort-delay",
@@ -275,9 +276,7 @@ def add_effort(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def drive_gains(
-    arguments: argparse.Namespace, joint_names: Sequence[str]
-) -> dict[str, float]:
+def drive_gains(arguments: Namespace, joint_names: Sequence[str]) -> dict[str, float]:
     """Return the gains of --drive-gains (Nm or N per recorded unit of effort) by joint; empty if none is given.
 
     A gain given without a joint applies to all others of ``joint_names``. Gains of unknown joints are returned too.
@@ -292,18 +291,16 @@ def drive_gains(
 def joint_value(text: str) -> tuple[str, float]:
     """Return joint and value of an argument of the form JOINT=VALUE, or VALUE, for which the joint is empty.
 
-    Raises argparse.ArgumentTypeError for other texts.
+    Raises ArgumentTypeError for other texts.
     """
     name, _, value = text.rpartition("=")
     try:
         return name, float(value)
     except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not of the form JOINT=VALUE"
-        ) from None
+        raise ArgumentTypeError(f"{text!r} is not of the form JOINT=VALUE") from None
 
 
-def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) -> None:
+def add_output(parser: ArgumentParser, *flags: str, **keywords: Any) -> None:
     """Add an option ``flags`` for the path of an output file or bag, and --overwrite; ``check_output`` checks both.
 
     ``keywords`` are those of ``add_argument``.
@@ -316,7 +313,7 @@ def add_output(parser: argparse.ArgumentParser, *flags: str, **keywords: Any) ->
     )
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
+def add_json(parser: ArgumentParser) -> None:
     """Add --json; ``arguments.json`` is True if ``print_json`` shall print the result, and nothing else stdout."""
     parser.add_argument(
         "--json", action="store_true", help="print everything as one JSON object"
@@ -339,7 +336,7 @@ def _plain(value: Any) -> Any:
 
 
 def check_output(
-    arguments: argparse.Namespace,
+    arguments: Namespace,
     output: Path | None,
     *,
     kind: Literal["file", "bag", "export"] = "file",
@@ -377,7 +374,7 @@ def check_output(
         )
 
 
-def _inputs(arguments: argparse.Namespace) -> Iterator[Path]:
+def _inputs(arguments: Namespace) -> Iterator[Path]:
     """Yield the paths that a command reads, including the files in bags."""
     for name in ("a", "b", "bag", "bags", "robot", "dynamics", "table", "path"):
         value = getattr(arguments, name, None)
@@ -437,7 +434,7 @@ def plant_step_size(rate: float) -> float:
     return 1.0 / (rate * math.ceil(1.0 / (rate * _MAX_STEP_SIZE)))
 
 
-def read_series(bag: Path | BagReader, arguments: argparse.Namespace) -> JointSeries:
+def read_series(bag: Path | BagReader, arguments: Namespace) -> JointSeries:
     """Return the joint states of a bag that --topic and --rename select, and report a choice between topics.
 
     Raises BagError if the bag cannot be read, has no or several such topics, or no message that names joints.
@@ -484,7 +481,7 @@ def joint_state_topic(bag: BagReader, topic: str | None) -> str:
 
 
 def load_setup(
-    arguments: argparse.Namespace,
+    arguments: Namespace,
     bag: BagReader,
     series: JointSeries,
     robot: RobotSource | None = None,
@@ -529,7 +526,7 @@ def locked_joints(model: RobotModel) -> str:
 
 def command_text(
     command: str,
-    arguments: argparse.Namespace,
+    arguments: Namespace,
     *positional: object,
     options: Sequence[str] = ("dynamics", "gravity", "xacro_arg"),
 ) -> str:

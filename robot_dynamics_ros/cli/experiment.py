@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 import warnings
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -141,7 +141,7 @@ class Experiment:
 
 
 def prepare(
-    arguments: argparse.Namespace, overrides: Mapping[str, object] | None = None
+    arguments: Namespace, overrides: Mapping[str, object] | None = None
 ) -> Experiment:
     """Return the experiment of the arguments of simulate or demo, whose kernels are loaded.
 
@@ -198,7 +198,7 @@ def prepare(
     )
 
 
-def _parameters(arguments: argparse.Namespace) -> tuple[Values, Values, Values]:
+def _parameters(arguments: Namespace) -> tuple[Values, Values, Values]:
     """Return the parameters of controller, plant and trajectory: of the command line, else of a file.
 
     The file is that of --config, else the robot's own.
@@ -255,7 +255,7 @@ def _of_duration(motion: Values, duration: float | None) -> dict[str, object]:
 
 
 def _plant_model(
-    arguments: argparse.Namespace,
+    arguments: Namespace,
     source: RobotSource,
     values: Values,
     model: RobotModel,
@@ -296,7 +296,7 @@ def _with_stable_integrator(
 
 
 def _motion(
-    arguments: argparse.Namespace,
+    arguments: Namespace,
     plant_values: Values,
     motion_values: Values,
     model: RobotModel,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
 import warnings
+from argparse import SUPPRESS, ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
@@ -201,7 +201,7 @@ def _print_warning(text: str) -> None:
     print(f"warning: {text}", file=sys.stderr)
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(ArgumentParser):
     """Parser whose errors have a cure."""
 
     def error(self, message: str) -> NoReturn:
@@ -216,7 +216,7 @@ class _Parser(argparse.ArgumentParser):
         super().error(message)
 
 
-def command_parser(chosen: str) -> argparse.ArgumentParser:
+def command_parser(chosen: str) -> ArgumentParser:
     """Return the parser of robot_dynamics, with all subcommands by name.
 
     Only the subcommand ``chosen``, a key of COMMANDS or "", has its arguments and, as the default ``run``, the function
@@ -228,7 +228,7 @@ def command_parser(chosen: str) -> argparse.ArgumentParser:
         description="Robot models, simulation, bags and identification from the command line.\n\n"
         "to begin with:\n  demo --view  two control laws side by side in the browser",
         epilog="\n\n".join(_listed(*group) for group in GROUPS.items()),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=__version__)
     commands = parser.add_subparsers(
@@ -236,7 +236,7 @@ def command_parser(chosen: str) -> argparse.ArgumentParser:
         required=True,
         metavar="COMMAND",
         prog="robot_dynamics",
-        help=argparse.SUPPRESS,
+        help=SUPPRESS,
     )
     for name, (module_name, _, example) in COMMANDS.items():
         command = commands.add_parser(

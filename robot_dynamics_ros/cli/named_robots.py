@@ -6,10 +6,10 @@ to which ``add_robot`` or ``add_named_robot`` has added options.
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
@@ -28,7 +28,7 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.robot_source import ROBOTS, RobotSource
 
 
-def named_robot(arguments: argparse.Namespace) -> RobotSource:
+def named_robot(arguments: Namespace) -> RobotSource:
     """Read the robot of the argument ROBOT: shipped with this package, else a file, else of robot_descriptions.
 
     By default a shipped robot has its own dynamics file, others none. Raises RobotDynamicsError for unknown names and
@@ -53,7 +53,7 @@ def named_robot(arguments: argparse.Namespace) -> RobotSource:
     return RobotSource(str(path), read_urdf(path, dict(arguments.xacro_arg)), dynamics)
 
 
-def chosen_model(source: RobotSource, arguments: argparse.Namespace) -> RobotModel:
+def chosen_model(source: RobotSource, arguments: Namespace) -> RobotModel:
     """Return the model of ``source`` by --joints, --locked and --gravity; RobotModelError if they do not fit it."""
     return source.model(
         joints=arguments.joints,

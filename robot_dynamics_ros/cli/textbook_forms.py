@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -43,7 +43,7 @@ _LEGENDS = {
 _STEPS = NewtonEulerTrace._fields[:-1]  # without tau
 
 
-def add_textbook_forms(parser: argparse.ArgumentParser) -> None:
+def add_textbook_forms(parser: ArgumentParser) -> None:
     """Add --equations and --trace with their options, which ``textbook_facts`` reads."""
     parser.add_argument(
         "--equations",
@@ -87,7 +87,7 @@ def add_textbook_forms(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def textbook_facts(model: RobotModel, arguments: argparse.Namespace) -> Facts:
+def textbook_facts(model: RobotModel, arguments: Namespace) -> Facts:
     """Return the equations and the trace that ``arguments`` select, each None if it is not selected.
 
     Raises RobotDynamicsError for options that do not fit the model or each other, and without SymPy for formulas.
@@ -117,7 +117,7 @@ def textbook_facts(model: RobotModel, arguments: argparse.Namespace) -> Facts:
     return {"equations": equations, "trace": trace}
 
 
-def textbook_sections(facts: Facts, arguments: argparse.Namespace) -> Iterator[str]:
+def textbook_sections(facts: Facts, arguments: Namespace) -> Iterator[str]:
     """Yield the ``textbook_facts`` of ``arguments`` as text."""
     equations = facts["equations"]
     trace = facts["trace"]

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
+from robot_dynamics_ros.base.errors import RobotDynamicsError, require_known
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, Link, LinkTree
@@ -65,10 +65,8 @@ def frame_on_body(model: RobotModel, link: str) -> tuple[int, Array]:
 
     Raises RobotDynamicsError for an unknown link.
     """
-    frame = model.link_frames.get(link)
-    if frame is None:
-        names = model.link_names
-        raise RobotDynamicsError(f'no link "{link}". Cure: {use_one_of(link, names)}')
+    require_known(link, model.link_names, f'no link "{link}"')
+    frame = model.link_frames[link]
     pose = np.eye(4)
     pose[:3, :3] = np.array(frame.rotation).reshape(3, 3)
     pose[:3, 3] = np.array(frame.position)
@@ -127,11 +125,9 @@ def rotor_ratios(
     for row, (rotor, (gear, ratio)) in zip(ratios, circuits.items(), strict=True):
         passed = {rotor}
         while gear not in joints:
-            if gear in passed or gear not in circuits:
-                raise RobotDynamicsError(
-                    f'circuit of "{rotor}": "{gear}" does not lead to a joint. '
-                    f"Cure: {use_one_of(gear, [*circuits, *joints])}"
-                )
+            problem = f'circuit of "{rotor}": "{gear}" does not lead to a joint'
+            others = [name for name in (*circuits, *joints) if name not in passed]
+            require_known(gear, others, problem)
             passed.add(gear)
             gear, further = circuits[gear]
             ratio *= further

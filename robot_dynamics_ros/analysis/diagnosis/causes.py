@@ -387,7 +387,7 @@ def load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     """Return the hypothesis of friction by load, with the n load coefficients of ``model``'s joints."""
     motion = evidence.motion
     dry = _dry(motion, lambda q, qd, qdd: np.abs(model.gear_load(q, qd, qdd)))
-    columns = dry[:, :, np.newaxis] * np.eye(model.n)
+    columns = dry[:, :, None] * np.eye(model.n)
 
     def describe(values: Array, errors: Array) -> str | None:
         matters = root_mean_square(columns @ values) > _NEGLIGIBLE * root_mean_square(
@@ -424,7 +424,7 @@ def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
 def rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
     """Return the hypothesis of n rotor inertias (kg m^2 or kg) at ``model``'s joints."""
     motion = evidence.motion
-    columns = motion.qdd[:, :, np.newaxis] * np.eye(model.n)
+    columns = motion.qdd[:, :, None] * np.eye(model.n)
 
     def describe(values: Array, errors: Array) -> str | None:
         matters = np.abs(values) * root_mean_square(
@@ -458,7 +458,7 @@ def _delay(model: RobotModel, evidence: Evidence) -> Hypothesis:
         )
 
     return Hypothesis(
-        -evidence.effort_rate[:, :, np.newaxis],
+        -evidence.effort_rate[:, :, None],
         describe,
         np.zeros(1),
         effect=0.003,

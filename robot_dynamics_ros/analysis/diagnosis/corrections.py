@@ -346,7 +346,7 @@ def _torque_ratios(
     found = []
     for j, others in enumerate(columns):
         free = _ratio(motion.tau[:, j], np.column_stack([rigid[:, j], others]))
-        same = _ratio(motion.tau[:, j], whole[:, j, np.newaxis])
+        same = _ratio(motion.tau[:, j], whole[:, j, None])
         found.append(
             same
             if same[1] < free[1] and abs(same[0] - free[0]) < _SIGNIFICANT * free[1]

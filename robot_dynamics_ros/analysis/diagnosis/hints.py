@@ -184,9 +184,9 @@ class _CrossValidation:
         self._precision = np.concatenate([part.precision for part in parts])
         columns = (
             np.concatenate([part.columns for part in parts], axis=2)
-            * analysis.used[:, :, np.newaxis]
+            * analysis.used[:, :, None]
         )
-        self._rows = np.concatenate([columns, self.residual[:, :, np.newaxis]], axis=2)
+        self._rows = np.concatenate([columns, self.residual[:, :, None]], axis=2)
         self._squares = summed_products(np.array_split(self._rows, _BLOCKS))
 
     def weigh(self, weights: Array) -> None:
@@ -224,7 +224,7 @@ class _CrossValidation:
         values = np.append(
             -self._fits_without_fold(columns), np.ones((_FOLDS, 1)), axis=1
         )
-        normal = self._normal[:, used[:, np.newaxis], used]
+        normal = self._normal[:, used[:, None], used]
         cost = np.einsum("kp,kpq,kq->", values, normal, values)
         # Rounding can make the cost of an exact fit negative.
         rounding = _ROUNDING * normal[:, -1, -1].sum()
@@ -299,9 +299,9 @@ class _CrossValidation:
         rows = self._rows.copy()
         speed = np.abs(motion.qd)
         rows[:, :, own] = -np.gradient(motion.tau - unexplained, motion.time, axis=0)[
-            :, :, np.newaxis
+            :, :, None
         ]
-        sliding = (speed > _SLIDING * speed.max(axis=0))[:, :, np.newaxis]
+        sliding = (speed > _SLIDING * speed.max(axis=0))[:, :, None]
         fit._squares = summed_products(np.array_split(rows * sliding, _BLOCKS))
         fit.weigh(self._weights)
         values, errors = fit._fit([DELAY, *others])
@@ -320,9 +320,7 @@ class _CrossValidation:
 
     def _solved(self, normal: Array, columns: NDArray[np.intp]) -> Array:
         gram, moment, scale = _scaled(normal, columns, self._precision)
-        return np.asarray(
-            np.linalg.solve(gram, moment[..., np.newaxis])[..., 0] / scale
-        )
+        return np.asarray(np.linalg.solve(gram, moment[..., None])[..., 0] / scale)
 
     def _fit(self, names: Sequence[str]) -> tuple[Array, Array]:
         """Return the parameters (p,) of the causes fitted to all samples, and their standard errors (p,).
@@ -373,8 +371,8 @@ def _scaled(
     normal: Array, columns: NDArray[np.intp], precision: Array
 ) -> tuple[Array, Array, Array]:
     """Return regular normal equations (..., p, p), (..., p) for columns of unit length, and the lengths (..., p)."""
-    gram = normal[..., columns[:, np.newaxis], columns] + np.diag(precision[columns])
+    gram = normal[..., columns[:, None], columns] + np.diag(precision[columns])
     scale = np.sqrt(np.diagonal(gram, axis1=-2, axis2=-1))
     scale = np.where(scale == 0.0, 1.0, scale)
-    gram = gram / (scale[..., np.newaxis] * scale[..., np.newaxis, :])
+    gram = gram / (scale[..., None] * scale[..., None, :])
     return gram + _RIDGE * np.eye(len(columns)), normal[..., columns, -1] / scale, scale

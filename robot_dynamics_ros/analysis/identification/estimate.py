@@ -59,9 +59,7 @@ def pseudo_inertia(parameters: Array) -> Array:
     inertia = parameters[..., [[4, 5, 6], [5, 7, 8], [6, 8, 9]]]
     pseudo = np.empty((*parameters.shape[:-1], 4, 4))
     pseudo[..., :3, :3] = (
-        0.5
-        * np.trace(inertia, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis]
-        * np.eye(3)
+        0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., None, None] * np.eye(3)
         - inertia
     )
     pseudo[..., :3, 3] = pseudo[..., 3, :3] = parameters[..., 1:4]
@@ -72,9 +70,7 @@ def pseudo_inertia(parameters: Array) -> Array:
 def body_parameters(pseudo: Array) -> Array:
     """Return the ten parameters (..., 10) of bodies with the pseudo-inertia P (..., 4, 4): I = tr(S) 1 - S."""
     s = pseudo[..., :3, :3]
-    inertia = (
-        np.trace(s, axis1=-2, axis2=-1)[..., np.newaxis, np.newaxis] * np.eye(3) - s
-    )
+    inertia = np.trace(s, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - s
     upper = np.triu_indices(3)
     return np.concatenate(
         [pseudo[..., 3, 3:], pseudo[..., :3, 3], inertia[..., upper[0], upper[1]]],
@@ -192,9 +188,9 @@ def _newton(
     bodies = len(factors)
     scalars = len(x) - first
     # NumPy 1 takes fewer axes for vectors
-    half = np.linalg.solve(factors[:, np.newaxis], _UNITS[np.newaxis])
+    half = np.linalg.solve(factors[:, None], _UNITS[None])
     # (bodies, 10, 4, 4)
-    units = np.linalg.solve(factors[:, np.newaxis], np.swapaxes(half, -1, -2))
+    units = np.linalg.solve(factors[:, None], np.swapaxes(half, -1, -2))
     off = np.swapaxes(factors, 1, 2) @ inverse @ factors - np.eye(4)
     rows = np.zeros((16 * bodies + scalars, len(x)))
     for body in range(bodies):

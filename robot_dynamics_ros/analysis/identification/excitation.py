@@ -215,7 +215,7 @@ class _Search:
         order = np.arange(1.0, harmonics + 1.0)
         # Series that start at rest: sum a_l = 0 and sum l b_l = 0.
         self._sine_basis = scipy.linalg.null_space(np.ones((1, harmonics)))
-        self._cosine_basis = scipy.linalg.null_space(order[np.newaxis])
+        self._cosine_basis = scipy.linalg.null_space(order[None])
         self.limit_count = _LIMIT_POINTS * harmonics
         self._count = _CONDITION_POINTS * harmonics
         self._shapes = self._waves(self.limit_count)
@@ -264,7 +264,7 @@ class _Search:
         place = _sigmoid(table[..., -1])
         least = limits.lower - scale * low
         most = limits.upper - scale * high
-        return least + place * (most - least), scale[..., np.newaxis] * shape
+        return least + place * (most - least), scale[..., None] * shape
 
     def excitation(self, x: Array) -> Excitation:
         """Return the motion of x (size,)."""
@@ -307,7 +307,7 @@ class _Search:
         spectrum = self._spectrum(regressor)
         cost = spectrum.smooth_condition() + _PENALTY * float((over**2).sum())
         by_tau = 2.0 * _PENALTY * over * np.sign(tau) / limit
-        by_regressor = by_tau[..., np.newaxis] * model.inertial_parameters
+        by_regressor = by_tau[..., None] * model.inertial_parameters
         by_regressor[..., self._base] += spectrum.gradient().reshape(*by_tau.shape, -1)
         by_motion = self._gradient_by_motion(
             motion, regressor, by_regressor, friction, by_tau

@@ -154,7 +154,7 @@ def nonlinear_friction(rates: Array, fastest: Array) -> Array:
     """
     speeds = np.abs(rates) / np.where(fastest > 0.0, fastest, 1.0)
     sizes = np.stack([np.exp(-speeds / _DECAY), np.sqrt(speeds), speeds**2], axis=-1)
-    return np.asarray(np.sign(rates)[:, :, np.newaxis] * sizes)
+    return np.asarray(np.sign(rates)[:, :, None] * sizes)
 
 
 def at_rest(

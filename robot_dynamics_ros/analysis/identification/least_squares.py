@@ -148,7 +148,7 @@ class Samples:
                 columns = columns + derivatives
                 torque = torque + derivatives @ parameterization.at
             used = self.used[chunk]
-            yield chunk, columns * used[:, :, np.newaxis], torque * used
+            yield chunk, columns * used[:, :, None], torque * used
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,9 +179,9 @@ class Factors:
             samples.columns(parameterization), "regressor", samples.chunks
         ):
             used = samples.used[chunk]
-            rows = [columns, torque[:, :, np.newaxis]]
+            rows = [columns, torque[:, :, None]]
             if additional is not None:
-                rows.insert(1, additional(chunk, columns) * used[:, :, np.newaxis])
+                rows.insert(1, additional(chunk, columns) * used[:, :, None])
             stacked = np.concatenate(rows, axis=2)
             if not triangles.size:
                 triangles = np.zeros((PARTS, n, stacked.shape[2], stacked.shape[2]))
@@ -208,9 +208,7 @@ class Factors:
         Residuals of each joint are weighted by 1 / ``deviations`` (n,), in Nm or N.
         """
         chosen = self.triangles if parts is None else self.triangles[parts]
-        stacked = (chosen / deviations[:, np.newaxis, np.newaxis]).reshape(
-            -1, chosen.shape[-1]
-        )
+        stacked = (chosen / deviations[:, None, None]).reshape(-1, chosen.shape[-1])
         return np.asarray(np.linalg.qr(stacked, mode="r"))
 
     def orthogonal(self, columns: slice, to: slice) -> Factors:
@@ -402,7 +400,7 @@ def _modelling_error(
             q, qd + _LAG * qdd, qdd + _LAG * qddd, friction + _LAG * frictiond
         )
         lag = (late - parameterization.columns(q, qd, qdd, friction)) @ x / _LAG
-        effects = [samples.taud[chunk][:, :, np.newaxis], lag[:, :, np.newaxis]]
+        effects = [samples.taud[chunk][:, :, None], lag[:, :, None]]
         if parameterization.friction == "viscous_coulomb":
             effects.append(parameterization.at_coordinates(nonlinear[chunk]))
         return np.concatenate(effects, axis=2)
@@ -459,7 +457,7 @@ def _score_covariance(
     for chunk, columns, _ in progress(
         samples.columns(parameterization, overlap=lags), "deviations", samples.chunks
     ):
-        rows = columns[:, :, base.independent] / noise[:, np.newaxis]
+        rows = columns[:, :, base.independent] / noise[:, None]
         fresh = 0 if chunk.start == 0 else lags
         for lag, covariance in enumerate(covariances):
             late = rows[max(fresh, lag) :]

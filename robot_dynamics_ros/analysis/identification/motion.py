@@ -186,7 +186,7 @@ class RecordedMotion:
                 for values in motion
             ]
             q, qd, qdd = fine
-            beyond = ((places - inside) * period)[:, np.newaxis]
+            beyond = ((places - inside) * period)[:, None]
             values = law(q + beyond * qd, qd + beyond * qdd, qdd)
             used = values.any(axis=0)  # columns of zeros remain so
             smooth = signal.sosfiltfilt(sections, values[:, used], axis=0, padlen=0)

@@ -18,7 +18,7 @@ from robot_dynamics_ros.analysis.identification.friction import (
     FrictionShape,
     friction_columns,
 )
-from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
+from robot_dynamics_ros.base.errors import require_known
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -92,9 +92,7 @@ class Parameterization:
         ``shapes`` has exactly one for each moving joint (default: viscous and Coulomb friction). Raises
         RobotDynamicsError for a kind of ``friction`` other than "viscous_coulomb", "none" and "keep".
         """
-        if friction not in KINDS:
-            cure = use_one_of(friction, KINDS)
-            raise RobotDynamicsError(f"friction {friction!r} is unknown. Cure: {cure}")
+        require_known(friction, KINDS, f"friction {friction!r} is unknown")
         bare = model
         if model.payload_link is not None:
             bare = model.with_payload(model.payload_link, 0.0, np.zeros(3), np.zeros(6))
@@ -193,7 +191,7 @@ class Parameterization:
         """
         friction = self.joint_friction(q, qd, qdd) if friction is None else friction
         torques = np.concatenate(
-            [(qdd @ self._factors.T)[:, :, np.newaxis], friction], axis=2
+            [(qdd @ self._factors.T)[:, :, None], friction], axis=2
         )
         return np.concatenate(
             [
@@ -296,7 +294,7 @@ class Parameterization:
             * np.sign(load)
         )
         chosen = self.base.independent < PARAMETERS * self.bodies
-        by_base = slope[:, :, np.newaxis] * columns[:, :, self.base.independent[chosen]]
+        by_base = slope[:, :, None] * columns[:, :, self.base.independent[chosen]]
         result = np.asarray(by_base @ self.base.combination[chosen])
         # Torque: coefficient |load| (sign(v) + (static / coulomb - 1) e).
         falls = (ratio > 1.0) & (ratio < _LARGEST_RATIO)

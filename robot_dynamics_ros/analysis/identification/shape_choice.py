@@ -110,7 +110,7 @@ def refined_shapes(
 
     The step changes a velocity by the factor 1.2 at most.
     """
-    slopes = samples.filtered(parameterization.scale_derivatives)[:, :, np.newaxis]
+    slopes = samples.filtered(parameterization.scale_derivatives)[:, :, None]
     factors = Factors.of(
         parameterization,
         samples,
@@ -148,10 +148,10 @@ class _Choice:
         base = parameterization.base.independent
         inertial = base[base < parameterization.new_rotors.stop]
         columns = parameterization.columns(*motion, samples.friction)[:, :, inertial]
-        self._inertial = columns / noise[:, np.newaxis]
-        self._torque = (samples.tau / noise)[:, :, np.newaxis]
+        self._inertial = columns / noise[:, None]
+        self._torque = (samples.tau / noise)[:, :, None]
         load = replace(parameterization, at=values).gear_load(*motion)
-        self._loads = parameterization.joint_loads(load)[:, :, np.newaxis]
+        self._loads = parameterization.joint_loads(load)[:, :, None]
         self._part = np.arange(len(samples)) * _BLOCKS // len(samples) % PARTS
         self._known: dict[Shapes, tuple[Array, Array, NDArray[np.bool_]]] = {}
 
@@ -201,13 +201,13 @@ class _Choice:
         friction[:, :, [LOAD]] *= self._loads
         by_load = friction[:, :, [STATIC]] * self._loads
         terms = np.concatenate([friction, by_load], axis=2)
-        columns = parameterization.at_coordinates(terms) / self._noise[:, np.newaxis]
+        columns = parameterization.at_coordinates(terms) / self._noise[:, None]
         has = np.array([shape.used for shape in shapes]).T
         used = np.concatenate([has, has[[LOAD]] & has[[STATIC]]]).ravel()
         rows = np.concatenate(
             [self._inertial, columns[:, :, used], self._torque], axis=2
         )
-        determined = self._squares(rows * samples.used[:, :, np.newaxis])
+        determined = self._squares(rows * samples.used[:, :, None])
         everywhere = self._squares(rows)
         inertial = self._inertial.shape[2]
         lower = np.zeros(rows.shape[2] - 1)
@@ -247,7 +247,7 @@ def _bounded_fit(squares: Array, lower: Array) -> Array:
     """Return the least-squares solution (c,), at least ``lower``, of products (c + 1, c + 1) of columns and torque."""
     scale = np.sqrt(np.diagonal(squares))
     scale = np.where(scale == 0.0, 1.0, scale)
-    scaled = squares / scale / scale[:, np.newaxis] + _RIDGE * np.eye(len(scale))
+    scaled = squares / scale / scale[:, None] + _RIDGE * np.eye(len(scale))
     triangle = np.linalg.cholesky(scaled).T
     fit = lsq_linear(
         triangle[:, :-1], triangle[:, -1], (lower, np.inf), method="bvls"

@@ -79,7 +79,7 @@ def estimate_payload(
     used = samples.used[:k] & samples.used[k:]
     own = columns[k:, :, PARAMETERS * body : PARAMETERS * (body + 1)] @ transform
     change = (columns[k:] - columns[:k])[:, :, parameterization.base.independent]
-    stacked = np.concatenate([own, change], axis=2) * used[:, :, np.newaxis]
+    stacked = np.concatenate([own, change], axis=2) * used[:, :, None]
     result = _Fit.of(stacked, (torque[k:] - torque[:k]) * used, used, BLOCKS).intervals(
         _central
     )
@@ -126,9 +126,7 @@ def estimate_drive_gains(
     gains = np.zeros(model.n)
     expected = effort
     for _ in range(_ROUNDS):
-        regressor = np.concatenate(
-            [expected[:, :, np.newaxis] * np.eye(n), -columns], axis=2
-        )
+        regressor = np.concatenate([expected[:, :, None] * np.eye(n), -columns], axis=2)
         fit = _Fit.of(
             regressor, known - gains * (effort - expected), samples.used, 2 * BLOCKS
         )
@@ -160,7 +158,7 @@ class _Fit(NamedTuple):
         cls, columns: Array, target: Array, used: NDArray[np.bool_], blocks: int
     ) -> _Fit:
         """Fit columns (m, n, p) to the target (m, n), iteratively weighted by the RMS residual of each joint."""
-        stacked = np.concatenate([columns, target[:, :, np.newaxis]], axis=2)
+        stacked = np.concatenate([columns, target[:, :, None]], axis=2)
         by_joint = summed_products(np.array_split(stacked, blocks))
         counts = np.maximum(used.sum(axis=0), 1)
         noise = np.ones(target.shape[1])

@@ -5,10 +5,10 @@ The function run_<command> takes the parsed arguments that add_<command> declare
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
@@ -58,7 +58,7 @@ _DIFFERENT = 1
 _IMPOSSIBLE = 2
 
 
-def add_record(parser: argparse.ArgumentParser) -> None:
+def add_record(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments of record."""
     parser.description = "Wait until all topics exist, then record each message, byte for byte, until Ctrl-C."
     parser.add_argument(
@@ -72,7 +72,7 @@ def add_record(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("topics", nargs="+", metavar="TOPIC")
 
 
-def run_record(arguments: argparse.Namespace) -> None:
+def run_record(arguments: Namespace) -> None:
     """Replace this process by recorder_node, which records the topics of ``arguments`` until Ctrl-C.
 
     Raises RobotDynamicsError if ROS 2 is not installed, or the bag's folder exists.
@@ -88,7 +88,7 @@ def run_record(arguments: argparse.Namespace) -> None:
     )
 
 
-def add_play(parser: argparse.ArgumentParser) -> None:
+def add_play(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments of play."""
     parser.description = (
         "Publish the messages of a bag with their recorded timing, byte for byte, as `ros2 bag play` does. Damaged and "
@@ -115,7 +115,7 @@ def add_play(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_play(arguments: argparse.Namespace) -> None:
+def run_play(arguments: Namespace) -> None:
     """Replace this process by player_node, which publishes the bag of ``arguments`` and ends.
 
     Raises RobotDynamicsError if ROS 2 is not installed.
@@ -128,7 +128,7 @@ def run_play(arguments: argparse.Namespace) -> None:
     )
 
 
-def add_compare(parser: argparse.ArgumentParser) -> None:
+def add_compare(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments of compare."""
     parser.description = (
         "Compare two bags topic by topic and joint by joint; messages are paired by their stamps. Two numbers match "
@@ -177,7 +177,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run_compare(arguments: argparse.Namespace) -> int:
+def run_compare(arguments: Namespace) -> int:
     """Compare the two bags of ``arguments``, print the differences and return the exit code.
 
     It is 0 if they match, 1 if they differ, and 2, with the reason on stderr, if they cannot be compared.
@@ -230,7 +230,7 @@ def _facts(comparison: Comparison) -> dict[str, Any]:
     return asdict(comparison) | {"topics": topics, "matches": comparison.matches}
 
 
-def add_report(parser: argparse.ArgumentParser) -> None:
+def add_report(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments of report."""
     parser.description = (
         "Writes what a bag holds as one HTML page with interactive plots, which opens without network. "
@@ -256,7 +256,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     add_effort(parser)
 
 
-def run_report(arguments: argparse.Namespace) -> None:
+def run_report(arguments: Namespace) -> None:
     """Write the report of the bag to --output as an HTML page, and print its path, size and the verdict's titles.
 
     Raises RobotDynamicsError for a bag or a robot that cannot be read.
@@ -322,7 +322,7 @@ def run_report(arguments: argparse.Namespace) -> None:
         print(f"  {statement.title.rstrip('.:')}")
 
 
-def add_view(parser: argparse.ArgumentParser) -> None:
+def add_view(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments of view."""
     parser.description = (
         "Serves a page that shows the robot, its desired position, joint torques, joint forces and the centre of mass, "
@@ -363,13 +363,11 @@ def add_view(parser: argparse.ArgumentParser) -> None:
 def _port(text: str) -> int:
     port = int(text)
     if not 1 <= port <= 65535:
-        raise argparse.ArgumentTypeError(
-            f"{port} is no port. Cure: give one from 1 to 65535"
-        )
+        raise ArgumentTypeError(f"{port} is no port. Cure: give one from 1 to 65535")
     return port
 
 
-def run_view(arguments: argparse.Namespace) -> None:
+def run_view(arguments: Namespace) -> None:
     """Serve the page of the robot of ``arguments`` until Ctrl-C, at a pose, with bags or live; print and open its URL.
 
     Raises RobotDynamicsError if viser or trimesh is not installed, a robot or a bag cannot be read, the joints of the
@@ -410,7 +408,7 @@ def run_view(arguments: argparse.Namespace) -> None:
 
 
 def _common_model(
-    arguments: argparse.Namespace, source: RobotSource, bags: Sequence[BagReader]
+    arguments: Namespace, source: RobotSource, bags: Sequence[BagReader]
 ) -> RobotModel:
     """Return the model of the joints that the bags contain; RobotDynamicsError if they contain different ones.
 
@@ -435,7 +433,7 @@ def _common_model(
     return model
 
 
-def _become_live(arguments: argparse.Namespace) -> None:
+def _become_live(arguments: Namespace) -> None:
     if arguments.bags:
         raise RobotDynamicsError(
             "--live and a BAG: only one of them can be shown. Cure: leave one out"

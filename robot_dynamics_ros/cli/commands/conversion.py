@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 from robot_dynamics_ros.base.errors import (
     RobotDynamicsError,
     TrajectoryError,
-    use_one_of,
+    require_known,
 )
 from robot_dynamics_ros.base.files import read_bytes
 from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
@@ -45,7 +45,7 @@ _NO_TURN = (0.0, 0.0, 0.0, 1.0)
 _LARGEST_RATE = 1000.0  # Hz
 
 
-def add_from_dh(parser: argparse.ArgumentParser) -> None:
+def add_from_dh(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Write the URDF of a robot given by Denavit-Hartenberg parameters, in the standard or in Craig's convention, "
@@ -68,7 +68,7 @@ def add_from_dh(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_from_dh(arguments: argparse.Namespace) -> None:
+def run_from_dh(arguments: Namespace) -> None:
     """Write the URDF. Raise RobotDynamicsError for an invalid table, and if a file exists without --overwrite."""
     if arguments.table in textbook_arm_names():
         arguments.table = find_resource("textbook_arms", f"{arguments.table}.yaml")
@@ -86,7 +86,7 @@ def run_from_dh(arguments: argparse.Namespace) -> None:
     print(f"{model.name}: {model.n} joints, written to {', '.join(map(str, files))}")
 
 
-def add_to_joints(parser: argparse.ArgumentParser) -> None:
+def add_to_joints(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Convert a path of the end effector, poses with times, to a joint trajectory: a spline through the poses, from "
@@ -121,7 +121,7 @@ def add_to_joints(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_to_joints(arguments: argparse.Namespace) -> None:
+def run_to_joints(arguments: Namespace) -> None:
     """Write the joint trajectory of ``arguments``, and print its path and the next command.
 
     Raises RobotDynamicsError for an invalid path, robot or rate, for a path that cannot be followed, and if the output
@@ -164,10 +164,7 @@ def _read_path(path: Path, model: RobotModel) -> tuple[Task, Array]:
             f"{content!r} is not a table. Cure: write keys and values, such as points"
         )
     for key in content:
-        if key not in _KEYS:
-            raise TrajectoryError(
-                f"unknown key {key!r}. Cure: {use_one_of(key, _KEYS)}"
-            )
+        require_known(key, _KEYS, f"unknown key {key!r}", TrajectoryError)
     points = real_numbers(content.get("points", ()))
     if points is None or points.ndim != 2 or points.shape[1] not in (4, 8):
         raise TrajectoryError(

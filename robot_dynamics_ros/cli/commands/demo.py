@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 import os
+from argparse import ArgumentParser, Namespace
 from functools import partial
 from pathlib import Path
 
@@ -44,7 +44,7 @@ _UNCHECKED = {
 }
 
 
-def add_demo(parser: argparse.ArgumentParser) -> None:
+def add_demo(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Compare control laws on a simulated arm: each tracks the same trajectory. Writes a bag of each law, prints "
@@ -107,7 +107,7 @@ def add_demo(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(gravity=None, xacro_arg=[], joints=None, locked=[])
 
 
-def run_demo(arguments: argparse.Namespace) -> None:
+def run_demo(arguments: Namespace) -> None:
     """Simulate each law of ``arguments``, print tracking errors, write bags and a plot; with --view serve them.
 
     Raises RobotDynamicsError for invalid arguments, missing packages, and runs that fail.

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-import argparse
 import math
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,7 @@ _SAMPLES = 1000  # of the trajectory, for the table
 _POINTS = 40.0  # of the trajectory in each period of the highest harmonic
 
 
-def add_excite(parser: argparse.ArgumentParser) -> None:
+def add_excite(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Find a Fourier series for each joint, within the limits of position, velocity and effort, that "
@@ -92,7 +92,7 @@ def add_excite(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_excite(arguments: argparse.Namespace) -> None:
+def run_excite(arguments: Namespace) -> None:
     """Write the trajectory file. Raise RobotDynamicsError for arguments out of range, or if none is found."""
     if arguments.robot is None:
         raise RobotDynamicsError(
@@ -128,7 +128,7 @@ def run_excite(arguments: argparse.Namespace) -> None:
 
 
 def _write_trajectory(
-    excitation: Excitation, limits: ExcitationLimits, arguments: argparse.Namespace
+    excitation: Excitation, limits: ExcitationLimits, arguments: Namespace
 ) -> None:
     """Write parameters of trajectory_node. Raise OSError if the file cannot be written."""
     first = excitation.samples(1)[0][0]

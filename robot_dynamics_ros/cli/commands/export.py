@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import sys
 import tempfile
+from argparse import ArgumentParser, Namespace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from robot_dynamics_ros.cli.named_robots import chosen_model, named_robot
 _FLAGS = "-std=c99 -O2 -ffp-contract=off -fno-tree-vectorize -Wall -Wextra -Wpedantic".split()
 
 
-def add_export(parser: argparse.ArgumentParser) -> None:
+def add_export(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Write the dynamics of one robot as C99: inverse and forward dynamics, gravity torque, mass matrix, friction, "
@@ -65,7 +65,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_export(arguments: argparse.Namespace) -> None:
+def run_export(arguments: Namespace) -> None:
     """Write the files for the robot of ``arguments``, with --check run the self-test, with --python install the module.
 
     Raises RobotDynamicsError if the folder exists without --overwrite, if the robot cannot be read or exported, and

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import re
 import warnings
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -75,7 +75,7 @@ _TERMS = ("gravity_torque", "mass_matrix", "bias_torque")
 _JOINT_KEYS = (*COEFFICIENTS, "rotor_inertia")
 
 
-def add_identify(parser: argparse.ArgumentParser) -> None:
+def add_identify(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments of identify."""
     parser.description = (
         "Identify the inertial parameters, rotor inertias and friction that explain the measured effort of "
@@ -142,7 +142,7 @@ def add_identify(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run_identify(arguments: argparse.Namespace) -> None:
+def run_identify(arguments: Namespace) -> None:
     """Write the dynamics file, print its quality. Raise RobotDynamicsError for unusable bags, robots and arguments."""
     if not 0.0 <= arguments.holdout <= _MAX_HOLDOUT:
         raise RobotDynamicsError(
@@ -291,7 +291,7 @@ def _held_out(
 
 
 def _write_model_files(
-    arguments: argparse.Namespace, urdf: str | bytes, model: RobotModel
+    arguments: Namespace, urdf: str | bytes, model: RobotModel
 ) -> dict[str, Any]:
     """Write the files of --urdf and --mjcf; return their paths, differences and lost properties, empty without them."""
     texts = {}
@@ -341,7 +341,7 @@ def _files_report(files: dict[str, Any]) -> str:
 
 
 def _report(
-    arguments: argparse.Namespace,
+    arguments: Namespace,
     identification: Identification,
     used: Sequence[RecordedMotion],
 ) -> list[str]:

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-import argparse
 import warnings
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -40,7 +40,7 @@ _TINY = 1e-14  # smaller values are printed as 0
 _MAX_COLUMNS = 8  # joints for which the mass matrix fits the width of a screen
 
 
-def add_inspect(parser: argparse.ArgumentParser) -> None:
+def add_inspect(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Inspect any robot, shipped or your own URDF/xacro: joints, limits, masses, inertias, friction, rotors and "
@@ -62,7 +62,7 @@ def add_inspect(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run_inspect(arguments: argparse.Namespace) -> None:
+def run_inspect(arguments: Namespace) -> None:
     """Print the model that ``arguments`` select, as tables or JSON.
 
     Raises RobotDynamicsError if it cannot be read, or an option does not fit it.
@@ -94,7 +94,7 @@ def run_inspect(arguments: argparse.Namespace) -> None:
     print("\n\n".join(sections))
 
 
-def _sections(facts: Facts, arguments: argparse.Namespace) -> Iterator[str]:
+def _sections(facts: Facts, arguments: Namespace) -> Iterator[str]:
     """Yield tables, equations and notes as text."""
     yield _summary(facts)
     limits = ["kind", "lower", "upper", "velocity", "effort"]

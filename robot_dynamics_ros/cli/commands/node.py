@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from contextlib import closing
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
@@ -16,7 +16,7 @@ _TRANSITIONS = ("configure", "activate", "deactivate", "cleanup", "shutdown")
 _ACTIONS = ("diagnostics", "get", "set", *_SERVICES, *_TRANSITIONS)
 
 
-def add_node(parser: argparse.ArgumentParser) -> None:
+def add_node(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Show the status of one running node of this package, get or set a parameter, call a service (reset: of "
@@ -41,7 +41,7 @@ def add_node(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_node(arguments: argparse.Namespace) -> None:
+def run_node(arguments: Namespace) -> None:
     """Carry out the action of ``arguments`` and print the answer.
 
     Raises RobotDynamicsError if ROS 2 is not installed, the words do not fit the action, and as NodeClient does.

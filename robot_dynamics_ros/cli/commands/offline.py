@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
 from robot_dynamics_ros.base.errors import did_you_mean
@@ -36,7 +36,7 @@ from robot_dynamics_ros.runs.replay import commands_of, replay
 _TOPICS = (*INPUTS, "command_states")
 
 
-def add_replay(parser: argparse.ArgumentParser) -> None:
+def add_replay(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Run the controller of computed_torque_node on the joint states and trajectories of a bag, without ROS and as "
@@ -73,13 +73,11 @@ def _topic(text: str) -> tuple[str, str]:
     name, topic = pair(text, "NAME=TOPIC")
     if name not in _TOPICS or not topic:
         cure = f"use one of {', '.join(_TOPICS)} as NAME{did_you_mean(name, _TOPICS)}"
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not of the form NAME=TOPIC. Cure: {cure}"
-        )
+        raise ArgumentTypeError(f"{text!r} is not of the form NAME=TOPIC. Cure: {cure}")
     return name, topic
 
 
-def run_replay(arguments: argparse.Namespace) -> None:
+def run_replay(arguments: Namespace) -> None:
     """Replay the bag of ``arguments`` to a new bag and print a summary.
 
     Raises RobotDynamicsError for an unusable bag, robot, parameter or output.

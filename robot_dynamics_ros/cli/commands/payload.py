@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Set
 from pathlib import Path
 
@@ -39,7 +39,7 @@ _UNITS = {
 }
 
 
-def add_payload(parser: argparse.ArgumentParser) -> None:
+def add_payload(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments of payload."""
     parser.description = (
         "Identify the payload that the second of two recordings of the same motion has in addition, with 95 % "
@@ -74,7 +74,7 @@ def add_payload(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run_payload(arguments: argparse.Namespace) -> None:
+def run_payload(arguments: Namespace) -> None:
     """Print the payload or the gains. Raise RobotDynamicsError for unusable bags, robots and arguments."""
     known = arguments.known
     if known is not None and (len(known) not in (4, 10) or arguments.drive_gains):

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import tempfile
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -45,7 +45,7 @@ from robot_dynamics_ros.runs.recorder import Replay
 PICTURE = "tracking.png"
 
 
-def add_simulate(parser: argparse.ArgumentParser) -> None:
+def add_simulate(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Runs the controller of computed_torque_node and the arm of simulation_node in one process, in "
@@ -113,7 +113,7 @@ def add_simulate(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_simulate(arguments: argparse.Namespace) -> None:
+def run_simulate(arguments: Namespace) -> None:
     """Simulate with each law of ``arguments``, print the table, and keep the recordings with --output.
 
     Raises RobotDynamicsError for arguments that do not fit and, after the table, if a run ends in a fault.
@@ -147,9 +147,7 @@ def bags_in(folder: Path, laws: Iterable[str]) -> dict[str, Path]:
     return {law: folder / law / "bag" for law in laws}
 
 
-def check_folder(
-    arguments: argparse.Namespace, folder: Path, laws: Sequence[str]
-) -> None:
+def check_folder(arguments: Namespace, folder: Path, laws: Sequence[str]) -> None:
     """Check that the bags of ``laws`` and their plot can be written to ``folder``; call this before any work is done.
 
     Raises RobotDynamicsError if ``folder`` exists without --overwrite, something in the place of a bag or the plot is

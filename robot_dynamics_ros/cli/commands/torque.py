@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ _KEYS = (*_PARTS[:-1], "error", "bias", "explained")
 _ONE_WAY = 0.02
 
 
-def add_torque(parser: argparse.ArgumentParser) -> None:
+def add_torque(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments of torque."""
     parser.description = (
         "Compute the model's joint torque along a recorded motion, split into inertia, velocity terms, "
@@ -91,7 +91,7 @@ def add_torque(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
-def run_torque(arguments: argparse.Namespace) -> None:
+def run_torque(arguments: Namespace) -> None:
     """Print the table of torques and the hints. Raise RobotDynamicsError for unusable bags, robots and arguments."""
     if arguments.example:
         _use_example(arguments)
@@ -170,7 +170,7 @@ def run_torque(arguments: argparse.Namespace) -> None:
         print("hints: none; no likely cause explains the residual")
 
 
-def _use_example(arguments: argparse.Namespace) -> None:
+def _use_example(arguments: Namespace) -> None:
     """Set BAG to the installed recording, and --rename, --robot and --dynamics where they are not given.
 
     Prints the command with these arguments, unless --json is given.
@@ -185,7 +185,7 @@ def _use_example(arguments: argparse.Namespace) -> None:
         print(torque_command(arguments, arguments.bag), end="\n\n")
 
 
-def torque_command(arguments: argparse.Namespace, bag: Path) -> str:
+def torque_command(arguments: Namespace, bag: Path) -> str:
     """Return the command torque for ``bag`` with the options of ``arguments``, which do not include outputs."""
     options = (
         "robot",
@@ -204,7 +204,7 @@ def torque_command(arguments: argparse.Namespace, bag: Path) -> str:
 
 
 def filtered_motion(
-    series: JointSeries, model: RobotModel, arguments: argparse.Namespace
+    series: JointSeries, model: RobotModel, arguments: Namespace
 ) -> RecordedMotion:
     """Return the motion of the model's joints by --cutoff, --effort-delay and --drive-gains."""
     gains = drive_gains(arguments, model.joint_names)

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-import argparse
 import time
+from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 
 import numpy as np
@@ -24,7 +24,7 @@ from robot_dynamics_ros.simulation import Plant
 from robot_dynamics_ros.simulation.steps import step_of
 
 
-def add_warm_up(parser: argparse.ArgumentParser) -> None:
+def add_warm_up(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Compile the kernels of the nodes and commands, and store them in NUMBA_CACHE_DIR, else ~/.cache, readable by "
@@ -45,7 +45,7 @@ def add_warm_up(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run_warm_up(arguments: argparse.Namespace) -> None:
+def run_warm_up(arguments: Namespace) -> None:
     """Compile and store the kernels for the robot of ``arguments``; with --check only check, with --clear remove them.
 
     Raises RobotDynamicsError if numba is not available, kernels cannot be stored, or, with --check, one is missing.

@@ -15,7 +15,7 @@ import numpy as np
 from robot_dynamics_ros.base.errors import (
     RobotDynamicsError,
     RobotModelWarning,
-    use_one_of,
+    require_known,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -281,10 +281,7 @@ def _replacements(
     }
     formulas = {}
     for name, text in parameters.items():
-        if name not in symbols:
-            raise RobotDynamicsError(
-                f'no parameter "{name}". Cure: {use_one_of(name, symbols)}'
-            )
+        require_known(name, symbols, f'no parameter "{name}"')
         if _NAME.fullmatch(text) and text not in {*symbols, *taken}:
             usable.setdefault(text, sympy.Symbol(text, real=True))
             values.setdefault(usable[text], values[symbols[name]])
