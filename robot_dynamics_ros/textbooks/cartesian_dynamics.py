@@ -80,9 +80,8 @@ def end_effector_force(jacobian: ArrayLike, tau: ArrayLike, q: ArrayLike) -> Arr
     """
     j = np.asarray(jacobian, dtype=np.float64)
     require_regular(j, q)
-    return np.asarray(
-        np.linalg.pinv(j.T)
-        @ shaped("tau", tau, j.shape[1:], "pass a torque for each joint")
+    return np.linalg.pinv(j.T) @ shaped(
+        "tau", tau, j.shape[1:], "pass a torque for each joint"
     )
 
 
@@ -334,7 +333,7 @@ def configuration_space_form(
 
     def velocity_torque(qd: Array) -> Array:
         form = cartesian_dynamics(model, q, qd, task)
-        return np.asarray(form.jacobian.T @ form.velocity_terms)
+        return form.jacobian.T @ form.velocity_terms
 
     # J^T Vx is quadratic in qd. Its values at unit rates give the coefficients.
     unit = np.eye(model.n)

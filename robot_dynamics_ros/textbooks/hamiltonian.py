@@ -31,7 +31,7 @@ _SMALL = 1e-6  # rad, kg m^2/s and so on: smallest scale of the relative change
 
 def momenta(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     """Return the generalised momenta p = M(q) qd = dL/dqd (n,), kg m^2/s or kg m/s, for q and qd (n,)."""
-    return np.asarray(model.mass_matrix(model.vector("q", q)) @ model.vector("qd", qd))
+    return model.mass_matrix(model.vector("q", q)) @ model.vector("qd", qd)
 
 
 def velocities(model: RobotModel, q: ArrayLike, p: ArrayLike) -> Array:
@@ -76,7 +76,7 @@ def hamilton_equations(
     """
     qd = velocities(model, q, p)
     pd = model.coriolis_matrix(q, qd).T @ qd - model.gravity_torque(q)
-    return qd, pd if tau is None else np.asarray(pd + model.vector("tau", tau))
+    return qd, pd if tau is None else pd + model.vector("tau", tau)
 
 
 def implicit_midpoint(

@@ -95,21 +95,19 @@ def inertia_of_points(masses: ArrayLike, points: ArrayLike) -> Array:
     p = shaped(
         "points", points, (len(m), 3), f"pass a point for each of the {len(m)} masses"
     )
-    return np.asarray(np.sum(m[:, None] * p * p) * np.eye(3) - p.T @ (m[:, None] * p))
+    return np.sum(m[:, None] * p * p) * np.eye(3) - p.T @ (m[:, None] * p)
 
 
 def box_inertia(mass: float, size: ArrayLike) -> Array:
     """Return the inertia (3, 3) about its centre of a box with edges ``size`` (3,), m, along x, y, z: Tsai (9.12)."""
     sides = shaped("size", size, (3,), "pass the edges along x, y, z in m")
     a, b, c = (_not_negative("size", side) for side in sides.tolist())
-    return np.asarray(
-        _mass(mass) / 12.0 * np.diag([b * b + c * c, c * c + a * a, a * a + b * b])
-    )
+    return _mass(mass) / 12.0 * np.diag([b * b + c * c, c * c + a * a, a * a + b * b])
 
 
 def rod_inertia(mass: float, length: float) -> Array:
     """Return the inertia (3, 3) about its centre of a slender rod along z, Tsai (9.13)."""
-    return np.asarray(
+    return (
         _mass(mass)
         * _not_negative("length", length) ** 2
         / 12.0
@@ -122,14 +120,12 @@ def cylinder_inertia(mass: float, radius: float, length: float) -> Array:
     r = _not_negative("radius", radius)
     h = _not_negative("length", length)
     across = (3.0 * r * r + h * h) / 12.0
-    return np.asarray(_mass(mass) * np.diag([across, across, r * r / 2.0]))
+    return _mass(mass) * np.diag([across, across, r * r / 2.0])
 
 
 def sphere_inertia(mass: float, radius: float) -> Array:
     """Return the inertia (3, 3) about its centre of a sphere, from Tsai (9.8)."""
-    return np.asarray(
-        0.4 * _mass(mass) * _not_negative("radius", radius) ** 2 * np.eye(3)
-    )
+    return 0.4 * _mass(mass) * _not_negative("radius", radius) ** 2 * np.eye(3)
 
 
 def parallel_axes(mass: float, inertia: ArrayLike, com: ArrayLike) -> Array:
@@ -144,9 +140,8 @@ def parallel_axes(mass: float, inertia: ArrayLike, com: ArrayLike) -> Array:
     com
         Vector (3,) from O to the centre of mass, m; its sign does not matter.
     """
-    return np.asarray(
-        _matrix("inertia", inertia)
-        + steiner(_mass(mass), shaped("com", com, (3,), "pass x y z"))
+    return _matrix("inertia", inertia) + steiner(
+        _mass(mass), shaped("com", com, (3,), "pass x y z")
     )
 
 
@@ -170,7 +165,7 @@ def rotated(inertia: ArrayLike, rotation: ArrayLike) -> Array:
         raise RobotDynamicsError(
             "rotation is not orthogonal. Cure: pass the unit axes of one frame in the other"
         )
-    return np.asarray(r @ _matrix("inertia", inertia) @ r.T)
+    return r @ _matrix("inertia", inertia) @ r.T
 
 
 def moment_of_inertia(inertia: ArrayLike, direction: ArrayLike) -> float:
@@ -187,7 +182,7 @@ def second_moment(inertia: ArrayLike, direction: ArrayLike) -> Array:
 
     ``inertia`` and ``direction`` are as for ``moment_of_inertia``.
     """
-    return np.asarray(_matrix("inertia", inertia) @ _unit(direction))
+    return _matrix("inertia", inertia) @ _unit(direction)
 
 
 def product_of_inertia(inertia: ArrayLike, u: ArrayLike, w: ArrayLike) -> float:

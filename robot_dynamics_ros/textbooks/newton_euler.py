@@ -144,7 +144,7 @@ def angular_momentum(
     v_c, w
         Velocity (3,) of the centre of mass, m/s, and angular velocity (3,), rad/s.
     """
-    return np.asarray(np.cross(p_c, linear_momentum(mass, v_c)) + inertia @ w)
+    return np.cross(p_c, linear_momentum(mass, v_c)) + inertia @ w
 
 
 def kinetic_energy(mass: float, inertia: Array, v_c: Array, w: Array) -> float:
@@ -167,7 +167,7 @@ def euler_moment(inertia: Array, w: Array, dw: Array) -> Array:
     ``inertia`` (3, 3) is about the centre of mass, kg m^2. ``w`` and ``dw`` (3,) are angular velocity and acceleration,
     rad/s and rad/s^2.
     """
-    return np.asarray(inertia @ dw + cross(w, inertia @ w))
+    return inertia @ dw + cross(w, inertia @ w)
 
 
 def newton_euler_base(

@@ -70,19 +70,19 @@ def skew_symmetric_matrix(
     """
     tree, (qd,) = checked(robot, qd=qd)
     rate = inertia_matrix_derivatives(tree, q) @ qd  # (9.109)
-    return np.asarray(rate - 2.0 * coriolis_matrix(tree, q, qd))
+    return rate - 2.0 * coriolis_matrix(tree, q, qd)
 
 
 def velocity_products(qd: ArrayLike) -> Array:
     """Return [qd qd] (n (n - 1) / 2,) of qd (n,): qd_1 qd_2, qd_1 qd_3, ... qd_(n-1) qd_n, Craig (6.64)."""
     rates = np.asarray(qd, dtype=np.float64)
     first, second = np.triu_indices(len(rates), 1)
-    return np.asarray(rates[first] * rates[second])
+    return rates[first] * rates[second]
 
 
 def velocity_squares(qd: ArrayLike) -> Array:
     """Return [qd^2] (n,), the squares of the elements of qd (n,): Craig (6.65)."""
-    return np.asarray(np.asarray(qd, dtype=np.float64) ** 2)
+    return np.asarray(qd, dtype=np.float64) ** 2
 
 
 def coriolis_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
@@ -92,7 +92,7 @@ def coriolis_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
     """
     c = christoffel_symbols(robot, q)
     first, second = np.triu_indices(len(c), 1)
-    return np.asarray(2.0 * c[first, second].T)
+    return 2.0 * c[first, second].T
 
 
 def centrifugal_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
@@ -110,9 +110,7 @@ def velocity_torque(robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike) -
     """
     tree, (qd,) = checked(robot, qd=qd)
     products = coriolis_coefficients(tree, q) @ velocity_products(qd)
-    return np.asarray(
-        products + centrifugal_coefficients(tree, q) @ velocity_squares(qd)
-    )
+    return products + centrifugal_coefficients(tree, q) @ velocity_squares(qd)
 
 
 def energy_balance(
@@ -155,7 +153,7 @@ def energy_balance(
             )
     energy = model.kinetic_energy(positions, rates) + model.potential_energy(positions)
     power = CubicSpline(t, np.einsum("ti,ti->t", rates, torques))
-    return energy, np.asarray(power.antiderivative()(t))
+    return energy, power.antiderivative()(t)
 
 
 @dataclass(frozen=True, eq=False)
@@ -401,4 +399,4 @@ def _descend(
         ).x
         for start in starts
     ]
-    return np.asarray(min((np.clip(end, low, high) for end in ends), key=value))
+    return min((np.clip(end, low, high) for end in ends), key=value)

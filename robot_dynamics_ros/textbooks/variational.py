@@ -83,7 +83,7 @@ def euler_lagrange(
     It is zero for an extremal of the functional, and the input u for a system with inputs. x, xd and xdd are (n,).
     """
     inertia, rest = _equation(lagrangian, x, xd, t)
-    return np.asarray(inertia @ np.asarray(xdd, dtype=np.float64) + rest)
+    return inertia @ np.asarray(xdd, dtype=np.float64) + rest
 
 
 def extremal_acceleration(

@@ -503,4 +503,4 @@ def _parameter_spread(parameters: Array) -> Array:
     about = 0.5 * parameters[:, [4, 7, 9]].sum(axis=1) / mass
     radius = np.sqrt(np.maximum(about, 0.05**2))
     sizes = np.stack([mass, *[mass * radius] * 3, *[mass * radius**2] * 6], axis=1)
-    return np.asarray(_SPREAD * sizes)
+    return _SPREAD * sizes

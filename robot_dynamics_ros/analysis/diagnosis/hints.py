@@ -320,7 +320,7 @@ class _CrossValidation:
 
     def _solved(self, normal: Array, columns: NDArray[np.intp]) -> Array:
         gram, moment, scale = _scaled(normal, columns, self._precision)
-        return np.asarray(np.linalg.solve(gram, moment[..., None])[..., 0] / scale)
+        return np.linalg.solve(gram, moment[..., None])[..., 0] / scale
 
     def _fit(self, names: Sequence[str]) -> tuple[Array, Array]:
         """Return the parameters (p,) of the causes fitted to all samples, and their standard errors (p,).

@@ -87,10 +87,9 @@ def _moved(model: RobotModel) -> dict[str, _Moved]:
 def _rotor_inertia(model: RobotModel) -> Array:
     """Return the rotors' reflected inertia (n, n): the part of the mass matrix by their spin on their carriers."""
     spins = model.coupling_matrix[len(model.moving_joints) :]
-    return np.asarray(
-        (spins.T * model.inertial_parameters[PARAMETERS * len(model.moving_links) :])
-        @ spins
-    )
+    return (
+        spins.T * model.inertial_parameters[PARAMETERS * len(model.moving_links) :]
+    ) @ spins
 
 
 def urdf_text(urdf: str | bytes, model: RobotModel) -> str:

@@ -321,9 +321,7 @@ def _filtered(
         values = values if grid is None else np.interp(grid, time, values)
         if not smoothing.cutoff:
             return values
-        return np.asarray(
-            signal.sosfiltfilt(sections, values, padlen=min(edge, len(values) - 1))
-        )
+        return signal.sosfiltfilt(sections, values, padlen=min(edge, len(values) - 1))
 
     def slope(values: Array) -> Array:
         result = np.gradient(values, even)  # for the ends, which are dropped
@@ -444,7 +442,7 @@ def _usable_messages(
 
 def _locked(series: JointSeries, stamps: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return True (m,) for messages of a robot at rest that measures no effort, as behind closed brakes."""
-    zero = np.asarray((series.effort == 0.0).all(axis=1))
+    zero = (series.effort == 0.0).all(axis=1)
     locked = np.zeros(len(zero), dtype=np.bool_)
     ends = np.flatnonzero(np.diff(zero, prepend=False, append=False)).reshape(-1, 2)
     for first, last in ends.tolist():

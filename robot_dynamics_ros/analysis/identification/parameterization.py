@@ -250,7 +250,7 @@ class Parameterization:
     def _coefficients(self) -> Array:
         """Friction coefficients (c, joints) of the parameters ``at``."""
         values = self._tail[self.bodies :] @ self.at[len(self.model.parameter_names) :]
-        return np.asarray(values.reshape(len(COEFFICIENTS), self.bodies))
+        return values.reshape(len(COEFFICIENTS), self.bodies)
 
     def scale_derivatives(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return the derivative (m, joints) of friction by the logarithm of the velocities of its shape, at ``at``."""
@@ -276,7 +276,7 @@ class Parameterization:
     def _load_of(self, regressor: Array) -> Array:
         """Return the torque (m, n) of the links, whose columns are the first of ``regressor`` (m, n, ...)."""
         links = slice(PARAMETERS * self.bodies)
-        return np.asarray(regressor[:, :, links] @ self.at[links])
+        return regressor[:, :, links] @ self.at[links]
 
     def load_derivatives(
         self, motion: tuple[Array, Array, Array], columns: Array, friction: Array
@@ -295,7 +295,7 @@ class Parameterization:
         )
         chosen = self.base.independent < PARAMETERS * self.bodies
         by_base = slope[:, :, None] * columns[:, :, self.base.independent[chosen]]
-        result = np.asarray(by_base @ self.base.combination[chosen])
+        result = by_base @ self.base.combination[chosen]
         # Torque: coefficient |load| (sign(v) + (static / coulomb - 1) e).
         falls = (ratio > 1.0) & (ratio < _LARGEST_RATIO)
         by_static = np.divide(

@@ -397,9 +397,7 @@ class Scene:
 
 def quaternions(poses: Array) -> Array:
     """Return the rotations of poses (m, 4, 4) as unit quaternions (m, 4), in the order w, x, y, z."""
-    return np.asarray(
-        np.roll(Rotation.from_matrix(poses[:, :3, :3]).as_quat(), 1, axis=1)
-    )
+    return np.roll(Rotation.from_matrix(poses[:, :3, :3]).as_quat(), 1, axis=1)
 
 
 def _place(frames: Sequence[SceneNodeHandle], poses: Array) -> None:
