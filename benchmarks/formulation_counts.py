@@ -17,7 +17,7 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.link_tree import Link, LinkTree
 from robot_dynamics_ros.textbooks.generalized_dalembert import joint_terms
 from robot_dynamics_ros.textbooks.lagrange import generalized_forces, joint_coefficients
-from robot_dynamics_ros.textbooks.newton_euler import (
+from robot_dynamics_ros.textbooks.newton_euler_equations import (
     newton_euler_base,
     newton_euler_links,
 )

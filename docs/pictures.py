@@ -19,8 +19,8 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.analysis.view.bags import bag_view
-from robot_dynamics_ros.analysis.view.motion import read_motion
+from robot_dynamics_ros.analysis.view.playback import bag_view
+from robot_dynamics_ros.analysis.view.scene_state import read_motion
 from robot_dynamics_ros.analysis.view.viewer import Viewer, pose_view
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.cli.main import main as robot_dynamics

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.analysis.view.motion import read_motion
+from robot_dynamics_ros.analysis.view.scene_state import read_motion
 from robot_dynamics_ros.base.resources import dynamics_file, robot_urdf
 from robot_dynamics_ros.cli.main import main as robot_dynamics
 

@@ -17,7 +17,10 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.identification import dynamics_document, identify
-from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion
+from robot_dynamics_ros.analysis.identification.recorded_motion import (
+    Smoothing,
+    recorded_motion,
+)
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.recordings.bags import JointSeries
 from robot_dynamics_ros.simulation import Sensors, simulate

@@ -18,7 +18,7 @@ from oracles import (
 )
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
-from robot_dynamics_ros.textbooks import link_tree
+from robot_dynamics_ros.textbooks import shared_terms
 from support import arms
 from support.comparing import assert_close
 
@@ -78,14 +78,14 @@ def test_geared_arm(seed: int) -> None:
     )
     circuits = {"3": ("1", -p.n13), "4": ("5", -p.n54), "5": ("2", -p.n25)}
     ratios = tsai_geared_2r.rotor_ratios(p)
-    assert_close(link_tree.rotor_ratios(circuits, ["1", "2"]), ratios, TOLERANCE)
+    assert_close(shared_terms.rotor_ratios(circuits, ["1", "2"]), ratios, TOLERANCE)
     assert_close(LinkTree.of(model).rotor_couplings, ratios, TOLERANCE)
     weight = model.with_gravity([0.0, 0.0, -p.g])
     for q, qd, qdd in zip(*arms.states(seed, 2, 10), strict=True):
         m = tsai_geared_2r.mass_matrix(p, q)
         scale = float(np.max(np.abs(m) @ np.abs(qdd)))
         reflected = ratios.T @ np.diag([p.i3z, p.i4z, p.i5z]) @ ratios
-        assert_close(link_tree.rotor_inertia(model, q)[0], reflected, TOLERANCE)
+        assert_close(shared_terms.rotor_inertia(model, q)[0], reflected, TOLERANCE)
         assert_close(model.mass_matrix(q), m, TOLERANCE)
         potential = tsai_geared_2r.potential_energy(p, q).real
         assert weight.potential_energy(q) == pytest.approx(potential, rel=1e-12)
@@ -102,7 +102,7 @@ def test_geared_arm(seed: int) -> None:
 )
 def test_gears_without_a_joint(circuits: dict[str, tuple[str, float]]) -> None:
     with pytest.raises(RobotDynamicsError, match='"3".*Cure: '):
-        link_tree.rotor_ratios(circuits, ["1", "2"])
+        shared_terms.rotor_ratios(circuits, ["1", "2"])
 
 
 def test_force_at_the_tool() -> None:

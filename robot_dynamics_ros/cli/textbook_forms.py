@@ -16,11 +16,11 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 from robot_dynamics_ros.textbooks.lagrange import named_coefficients
-from robot_dynamics_ros.textbooks.link_tree import with_end_effector
-from robot_dynamics_ros.textbooks.newton_euler import (
+from robot_dynamics_ros.textbooks.newton_euler_equations import (
     NewtonEulerTrace,
     newton_euler_trace,
 )
+from robot_dynamics_ros.textbooks.shared_terms import with_end_effector
 from robot_dynamics_ros.textbooks.symbolic.closed_form import closed_form
 from robot_dynamics_ros.textbooks.symbolic.derived_terms import KINDS, equation_terms
 from robot_dynamics_ros.textbooks.symbolic.formula_text import (

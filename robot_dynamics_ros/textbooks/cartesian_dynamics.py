@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.textbooks.link_tree import shaped
 from robot_dynamics_ros.textbooks.propagation import rotated_jacobian
+from robot_dynamics_ros.textbooks.shared_terms import real, shaped
 
 _SINGULAR = 1e-8
 
@@ -30,9 +30,7 @@ def smallest_singular_value(jacobian: ArrayLike) -> float:
     It is the norm of the end effector's velocity (m/s and rad/s) in its slowest direction, for the joint rates of unit
     norm that are best for this direction.
     """
-    return float(
-        np.linalg.svd(np.asarray(jacobian, dtype=np.float64), compute_uv=False)[-1]
-    )
+    return float(np.linalg.svd(real(jacobian), compute_uv=False)[-1])
 
 
 def condition_number(jacobian: ArrayLike) -> float:
@@ -41,7 +39,7 @@ def condition_number(jacobian: ArrayLike) -> float:
     It is 1 at an isotropic point, and infinite at a singularity and for m > n: Craig, exercise 5.8. Velocity components
     of different units have no common measure; choose rows of one unit.
     """
-    j = np.asarray(jacobian, dtype=np.float64)
+    j = real(jacobian)
     values = np.linalg.svd(j, compute_uv=False)
     return (
         float(values[0] / values[-1])
@@ -61,7 +59,7 @@ def most_isotropic(jacobian: Callable[[Array], ArrayLike], q: ArrayLike) -> Arra
     def anisotropy(x: Array) -> float:
         return 1.0 - 1.0 / condition_number(jacobian(x))
 
-    start = np.asarray(q, dtype=np.float64)
+    start = real(q)
     found = scipy.optimize.minimize(
         anisotropy,
         start,
@@ -78,7 +76,7 @@ def end_effector_force(jacobian: ArrayLike, tau: ArrayLike, q: ArrayLike) -> Arr
     For n > m the joints can balance only torques J^T F; the force of the nearest ones is returned. ``q`` (n,) is only
     part of the error message. Raises RobotDynamicsError as ``joint_rates``.
     """
-    j = np.asarray(jacobian, dtype=np.float64)
+    j = real(jacobian)
     require_regular(j, q)
     return np.linalg.pinv(j.T) @ shaped(
         "tau", tau, j.shape[1:], "pass a torque for each joint"
@@ -124,11 +122,11 @@ def joint_rates(jacobian: ArrayLike, velocity: ArrayLike, q: ArrayLike) -> Array
     RobotDynamicsError
         At a singularity (smallest singular value at most 1e-8 times the largest), and if m > n.
     """
-    j = np.asarray(jacobian, dtype=np.float64)
-    v = np.asarray(velocity, dtype=np.float64)
+    j = real(jacobian)
+    v = real(velocity)
     require_regular(j, q)
     rates = np.linalg.solve(j, v) if j.shape[0] == j.shape[1] else np.linalg.pinv(j) @ v
-    return np.asarray(rates, dtype=np.float64)
+    return real(rates)
 
 
 def resolved_rate_motion(
@@ -257,12 +255,12 @@ def cartesian_dynamics(
     g = model.gravity_torque(q)
     v = model.bias_torque(q, qd) - g
     if j.shape[0] == j.shape[1]:
-        inverse = np.asarray(np.linalg.inv(j), dtype=np.float64)
+        inverse = real(np.linalg.inv(j))
         mass = inverse.T @ m @ inverse  # (6.99)
     else:
         m_inverse = np.linalg.inv(m)
         # Khatib 1987
-        mass = np.asarray(np.linalg.inv(j @ m_inverse @ j.T), dtype=np.float64)
+        mass = real(np.linalg.inv(j @ m_inverse @ j.T))
         inverse = m_inverse @ j.T @ mass
     return CartesianDynamics(
         mass, inverse.T @ v - mass @ jdot_qd, inverse.T @ g, j, inverse
@@ -278,10 +276,7 @@ def link_motion(
     an unknown link.
     """
     j = model.jacobian(q, link)
-    twist, acceleration = (
-        np.einsum("...ij,...j->...i", j, np.asarray(x, dtype=np.float64))
-        for x in (qd, qdd)
-    )
+    twist, acceleration = (np.einsum("...ij,...j->...i", j, real(x)) for x in (qd, qdd))
     return (
         model.link_pose(q, link),
         twist,
@@ -315,7 +310,7 @@ def joint_motion(
     """
     qd = joint_rates(_jacobian(model, q, np.zeros(model.n), task)[0], xd, q)
     j, jdot_qd = _jacobian(model, q, qd, task)
-    return qd, joint_rates(j, np.asarray(xdd, dtype=np.float64) - jdot_qd, q)
+    return qd, joint_rates(j, real(xdd) - jdot_qd, q)
 
 
 def configuration_space_form(
@@ -352,7 +347,7 @@ def _jacobian(
     jdot_qd = model.jacobian_dot_qd(q, qd, task.link)
     if task.own_axes:
         to_link = model.link_pose(q, task.link)[:3, :3].T
-        velocity = j @ np.asarray(qd, dtype=np.float64)
+        velocity = j @ real(qd)
         spin = velocity[3:]
         # d/dt (R^T v) = R^T (dv/dt - w x v).
         turning = np.concatenate([np.cross(spin, velocity[:3]), np.cross(spin, spin)])

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
-from robot_dynamics_ros.textbooks.link_tree import (
+from robot_dynamics_ros.textbooks.shared_terms import (
     checked,
     rotor_inertia,
     to_coordinates,

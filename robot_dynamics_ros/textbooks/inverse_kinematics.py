@@ -14,6 +14,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.textbooks.cartesian_dynamics import Task
+from robot_dynamics_ros.textbooks.shared_terms import real
 
 _STARTS = 32
 _STEPS = 200
@@ -61,7 +62,7 @@ def inverse_kinematics(
     """
     first = np.zeros(model.n) if start is None else model.vector("start", start)
     q = _within(model, np.vstack([first, _random_positions(model, starts - 1)]))
-    q, error = _descend(model, task, np.asarray(pose, dtype=np.float64), q)
+    q, error = _descend(model, task, real(pose), q)
     distance = np.linalg.norm(error, axis=1)
     reached = distance < _REACHED
     if not reached.any():

@@ -20,13 +20,17 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, Link, LinkTree
-from robot_dynamics_ros.textbooks.link_tree import (
+from robot_dynamics_ros.textbooks.newton_euler_equations import (
+    angular_momentum,
+    kinetic_energy,
+)
+from robot_dynamics_ros.textbooks.shared_terms import (
     checked,
+    real,
     rotor_inertia,
     to_coordinates,
     velocity_coupling_of,
 )
-from robot_dynamics_ros.textbooks.newton_euler import angular_momentum, kinetic_energy
 
 _ROUNDING = 1e-12  # relative to the largest coefficient
 
@@ -329,8 +333,8 @@ def lagrangian_by_traces(
     return float(L)
 
 
-class BodyMotion(NamedTuple):
-    """Motion of a link in base axes: ``newton_euler`` has the functions of these arguments.
+class BodyState(NamedTuple):
+    """Motion of a link in base axes: ``newton_euler_equations`` has the functions of these arguments.
 
     Attributes
     ----------
@@ -351,7 +355,7 @@ class BodyMotion(NamedTuple):
 
 def body_motions(
     robot: RobotModel | LinkTree, q: ArrayLike, qd: ArrayLike
-) -> list[BodyMotion]:
+) -> list[BodyState]:
     """Return the motion of each link at q and qd (n,), in the order of ``LinkTree.links``: Tsai (9.80)."""
     tree, (q, qd) = checked(robot, q=q, qd=qd)
     rotations, p = tree.base_placements(q)
@@ -361,7 +365,7 @@ def body_motions(
     )
     masses = [link.mass for link in tree.links]
     return [
-        BodyMotion(*body)
+        BodyState(*body)
         for body in zip(
             masses, _base_inertias(tree, q), positions, *velocities, strict=True
         )
@@ -395,9 +399,7 @@ def arm_angular_momentum(
     rotations, _ = tree.base_placements(q)
     total = np.zeros(3)
     for b in body_motions(tree, q, qd):
-        total += angular_momentum(
-            b.mass, b.inertia, b.p_c - np.asarray(point, dtype=np.float64), b.v_c, b.w
-        )
+        total += angular_momentum(b.mass, b.inertia, b.p_c - real(point), b.v_c, b.w)
     for rotor, ratio in zip(tree.rotors, tree.rotor_couplings, strict=True):
         axis = (
             rotor.axis

@@ -29,7 +29,7 @@ from robot_dynamics_ros.dynamics.description.urdf_document import (
     placement,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.textbooks.link_tree import shaped
+from robot_dynamics_ros.textbooks.shared_terms import real, shaped
 
 
 def center_of_mass(masses: ArrayLike, centers: ArrayLike) -> Array:
@@ -37,8 +37,8 @@ def center_of_mass(masses: ArrayLike, centers: ArrayLike) -> Array:
 
     Raises RobotDynamicsError also if the total mass is 0.
     """
-    m = np.asarray(masses, dtype=np.float64)
-    c = np.asarray(centers, dtype=np.float64)
+    m = real(masses)
+    c = real(centers)
     if m.ndim != 1 or c.shape != (len(m), 3) or not m.sum() > 0.0:
         raise RobotDynamicsError(
             f"masses have shape {m.shape}, sum {m.sum():g}, centers shape {c.shape}. "
@@ -81,7 +81,7 @@ def point_masses(
         * np.prod(corners[1] - corners[0])
         / 8.0
     )
-    return volumes * np.asarray(density(points), dtype=np.float64), points
+    return volumes * real(density(points)), points
 
 
 def inertia_of_points(masses: ArrayLike, points: ArrayLike) -> Array:
@@ -89,9 +89,7 @@ def inertia_of_points(masses: ArrayLike, points: ArrayLike) -> Array:
 
     Of ``point_masses`` it is the inertia of the body. Craig (6.17) has the same with Tsai's sign of the products.
     """
-    m = np.array(
-        [_mass(mass) for mass in np.asarray(masses, dtype=np.float64).ravel().tolist()]
-    )
+    m = np.array([_mass(mass) for mass in real(masses).ravel().tolist()])
     p = shaped(
         "points", points, (len(m), 3), f"pass a point for each of the {len(m)} masses"
     )

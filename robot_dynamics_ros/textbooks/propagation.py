@@ -20,7 +20,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
-from robot_dynamics_ros.textbooks.link_tree import cross, frame_on_body, shaped
+from robot_dynamics_ros.textbooks.shared_terms import cross, frame_on_body, real, shaped
 
 _ORTHONORMAL = 1e-6
 _Z = np.array([0.0, 0.0, 1.0])
@@ -28,7 +28,7 @@ _Z = np.array([0.0, 0.0, 1.0])
 
 def cross_matrix(p: ArrayLike) -> Array:
     """Return the matrix (3, 3) of the cross product p x, for p (3,): Craig (5.101)."""
-    x, y, z = np.asarray(p, dtype=np.float64)
+    x, y, z = real(p)
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
@@ -137,8 +137,8 @@ def rotated_jacobian(rotation: ArrayLike, jacobian: ArrayLike) -> Array:
     ``rotation`` (3, 3) has the axes of B in A as columns. The reference point is unchanged; ``velocity_transform`` also
     moves it.
     """
-    r = np.asarray(rotation, dtype=np.float64)
-    j = np.asarray(jacobian, dtype=np.float64)
+    r = real(rotation)
+    j = real(jacobian)
     return np.vstack([r @ j[:3], r @ j[3:]])
 
 

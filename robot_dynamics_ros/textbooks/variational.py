@@ -22,6 +22,7 @@ from robot_dynamics_ros.textbooks.constraints import (
     loops_of,
 )
 from robot_dynamics_ros.textbooks.hamiltonian import Force
+from robot_dynamics_ros.textbooks.shared_terms import real
 
 Lagrangian = Callable[[Array, Array, float], float]
 """Function (x, xd, t) -> L, with x and xd (n,)."""
@@ -69,9 +70,7 @@ def action(
             (start + half * (2 * k + 1 + nodes)).tolist(), weights.tolist(), strict=True
         ):
             x, xd = path(t)
-            total += weight * lagrangian(
-                np.asarray(x, dtype=np.float64), np.asarray(xd, dtype=np.float64), t
-            )
+            total += weight * lagrangian(real(x), real(xd), t)
     return half * total
 
 
@@ -83,7 +82,7 @@ def euler_lagrange(
     It is zero for an extremal of the functional, and the input u for a system with inputs. x, xd and xdd are (n,).
     """
     inertia, rest = _equation(lagrangian, x, xd, t)
-    return inertia @ np.asarray(xdd, dtype=np.float64) + rest
+    return inertia @ real(xdd) + rest
 
 
 def extremal_acceleration(
@@ -98,9 +97,7 @@ def extremal_acceleration(
     x and xd are (n,). Raises RobotDynamicsError if d^2L/dxd^2 is singular, so that L does not determine xdd.
     """
     inertia, rest = _equation(lagrangian, x, xd, t)
-    size = abs(
-        lagrangian(np.asarray(x, dtype=np.float64), np.asarray(xd, dtype=np.float64), t)
-    )
+    size = abs(lagrangian(real(x), real(xd), t))
     if np.linalg.matrix_rank(
         inertia, _SINGULAR * max(size, np.abs(inertia).max())
     ) < len(rest):
@@ -108,11 +105,7 @@ def extremal_acceleration(
             f"the second derivatives of L by the rates are singular, {inertia.tolist()}. "
             "Cure: use an L that is quadratic in the rate of each coordinate"
         )
-    return np.asarray(
-        np.linalg.solve(
-            inertia, (0.0 if u is None else np.asarray(u, dtype=np.float64)) - rest
-        )
-    )
+    return np.asarray(np.linalg.solve(inertia, (0.0 if u is None else real(u)) - rest))
 
 
 def constrained_extremum(
@@ -139,7 +132,7 @@ def constrained_extremum(
     RobotDynamicsError
         If the method does not converge.
     """
-    start = np.asarray(guess, dtype=np.float64)
+    start = real(guess)
     n = len(start)
     steps = np.full(n, _STEP)
 
@@ -187,7 +180,7 @@ def phase_transition(
     RobotDynamicsError
         For arguments of a wrong shape, and a joint that moves no inertia.
     """
-    phase = np.asarray(x, dtype=np.float64)
+    phase = real(x)
     if phase.shape[-1:] != (2 * model.n,):
         raise RobotDynamicsError(
             f"x has shape {phase.shape}, expected (..., {2 * model.n}). Cure: pass positions, then velocities"
@@ -252,7 +245,7 @@ def _equation(
     lagrangian: Lagrangian, x: ArrayLike, xd: ArrayLike, t: float
 ) -> tuple[Array, Array]:
     """Return A (n, n) and b (n,) of the Euler-Lagrange equation A xdd + b = u."""
-    velocity = np.asarray(xd, dtype=np.float64)
+    velocity = real(xd)
     n = len(velocity)
     # L is quadratic in the rates of a robot, but periodic in its positions: only steps of rates may grow with them.
     steps = np.full(2 * n + 1, _STEP)
@@ -261,7 +254,7 @@ def _equation(
     def value(z: Array) -> Array:
         return np.asarray(lagrangian(z[:n], z[n:-1], float(z[-1])))
 
-    z = np.concatenate([np.asarray(x, dtype=np.float64), velocity, [t]])
+    z = np.concatenate([real(x), velocity, [t]])
     # Second derivatives of L, by a rate and by x, xd, t.
     by_rate = _slopes(lambda z: _slopes(value, z, steps)[n:-1], z, steps)
     return by_rate[:, n:-1], by_rate[:, :n] @ velocity + by_rate[:, -1] - _slopes(

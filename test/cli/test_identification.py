@@ -12,7 +12,10 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.identification.estimate import identify
-from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion
+from robot_dynamics_ros.analysis.identification.recorded_motion import (
+    Smoothing,
+    recorded_motion,
+)
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters.file import read_parameter_file

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.analysis.view.bags import show_bags
+from robot_dynamics_ros.analysis.view.playback import show_bags
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from support.commands import run
 from support.report_recordings import ARM, record

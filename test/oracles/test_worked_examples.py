@@ -35,7 +35,7 @@ from oracles import (
 from oracles.lagrange import Array
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.textbooks.lagrange import generalized_forces
-from robot_dynamics_ros.textbooks.newton_euler import newton_euler_links
+from robot_dynamics_ros.textbooks.newton_euler_equations import newton_euler_links
 from support import arms
 from support.comparing import assert_close
 from support.worked_arms import (

@@ -8,7 +8,7 @@ import numpy as np
 import yaml
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.recordings.bags import JointSeries
 from support.arms import Array
 

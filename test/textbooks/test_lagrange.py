@@ -16,6 +16,7 @@ from oracles import (
     tsai_pointer,
 )
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.textbooks.equation_properties import christoffel_symbols
 from robot_dynamics_ros.textbooks.lagrange import (
     arm_angular_momentum,
     lagrangian_by_traces,
@@ -24,7 +25,6 @@ from robot_dynamics_ros.textbooks.lagrange import (
     named_coefficients,
     pose_derivatives,
 )
-from robot_dynamics_ros.textbooks.properties import christoffel_symbols
 from support import arms, robots_with_drives
 from support.comparing import assert_close
 from support.pinocchio_peer import Peer

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.textbooks.link_tree import with_end_effector
-from robot_dynamics_ros.textbooks.newton_euler import (
+from robot_dynamics_ros.textbooks.newton_euler_equations import (
     NewtonEulerTrace,
     joint_reactions,
     newton_euler_trace,
 )
+from robot_dynamics_ros.textbooks.shared_terms import with_end_effector
 from robot_dynamics_ros.textbooks.symbolic.symbolic_arm import symbolic_arm
 from support.arms import Array
 from support.comparing import assert_close

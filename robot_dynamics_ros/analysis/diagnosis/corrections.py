@@ -17,7 +17,7 @@ from robot_dynamics_ros.analysis.diagnosis.causes import (
     load_friction,
     rotors,
 )
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
     jackknife,
     modelled_friction,

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
+from robot_dynamics_ros.analysis.identification.friction_shapes import COEFFICIENTS
 from robot_dynamics_ros.analysis.identification.least_squares import (
     PARTS,
     BaseEstimate,
@@ -28,11 +28,11 @@ from robot_dynamics_ros.analysis.identification.least_squares import (
     Samples,
     estimate_base,
 )
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.parameterization import (
     KINDS,
     Parameterization,
 )
+from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.shape_choice import (
     Shapes,
     chosen_shapes,

@@ -14,7 +14,7 @@ import numpy as np
 import yaml
 
 from robot_dynamics_ros.analysis.identification.estimate import Identification
-from robot_dynamics_ros.analysis.identification.friction import (
+from robot_dynamics_ros.analysis.identification.friction_shapes import (
     COEFFICIENTS,
     IDENTIFIED,
     FrictionShape,

@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.friction import nonlinear_friction
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.friction_shapes import (
+    nonlinear_friction,
+)
 from robot_dynamics_ros.analysis.identification.parameterization import (
     CHUNK,
     Parameterization,
 )
+from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
     torque_is_determined,
 )

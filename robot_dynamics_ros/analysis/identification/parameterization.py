@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.friction import (
+from robot_dynamics_ros.analysis.identification.friction_shapes import (
     BACKWARDS,
     COEFFICIENTS,
     COLUMNS,

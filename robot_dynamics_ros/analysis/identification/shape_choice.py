@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
-from robot_dynamics_ros.analysis.identification.friction import (
+from robot_dynamics_ros.analysis.identification.friction_shapes import (
     BACKWARDS,
     COEFFICIENTS,
     FORWARDS,

@@ -22,8 +22,8 @@ from robot_dynamics_ros.analysis.identification.estimate import (
     pseudo_inertia,
 )
 from robot_dynamics_ros.analysis.identification.least_squares import Samples
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
+from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
     jackknife,
     root_mean_square,

@@ -17,7 +17,7 @@ import numpy as np
 
 from robot_dynamics_ros import __version__
 from robot_dynamics_ros.analysis.diagnosis.causes import interval
-from robot_dynamics_ros.analysis.identification.friction import COEFFICIENTS
+from robot_dynamics_ros.analysis.identification.friction_shapes import COEFFICIENTS
 from robot_dynamics_ros.analysis.identification.identified_file import (
     IdentifiedParameter,
 )

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.motion import (
+from robot_dynamics_ros.analysis.identification.recorded_motion import (
     Smoothing,
     recorded_motion,
     with_gains,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robot_dynamics_ros.analysis.view.geometry import Shape
-from robot_dynamics_ros.analysis.view.motion import SceneState
 from robot_dynamics_ros.analysis.view.scene import link_poses, reaction_arrows
+from robot_dynamics_ros.analysis.view.scene_state import SceneState
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 

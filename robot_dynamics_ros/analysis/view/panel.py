@@ -19,7 +19,7 @@ from robot_dynamics_ros.analysis.view.geometry import (
     Colour,
     colour_of_share,
 )
-from robot_dynamics_ros.analysis.view.motion import SceneState
+from robot_dynamics_ros.analysis.view.scene_state import SceneState
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 

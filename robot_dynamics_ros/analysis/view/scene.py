@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from robot_dynamics_ros.analysis.view import geometry
-from robot_dynamics_ros.analysis.view.motion import SceneState
+from robot_dynamics_ros.analysis.view.scene_state import SceneState
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel

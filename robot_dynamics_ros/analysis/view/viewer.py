@@ -34,7 +34,6 @@ from robot_dynamics_ros.analysis.view.geometry import (
     require_viewer,
     robot_shapes,
 )
-from robot_dynamics_ros.analysis.view.motion import SILENCE, LiveArm, SceneState
 from robot_dynamics_ros.analysis.view.panel import WIDTH, legend, lines, table
 from robot_dynamics_ros.analysis.view.scene import (
     LAYERS,
@@ -45,6 +44,7 @@ from robot_dynamics_ros.analysis.view.scene import (
     torque_scale,
     torque_shares,
 )
+from robot_dynamics_ros.analysis.view.scene_state import SILENCE, LiveArm, SceneState
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel

@@ -374,9 +374,9 @@ def run_view(arguments: Namespace) -> None:
     bags differ, or the address is not available; with --live also if ROS 2 is not installed.
     """
     # Slow to load: not for record and play.
-    from robot_dynamics_ros.analysis.view.bags import bag_labels, bag_view
     from robot_dynamics_ros.analysis.view.geometry import require_viewer
-    from robot_dynamics_ros.analysis.view.motion import read_motion
+    from robot_dynamics_ros.analysis.view.playback import bag_labels, bag_view
+    from robot_dynamics_ros.analysis.view.scene_state import read_motion
     from robot_dynamics_ros.analysis.view.viewer import pose_view
 
     require_viewer()

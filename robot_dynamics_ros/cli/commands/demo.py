@@ -136,7 +136,7 @@ def run_demo(arguments: Namespace) -> None:
     else:
         compare_laws(experiment, bags, folder / PICTURE)
     if arguments.view:
-        from robot_dynamics_ros.analysis.view.bags import show_bags
+        from robot_dynamics_ros.analysis.view.playback import show_bags
 
         shown = dict.fromkeys((laws[0], laws[-1]))
         recordings = [(law, bags[law]) for law in shown]

@@ -20,7 +20,7 @@ from robot_dynamics_ros.analysis.identification.estimate import (
     Identification,
     identify,
 )
-from robot_dynamics_ros.analysis.identification.friction import (
+from robot_dynamics_ros.analysis.identification.friction_shapes import (
     COEFFICIENTS,
     IDENTIFIED,
 )
@@ -36,7 +36,7 @@ from robot_dynamics_ros.analysis.identification.model_files import (
     mjcf_text,
     urdf_text,
 )
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
     ROUNDING,
     analyse_torque,

@@ -10,7 +10,7 @@ from typing import Any
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
-from robot_dynamics_ros.analysis.view.motion import LiveArm
+from robot_dynamics_ros.analysis.view.scene_state import LiveArm
 from robot_dynamics_ros.analysis.view.viewer import PERIOD, live_view, open_page
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.textbooks.newton_euler import newton_euler_links
+from robot_dynamics_ros.textbooks.newton_euler_equations import newton_euler_links
 from robot_dynamics_ros.textbooks.symbolic.formula_text import formula_lines
 from robot_dynamics_ros.textbooks.symbolic.symbolic_arm import SymbolicArm, symbolic_arm
 

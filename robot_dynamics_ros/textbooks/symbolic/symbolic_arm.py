@@ -20,7 +20,7 @@ from robot_dynamics_ros.base.errors import (
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import Link, LinkTree
-from robot_dynamics_ros.textbooks.link_tree import with_end_effector
+from robot_dynamics_ros.textbooks.shared_terms import with_end_effector
 from robot_dynamics_ros.textbooks.symbolic.readable import readable
 from robot_dynamics_ros.textbooks.symbolic.trigonometric_sum import TrigonometricSum
 

@@ -11,7 +11,7 @@ import yaml
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.diagnosis.hints import hints
-from robot_dynamics_ros.analysis.identification.motion import (
+from robot_dynamics_ros.analysis.identification.recorded_motion import (
     RecordedMotion,
     Smoothing,
     recorded_motion,

@@ -11,7 +11,10 @@ from test_public_robots import ROBOTS
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.diagnosis.hints import hints
-from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion
+from robot_dynamics_ros.analysis.identification.recorded_motion import (
+    Smoothing,
+    recorded_motion,
+)
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from robot_dynamics_ros.recordings.bags import JointSeries
 from support.arm_cases import CASES, Arm

@@ -16,7 +16,7 @@ from robot_dynamics_ros.analysis.identification.estimate import (
     physical_prior,
     pseudo_inertia,
 )
-from robot_dynamics_ros.analysis.identification.friction import (
+from robot_dynamics_ros.analysis.identification.friction_shapes import (
     COLUMNS,
     IDENTIFIED,
     FrictionShape,
@@ -34,8 +34,11 @@ from robot_dynamics_ros.analysis.identification.least_squares import (
     Samples,
     estimate_base,
 )
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion, Smoothing
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
+from robot_dynamics_ros.analysis.identification.recorded_motion import (
+    RecordedMotion,
+    Smoothing,
+)
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.dynamics.kernels.friction import (
     CUBIC,

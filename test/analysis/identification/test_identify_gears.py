@@ -13,8 +13,8 @@ from robot_dynamics_ros.analysis.identification import (
     identify,
     write_dynamics_file,
 )
-from robot_dynamics_ros.analysis.identification.friction import LOAD
-from robot_dynamics_ros.analysis.identification.motion import (
+from robot_dynamics_ros.analysis.identification.friction_shapes import LOAD
+from robot_dynamics_ros.analysis.identification.recorded_motion import (
     RecordedMotion,
     Smoothing,
     recorded_motion,

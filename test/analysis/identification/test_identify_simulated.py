@@ -13,7 +13,7 @@ from scipy import signal
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.diagnosis.hints import hints
 from robot_dynamics_ros.analysis.identification.estimate import identify
-from robot_dynamics_ros.analysis.identification.friction import LOAD
+from robot_dynamics_ros.analysis.identification.friction_shapes import LOAD
 from robot_dynamics_ros.analysis.identification.identified_file import (
     dynamics_document,
     write_dynamics_file,
@@ -24,12 +24,12 @@ from robot_dynamics_ros.analysis.identification.least_squares import (
     Samples,
     estimate_base,
 )
-from robot_dynamics_ros.analysis.identification.motion import (
+from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
+from robot_dynamics_ros.analysis.identification.recorded_motion import (
     RecordedMotion,
     Smoothing,
     recorded_motion,
 )
-from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from robot_dynamics_ros.dynamics.kernels.friction import (
     SIGMOID_SLOPE,

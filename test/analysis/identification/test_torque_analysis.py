@@ -8,7 +8,7 @@ import pytest
 
 from oracles import craig_planar_2r
 from robot_dynamics_ros import BagError, RobotModel
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from support import arms
 from support.noisy_recordings import exciting_motion

@@ -21,8 +21,11 @@ from robot_dynamics_ros.analysis.identification.least_squares import (
     Samples,
     estimate_base,
 )
-from robot_dynamics_ros.analysis.identification.motion import Smoothing, recorded_motion
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
+from robot_dynamics_ros.analysis.identification.recorded_motion import (
+    Smoothing,
+    recorded_motion,
+)
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
     analyse_torque,
     root_mean_square,

@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.analysis.identification.motion import (
+from robot_dynamics_ros.analysis.identification.recorded_motion import (
     RecordedMotion,
     Smoothing,
     recorded_motion,

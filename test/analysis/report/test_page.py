@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.analysis.identification.motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.analysis.report import read_recording, write_report
 from robot_dynamics_ros.base.errors import BagError
 from support.report_recordings import ARM, COMMANDS, STATES, diagnostics, fault, record

@@ -182,8 +182,8 @@ def test_nothing_is_clipped(shown: Callable[..., Page], tmp_path: Path) -> None:
 
 
 def test_recordings(shown: Callable[..., Page], tmp_path: Path) -> None:
-    from robot_dynamics_ros.analysis.view.bags import bag_view
-    from robot_dynamics_ros.analysis.view.motion import read_motion
+    from robot_dynamics_ros.analysis.view.playback import bag_view
+    from robot_dynamics_ros.analysis.view.scene_state import read_motion
 
     model = RobotModel.from_urdf(ARM)
     bags = {

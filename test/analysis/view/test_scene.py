@@ -15,7 +15,6 @@ from robot_dynamics_ros.analysis.view.geometry import (
     straight_arrow,
     turning_arrow,
 )
-from robot_dynamics_ros.analysis.view.motion import SceneState
 from robot_dynamics_ros.analysis.view.panel import legend, table
 from robot_dynamics_ros.analysis.view.scene import (
     centre_of_mass,
@@ -29,6 +28,7 @@ from robot_dynamics_ros.analysis.view.scene import (
     torque_scale,
     torque_shares,
 )
+from robot_dynamics_ros.analysis.view.scene_state import SceneState
 from support.report_recordings import ARM
 
 STILL = np.zeros(2)

@@ -24,7 +24,7 @@ from oracles import (
 )
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.textbooks.cartesian_dynamics import Task, cartesian_dynamics
-from robot_dynamics_ros.textbooks.newton_euler import newton_euler_trace
+from robot_dynamics_ros.textbooks.newton_euler_equations import newton_euler_trace
 from robot_dynamics_ros.textbooks.symbolic.closed_form import closed_form
 from robot_dynamics_ros.textbooks.symbolic.derived_terms import (
     KINDS,

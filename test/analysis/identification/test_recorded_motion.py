@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.analysis.identification.motion import (
+from robot_dynamics_ros.analysis.identification.recorded_motion import (
     RecordedMotion,
     Smoothing,
     recorded_motion,

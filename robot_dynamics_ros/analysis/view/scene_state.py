@@ -171,7 +171,7 @@ class Track:
 
 
 @dataclass(frozen=True, eq=False)
-class MotionRecording:
+class JointTracks:
     """Recorded motion of a robot: tracks with rows (m, n) of position, velocity, desired position and torque.
 
     ``q`` and ``qd`` are measured; ``qd`` and ``desired`` are None if not recorded. ``torque`` is the one to display;
@@ -226,7 +226,7 @@ def read_motion(
     topic: str,
     model: RobotModel,
     rename: Mapping[str, str] | None = None,
-) -> tuple[MotionRecording, list[str]]:
+) -> tuple[JointTracks, list[str]]:
     """Return the motion in a bag, and notes for the user, such as why it has no desired positions.
 
     ``bag`` is a folder, a file or an open reader, which stays open. The joint states are those of ``topic``. Desired
@@ -265,7 +265,7 @@ def read_motion(
             kind = "commanded effort"
     if torque is None:
         kind = "computed from the motion"
-    return MotionRecording(q, qd, desired, torque, kind), notes
+    return JointTracks(q, qd, desired, torque, kind), notes
 
 
 def _commands(

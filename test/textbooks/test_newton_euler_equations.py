@@ -13,10 +13,10 @@ from oracles import craig_planar_2r, tsai_planar_2r
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
-from robot_dynamics_ros.textbooks import newton_euler
+from robot_dynamics_ros.textbooks import newton_euler_equations
 from robot_dynamics_ros.textbooks.lagrange import link_jacobians
-from robot_dynamics_ros.textbooks.link_tree import with_end_effector
 from robot_dynamics_ros.textbooks.propagation import velocity_jacobian
+from robot_dynamics_ros.textbooks.shared_terms import with_end_effector
 from support import arms
 from support.arms import Array
 from support.comparing import assert_close
@@ -71,13 +71,15 @@ def test_a_point_of_a_moving_frame(seed: int) -> None:
     w = spin(t)
     dw = _rate(spin, t)
     np.testing.assert_allclose(
-        newton_euler.point_velocity(a[1] + 2.0 * a[2] * t, w, r, relative),
+        newton_euler_equations.point_velocity(a[1] + 2.0 * a[2] * t, w, r, relative),
         _rate(place, t),
         atol=1e-9,
     )
     second = _rate(lambda at: _rate(place, at), t)
     np.testing.assert_allclose(
-        newton_euler.point_acceleration(2.0 * a[2], w, dw, r, relative, gaining),
+        newton_euler_equations.point_acceleration(
+            2.0 * a[2], w, dw, r, relative, gaining
+        ),
         second,
         atol=1e-5,
     )
@@ -95,7 +97,7 @@ def test_a_body_that_turns_in_a_turning_frame(seed: int) -> None:
     )
     both = partial(_spin, lambda at: _turned(outer, at) @ _turned(inner, at))
     np.testing.assert_allclose(first(t) + frame @ second(t), both(t), atol=1e-8)
-    result = newton_euler.angular_acceleration(
+    result = newton_euler_equations.angular_acceleration(
         first(t), _rate(first, t), frame @ second(t), frame @ _rate(second, t)
     )
     np.testing.assert_allclose(result, _rate(both, t), atol=1e-5)
@@ -112,12 +114,14 @@ def test_moment_on_a_tumbling_body() -> None:
 
     def momentum(t: float) -> Array:
         in_base = rotation(t) @ inertia @ rotation(t).T
-        return newton_euler.angular_momentum(1.0, in_base, np.ones(3), zero, spin(t))
+        return newton_euler_equations.angular_momentum(
+            1.0, in_base, np.ones(3), zero, spin(t)
+        )
 
     w = rotation(t).T @ spin(t)
     dw = rotation(t).T @ _rate(spin, t)
     np.testing.assert_allclose(
-        rotation(t) @ newton_euler.euler_moment(inertia, w, dw),
+        rotation(t) @ newton_euler_equations.euler_moment(inertia, w, dw),
         _rate(momentum, t),
         atol=1e-5,
     )
@@ -125,7 +129,7 @@ def test_moment_on_a_tumbling_body() -> None:
     (i, j, k) = np.diag(inertia)
     expected = [-y * z * (j - k), -z * x * (k - i), -x * y * (i - j)]
     np.testing.assert_allclose(
-        newton_euler.euler_moment(inertia, w, zero), expected, rtol=1e-14
+        newton_euler_equations.euler_moment(inertia, w, zero), expected, rtol=1e-14
     )
 
 
@@ -153,20 +157,23 @@ def test_a_robot_is_its_bodies(robot: str) -> None:
     model = RobotModel.from_urdf_file(robot_urdf(robot), gravity=[0.0, 0.0, 0.0])
     q, qd, qdd = (rows[0] for rows in arms.states(3, model.n, 1))
     energy = sum(
-        newton_euler.kinetic_energy(m, i, v, w)
+        newton_euler_equations.kinetic_energy(m, i, v, w)
         for m, i, _, v, w in _bodies(model, q, qd)
     )
     assert energy == pytest.approx(float(model.kinetic_energy(q, qd)), rel=1e-12)
 
     def momenta(t: float) -> Array:
         bodies = _bodies(model, q + qd * t + 0.5 * qdd * t * t, qd + qdd * t)
-        linear = sum(newton_euler.linear_momentum(m, v) for m, _, _, v, _ in bodies)
+        linear = sum(
+            newton_euler_equations.linear_momentum(m, v) for m, _, _, v, _ in bodies
+        )
         angular = sum(
-            newton_euler.angular_momentum(m, i, c, v, w) for m, i, c, v, w in bodies
+            newton_euler_equations.angular_momentum(m, i, c, v, w)
+            for m, i, c, v, w in bodies
         )
         return np.concatenate([linear, angular])
 
-    f, n = newton_euler.joint_reactions(model, q, qd, qdd)
+    f, n = newton_euler_equations.joint_reactions(model, q, qd, qdd)
     (r, *_), (p, *_) = LinkTree.of(model).base_placements(q)
     given_by_base = np.concatenate([r @ f[0], r @ n[0] + np.cross(p, r @ f[0])])
     np.testing.assert_allclose(_rate(momenta, 0.0), given_by_base, rtol=1e-7, atol=1e-7)
@@ -180,7 +187,7 @@ def test_trace_of_tsais_example() -> None:
     p = tsai_planar_2r.Parameters(0.5, 0.4, 3.0, 2.0)
     model = load(arms.tsai_planar_2r(p), (0.0, 0.0, 0.0))
     tree = with_end_effector(model, "tool")
-    trace = newton_euler.newton_euler_trace(tree, *STATE)
+    trace = newton_euler_equations.newton_euler_trace(tree, *STATE)
     turn, _ = tree.links[1].placed(STATE[0][1])
     np.testing.assert_allclose(turn @ trace.dv[1], [-0.5, 0.25, 0.0], atol=1e-15)
     np.testing.assert_allclose(trace.dv[2], [-0.514973, 1.347066, 0.0], atol=5e-7)
@@ -192,7 +199,7 @@ def test_trace_of_tsais_example() -> None:
     # (9.55): v_1 = (0, a1 w1, 0), v_2 = (s2 v_1, c2 v_1 + a2 w2, 0); (9.60) with g along -y0
     np.testing.assert_allclose(turn @ trace.v[1], [0.0, 0.5, 0.0], atol=1e-15)
     np.testing.assert_allclose(trace.v[2], [0.391663, -0.089195, 0.0], atol=5e-7)
-    heavy = newton_euler.newton_euler_trace(
+    heavy = newton_euler_equations.newton_euler_trace(
         load(arms.tsai_planar_2r(p), (0.0, -9.81, 0.0)), *STATE
     )
     s = np.sin([0.4, 1.3])
@@ -204,7 +211,7 @@ def test_trace_of_craigs_example() -> None:
     """Craig (6.54), (6.55), and (6.51), (6.52) with a force at the end effector: tau changes by J^T F, (5.96)."""
     p = craig_planar_2r.Parameters(0.5, 0.4, 4.0, 3.0)
     model = load(arms.craig_planar_2r(p), (0.0, -9.81, 0.0))
-    trace = newton_euler.newton_euler_trace(model, *STATE)
+    trace = newton_euler_equations.newton_euler_trace(model, *STATE)
     np.testing.assert_allclose(
         trace.dv, [[3.820194, 9.035608, 0.0], [9.337533, 3.171229, 0.0]], atol=5e-7
     )
@@ -215,7 +222,7 @@ def test_trace_of_craigs_example() -> None:
     force = np.array([1.0, -2.0, 0.5, 0.3, -0.1, 0.7])
     tree = with_end_effector(model, "tool")
     loads = np.vstack([np.zeros((2, 6)), force])
-    loaded = newton_euler.newton_euler_trace(tree, *STATE, loads)
+    loaded = newton_euler_equations.newton_euler_trace(tree, *STATE, loads)
     np.testing.assert_allclose(np.append(loaded.f[2], loaded.n[2]), force)
     added = velocity_jacobian(model, STATE[0], "tool").T @ force
     np.testing.assert_allclose(loaded.tau, trace.tau + added, rtol=1e-13)
@@ -224,7 +231,7 @@ def test_trace_of_craigs_example() -> None:
 def test_force_of_a_mass() -> None:
     """Tsai (9.37)-(9.38)."""
     assert_close(
-        newton_euler.newton_force(2.0, np.array([0.5, -1.0, 3.0])),
+        newton_euler_equations.newton_force(2.0, np.array([0.5, -1.0, 3.0])),
         np.array([1.0, -2.0, 6.0]),
         1e-15,
     )
@@ -250,5 +257,7 @@ def test_frame_of_a_joint_that_is_not_along_z(
         (arms.Joint("joint", "revolute", "base", "link", axis=axis),),
     )
     model = RobotModel.from_urdf(arm.urdf, gravity=gravity)
-    assert_close(newton_euler.newton_euler_trace(model, *at_rest).g[0], expected, 1e-15)
+    assert_close(
+        newton_euler_equations.newton_euler_trace(model, *at_rest).g[0], expected, 1e-15
+    )
     assert_close(model.joint_reactions(*at_rest)[0, :3], -gravity, 1e-15)

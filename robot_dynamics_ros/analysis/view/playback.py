@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robot_dynamics_ros.analysis.view.motion import Clock, MotionRecording, read_motion
+from robot_dynamics_ros.analysis.view.scene_state import Clock, JointTracks, read_motion
 from robot_dynamics_ros.analysis.view.viewer import Update, Viewer
 from robot_dynamics_ros.dynamics.model import RobotModel
 
@@ -64,7 +64,7 @@ def bag_view(
     model: RobotModel,
     description: str | bytes,
     folder: Path,
-    recordings: Sequence[tuple[str, tuple[MotionRecording, Sequence[str]]]],
+    recordings: Sequence[tuple[str, tuple[JointTracks, Sequence[str]]]],
     address: tuple[str, int],
 ) -> tuple[Viewer, Update]:
     """Start a web server with recordings of one robot; return its Viewer and the function to call for playback.

@@ -10,10 +10,10 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.view import viewer as module
-from robot_dynamics_ros.analysis.view.motion import (
+from robot_dynamics_ros.analysis.view.scene_state import (
     Clock,
+    JointTracks,
     LiveArm,
-    MotionRecording,
     Track,
     read_motion,
 )
@@ -26,7 +26,7 @@ MODEL = RobotModel.from_urdf(ARM)
 ONE = np.ones(1)
 
 
-def _read(bag: Path) -> tuple[MotionRecording, list[str]]:
+def _read(bag: Path) -> tuple[JointTracks, list[str]]:
     return read_motion(bag, STATES, MODEL)
 
 

@@ -40,9 +40,14 @@ def checked(
     return tree, arrays
 
 
+def real(value: ArrayLike) -> Array:
+    """Return a value as an array of floats."""
+    return np.asarray(value, dtype=np.float64)
+
+
 def shaped(name: str, value: ArrayLike, shape: tuple[int, ...], cure: str) -> Array:
     """Return a value as an array of floats; RobotDynamicsError with its name and ``cure`` for another shape."""
-    array = np.asarray(value, dtype=np.float64)
+    array = real(value)
     if array.shape != shape:
         raise RobotDynamicsError(
             f"{name} has shape {array.shape}, expected {shape}. Cure: {cure}"

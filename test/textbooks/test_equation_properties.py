@@ -10,8 +10,11 @@ from scipy.integrate import solve_ivp
 from oracles import craig_planar_2r, spong_elbow
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.dynamics.model.base_parameters import minimal_parameters
-from robot_dynamics_ros.textbooks import properties
-from robot_dynamics_ros.textbooks.properties import eigenvalue_range, inertia_bounds
+from robot_dynamics_ros.textbooks import equation_properties
+from robot_dynamics_ros.textbooks.equation_properties import (
+    eigenvalue_range,
+    inertia_bounds,
+)
 from support import arms, robots_with_drives
 from support.comparing import assert_close
 from support.worked_arms import DOWN, IN_PLANE, elbow, load
@@ -24,19 +27,21 @@ def test_velocity_torque_of_trees(arm: arms.Arm) -> None:
     """Craig (6.63): at one position, B and C are valid for every velocity."""
     model = RobotModel.from_urdf(arm.urdf)
     q = arms.states(arm.seed, model.n, 1)[0][0]
-    b = properties.coriolis_coefficients(model, q)
-    c = properties.centrifugal_coefficients(model, q)
+    b = equation_properties.coriolis_coefficients(model, q)
+    c = equation_properties.centrifugal_coefficients(model, q)
     assert b.shape == (model.n, model.n * (model.n - 1) // 2)
     for qd in arms.states(arm.seed + 1, model.n, 3)[1]:
         gravity = model.gravity_torque(q)
         velocity = model.bias_torque(q, qd) - gravity
-        products = properties.velocity_products(qd)
-        squares = properties.velocity_squares(qd)
+        products = equation_properties.velocity_products(qd)
+        squares = equation_properties.velocity_squares(qd)
         assert_close(
             b @ products + c @ squares, velocity, 1e-10, float(np.abs(gravity).max())
         )
         assert_close(
-            properties.velocity_torque(model, q, qd), b @ products + c @ squares, 1e-14
+            equation_properties.velocity_torque(model, q, qd),
+            b @ products + c @ squares,
+            1e-14,
         )
 
 
@@ -46,15 +51,15 @@ def test_craigs_two_links() -> None:
     q = np.array([0.3, -1.1])
     model = RobotModel.from_urdf(arms.craig_planar_2r(p).urdf)
     b, c = craig_planar_2r.coriolis_and_centrifugal(p, q)
-    assert_close(properties.coriolis_coefficients(model, q), b, 1e-14)
-    assert_close(properties.centrifugal_coefficients(model, q), c, 1e-14)
+    assert_close(equation_properties.coriolis_coefficients(model, q), b, 1e-14)
+    assert_close(equation_properties.centrifugal_coefficients(model, q), c, 1e-14)
 
 
 def test_order_of_products() -> None:
     """Craig (6.64)."""
     qd = np.array([2.0, 3.0, 5.0, 7.0])
-    assert properties.velocity_products(qd).tolist() == [6, 10, 14, 15, 21, 35]
-    assert properties.velocity_squares(qd).tolist() == [4, 9, 25, 49]
+    assert equation_properties.velocity_products(qd).tolist() == [6, 10, 14, 15, 21, 35]
+    assert equation_properties.velocity_squares(qd).tolist() == [4, 9, 25, 49]
 
 
 @given(robot=robots_with_drives.robots())
@@ -63,9 +68,9 @@ def test_coriolis_matrix_of_any_robot(robot: robots_with_drives.Robot) -> None:
     model = robot.model()
     assume(len(model.moving_joints) <= 8)
     q, qd, _ = robots_with_drives.state(robot, model.n)
-    c = properties.coriolis_matrix(model, q, qd)
+    c = equation_properties.coriolis_matrix(model, q, qd)
     assert_close(c, model.coriolis_matrix(q, qd), 1e-10)
-    n = properties.skew_symmetric_matrix(model, q, qd)
+    n = equation_properties.skew_symmetric_matrix(model, q, qd)
     assert_close(n.T, -n, 1e-10, float(np.abs(c).max()))
     stride = robots_with_drives.stride(robot, model.joint_names, qd)
     # (9.109)
@@ -85,9 +90,9 @@ def test_planar_elbow() -> None:
     expected = np.zeros((2, 2, 2))
     expected[0, 1, 0] = expected[1, 0, 0] = expected[1, 1, 0] = h
     expected[0, 0, 1] = -h
-    assert_close(properties.christoffel_symbols(model, q), expected, 1e-14)
+    assert_close(equation_properties.christoffel_symbols(model, q), expected, 1e-14)
     assert_close(
-        properties.coriolis_matrix(model, q, qd),
+        equation_properties.coriolis_matrix(model, q, qd),
         spong_elbow.coriolis_matrix(p, q, qd),
         1e-14,
     )
@@ -111,13 +116,13 @@ def test_energy_balance(load_robot: Callable[..., RobotModel]) -> None:
     ).y.T
     q = motion[:, :3]
     qd = motion[:, 3:6]
-    energy, work = properties.energy_balance(
+    energy, work = equation_properties.energy_balance(
         model, time, q, qd, [torque(t) for t in time]
     )
     assert np.ptp(energy) > 1.0  # J
     assert_close(work, motion[:, 6], 1e-7)
     assert_close(work, energy - energy[0], 1e-7)
-    energy, work = properties.energy_balance(
+    energy, work = equation_properties.energy_balance(
         model, time, q, qd, np.array([torque(t) for t in time]) + 0.5 * qd
     )
     assert work[-1] - (energy[-1] - energy[0]) > 0.1  # what friction would take
@@ -129,9 +134,9 @@ def test_rows_of_a_wrong_shape_are_refused(
     model = load_robot("scara")
     rows = np.zeros((4, 3))
     with pytest.raises(RobotDynamicsError, match=r"tau .*\(3, 3\)"):
-        properties.energy_balance(model, [0, 1, 2, 3], rows, rows, rows[:3])
+        equation_properties.energy_balance(model, [0, 1, 2, 3], rows, rows, rows[:3])
     with pytest.raises(RobotDynamicsError, match="time"):
-        properties.energy_balance(model, [0, 1, 1, 3], rows, rows, rows)
+        equation_properties.energy_balance(model, [0, 1, 1, 3], rows, rows, rows)
 
 
 def test_bounds_of_the_planar_elbow() -> None:
@@ -179,7 +184,7 @@ def test_guaranteed_bounds_of_any_robot(robot: robots_with_drives.Robot) -> None
     assume(len(model.moving_joints) <= 8)
     low = -np.ones(model.n)
     high = np.full(model.n, 2.0)
-    lowest, highest = properties.guaranteed_inertia_bounds(model, low, high)
+    lowest, highest = equation_properties.guaranteed_inertia_bounds(model, low, high)
     q = np.vstack(
         [
             low,
@@ -191,7 +196,7 @@ def test_guaranteed_bounds_of_any_robot(robot: robots_with_drives.Robot) -> None
     assert lowest <= eigenvalues[:, 0].min() + 1e-12 * highest
     assert highest >= eigenvalues[:, -1].max() * (1 - 1e-12)
     _, qd, _ = robots_with_drives.state(robot, model.n)
-    beta = properties.passivity_bound(model, low, qd, low, high)
+    beta = equation_properties.passivity_bound(model, low, qd, low, high)
     total = model.kinetic_energy(low, qd) + model.potential_energy(low)
     potential = model.potential_energy(q)
     assert beta >= total - potential.min() - 1e-12 * (
@@ -203,7 +208,7 @@ def test_guaranteed_bounds_of_the_planar_elbow() -> None:
     """At q2 = 0 the upper bound is attained: both links are stretched. The lower one is det / (A_11 + A_22) there."""
     p = spong_elbow.Parameters(0.7, 0.2, 0.3, 1.5, 2.5, 0.05, 0.1)
     model = load(elbow(p), IN_PLANE)
-    lowest, highest = properties.guaranteed_inertia_bounds(model)
+    lowest, highest = equation_properties.guaranteed_inertia_bounds(model)
     searched = inertia_bounds(model)
     assert highest == pytest.approx(searched.upper, rel=1e-12)
     d = spong_elbow.mass_matrix(p, np.zeros(2))
@@ -214,14 +219,14 @@ def test_guaranteed_bounds_of_the_planar_elbow() -> None:
     q = np.array([0.5 * np.pi, 0.0])
     qd = np.array([1.0, -2.0])
     fall = 2.0 * p.g * (p.m1 * p.lc1 + p.m2 * (p.l1 + p.lc2))
-    assert properties.passivity_bound(
+    assert equation_properties.passivity_bound(
         load(elbow(p), [0, -p.g, 0]), q, qd
     ) == pytest.approx(model.kinetic_energy(q, qd) + fall, rel=1e-12)
 
 
 def test_massless_links_have_the_bound_zero() -> None:
     arm = arms.planar_2r(0.5, 0.4, arms.Link(""), arms.Link("", 1.0, (0.4, 0, 0)))
-    assert properties.guaranteed_inertia_bounds(load(arm, DOWN))[0] == 0.0
+    assert equation_properties.guaranteed_inertia_bounds(load(arm, DOWN))[0] == 0.0
 
 
 def test_invalid_ranges_are_refused() -> None:
@@ -276,7 +281,8 @@ def test_spongs_regressor(seed: int) -> None:
     q, qd, qdd = (x[0] for x in arms.states(seed, 2, 1))
     torque = load(elbow(P), [0, -P.g, 0]).inverse_dynamics(q, qd, qdd)
     assert_close(
-        properties.elbow_regressor(q, qd, qdd, P.g) @ spong_elbow.parameters(P),
+        equation_properties.elbow_regressor(q, qd, qdd, P.g)
+        @ spong_elbow.parameters(P),
         torque,
         1e-12,
     )

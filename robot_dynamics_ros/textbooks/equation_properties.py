@@ -35,7 +35,7 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
 from robot_dynamics_ros.textbooks.lagrange import inertia_matrix_derivatives
-from robot_dynamics_ros.textbooks.link_tree import checked
+from robot_dynamics_ros.textbooks.shared_terms import checked, real
 
 _ROUNDING = 1e-12  # of moments of inertia, relative to the largest
 _POSITIONS = 2000  # evaluated in the search for bounds
@@ -75,14 +75,14 @@ def skew_symmetric_matrix(
 
 def velocity_products(qd: ArrayLike) -> Array:
     """Return [qd qd] (n (n - 1) / 2,) of qd (n,): qd_1 qd_2, qd_1 qd_3, ... qd_(n-1) qd_n, Craig (6.64)."""
-    rates = np.asarray(qd, dtype=np.float64)
+    rates = real(qd)
     first, second = np.triu_indices(len(rates), 1)
     return rates[first] * rates[second]
 
 
 def velocity_squares(qd: ArrayLike) -> Array:
     """Return [qd^2] (n,), the squares of the elements of qd (n,): Craig (6.65)."""
-    return np.asarray(qd, dtype=np.float64) ** 2
+    return real(qd) ** 2
 
 
 def coriolis_coefficients(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
@@ -140,8 +140,8 @@ def energy_balance(
     # imported here, since it delays `inspect` by half a second
     from scipy.interpolate import CubicSpline
 
-    t = np.asarray(time, dtype=np.float64)
-    positions, rates, torques = (np.asarray(x, dtype=np.float64) for x in (q, qd, tau))
+    t = real(time)
+    positions, rates, torques = (real(x) for x in (q, qd, tau))
     if t.ndim != 1 or len(t) < 2 or not np.all(np.diff(t) > 0.0):
         raise RobotDynamicsError(
             "time is not ascending, or has fewer than 2 values. Cure: pass ascending times (m,)"
@@ -325,9 +325,7 @@ def elbow_regressor(
     Theta, (9.133), is m1 lc1^2 + m2 (l1^2 + lc2^2) + I1 + I2, m2 l1 lc2, m2 lc2^2 + I2, m1 lc1 + m2 l1, m2 lc2. q, qd
     and qdd are (2,), in rad; ``gravity`` in m/s^2 acts against the direction of q1 = 90 degrees.
     """
-    (q1, q2), (v1, v2), (a1, a2) = (
-        np.asarray(x, dtype=np.float64) for x in (q, qd, qdd)
-    )
+    (q1, q2), (v1, v2), (a1, a2) = (real(x) for x in (q, qd, qdd))
     c = np.cos(q2)
     s = np.sin(q2)
     g1 = gravity * np.cos(q1)

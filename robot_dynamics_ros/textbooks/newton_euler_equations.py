@@ -23,8 +23,8 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
-from robot_dynamics_ros.textbooks.link_tree import checked, cross, to_coordinates
 from robot_dynamics_ros.textbooks.propagation import link_velocities
+from robot_dynamics_ros.textbooks.shared_terms import checked, cross, to_coordinates
 
 Z = np.array([0.0, 0.0, 1.0])
 
