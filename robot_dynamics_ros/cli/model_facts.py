@@ -18,7 +18,10 @@ from robot_dynamics_ros.dynamics.description.urdf import Description, parse_urdf
 from robot_dynamics_ros.dynamics.kernels.friction import FRICTION_PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.base_parameters import minimal_parameters
+from robot_dynamics_ros.dynamics.model.base_parameters import (
+    minimal_parameters,
+    position_ranges,
+)
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
 from robot_dynamics_ros.dynamics.model.robot_source import RobotSource
 
@@ -36,8 +39,7 @@ RATE_LIMITS = ("acceleration", "deceleration", "jerk")
 
 _SAMPLES = 2000
 _SEED = 0
-# half range of revolute (rad) and prismatic (m) joints without position limits
-_UNLIMITED = (np.pi, 1.0)
+_HALF_STROKE = 1.0  # m, of prismatic joints without position limits
 # steps of 5 degrees in a whole turn, which resolve the maximum of a cosine to 0.1 %
 _GRID = 73
 _SWEEPS = 2
@@ -212,11 +214,7 @@ def _named(model: RobotModel, row: Array) -> dict[str, float]:
 
 def _over_range(model: RobotModel) -> Facts:
     """Return extremes of gravity torque and condition number over random states, uniform within the limits."""
-    reach = np.array(
-        [_UNLIMITED[name in model.prismatic_joints] for name in model.joint_names]
-    )
-    lower = np.where(np.isfinite(model.position_lower), model.position_lower, -reach)
-    upper = np.where(np.isfinite(model.position_upper), model.position_upper, reach)
+    lower, upper = position_ranges(model, _HALF_STROKE)
     q = np.random.default_rng(_SEED).uniform(lower, upper, (_SAMPLES, model.n))
     condition = _condition(model.mass_matrix(q))
     columns = (

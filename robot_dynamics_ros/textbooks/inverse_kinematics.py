@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.base_parameters import position_ranges
 from robot_dynamics_ros.textbooks.cartesian_dynamics import Task
 from robot_dynamics_ros.textbooks.shared_terms import real
 
@@ -23,8 +24,7 @@ _LARGEST_STEP = 0.5  # rad or m, of a joint between two poses of a path
 # rad or m: smaller differences of two solutions, in any joint or in their distance, are errors, which at the limit of
 # reach are of the order of the square root of _REACHED
 _SAME = 1e-3
-# half range of the starts of revolute (rad) and prismatic (m) joints without position limits
-_UNLIMITED = (np.pi, 1.0)
+_HALF_STROKE = 1.0  # m, of prismatic joints without position limits, for the starts
 
 
 def inverse_kinematics(
@@ -156,15 +156,8 @@ def _ranks(values: Array) -> NDArray[np.intp]:
 
 def _random_positions(model: RobotModel, count: int) -> Array:
     """Return positions (count, n) from the whole range of the joints."""
-    prismatic = [name in model.prismatic_joints for name in model.joint_names]
-    half = np.where(prismatic, _UNLIMITED[1], _UNLIMITED[0])
-    low = model.position_lower
-    high = model.position_upper
-    low = np.where(
-        np.isfinite(low), low, np.where(np.isfinite(high), high, half) - 2 * half
-    )
-    high = np.where(np.isfinite(high), high, low + 2 * half)
-    return np.random.default_rng(0).uniform(low, high, (count, model.n))
+    ranges = position_ranges(model, _HALF_STROKE)
+    return np.random.default_rng(0).uniform(*ranges, (count, model.n))
 
 
 def _within(model: RobotModel, q: Array) -> Array:

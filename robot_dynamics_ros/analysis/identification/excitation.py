@@ -19,10 +19,12 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.base_parameters import minimal_parameters
+from robot_dynamics_ros.dynamics.model.base_parameters import (
+    minimal_parameters,
+    position_ranges,
+)
 from robot_dynamics_ros.runs.generators import fourier_wave
 
-_RANGE = np.pi  # rad or m, position limit of joints without one
 _SPEED = 1.0  # rad/s or m/s, velocity limit of joints without one
 # samples of the regressor in each period of the highest harmonic
 _CONDITION_POINTS = 10
@@ -62,12 +64,7 @@ class ExcitationLimits:
                 f"margin {margin} is out of range. Cure: give 0 or more, and less than 1"
             )
         n = model.n
-        lower = np.where(
-            np.isfinite(model.position_lower), model.position_lower, -_RANGE
-        )
-        upper = np.where(
-            np.isfinite(model.position_upper), model.position_upper, _RANGE
-        )
+        lower, upper = position_ranges(model)
         inside = 0.5 * margin * (upper - lower)
         lower = lower + inside
         upper = upper - inside

@@ -20,14 +20,14 @@ from robot_dynamics_ros.analysis.view.scene_state import SceneState
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.dynamics.model.base_parameters import position_ranges
 from robot_dynamics_ros.dynamics.model.link_tree import BASE
 
 if TYPE_CHECKING:
     from viser import FrameHandle, MeshHandle, SceneNodeHandle, ViserServer
 
 _POSES = 200
-_HALF_TURN = np.pi  # rad, half range of a revolute joint without limits
-_HALF_STROKE = 0.25  # m, of a prismatic one
+_HALF_STROKE = 0.25  # m, half range of a prismatic joint without limits
 _STANDARD_GRAVITY = 9.80665
 # length, relative to the reach, of a force equal to the weight of all moving bodies
 _WEIGHT_IN_REACHES = 0.22
@@ -61,16 +61,11 @@ def position_range(model: RobotModel) -> tuple[Array, Array]:
     Without limits they are +-pi rad or +-0.25 m; with one limit the range of the same width that begins or ends there.
     Equal limits count as none, because exporters write 0 and 0 for limits that are not set.
     """
-    prismatic = np.array([name in model.prismatic_joints for name in model.joint_names])
-    half = np.where(prismatic, _HALF_STROKE, _HALF_TURN)
-    apart = model.position_lower < model.position_upper
-    lower = np.where(apart, model.position_lower, -np.inf)
-    upper = np.where(apart, model.position_upper, np.inf)
-    least = np.where(np.isfinite(upper), upper - 2.0 * half, -half)
-    most = np.where(np.isfinite(lower), lower + 2.0 * half, half)
-    return np.where(np.isfinite(lower), lower, least), np.where(
-        np.isfinite(upper), upper, most
-    )
+    lower, upper = position_ranges(model, _HALF_STROKE)
+    slides = [name in model.prismatic_joints for name in model.joint_names]
+    half = np.where(slides, _HALF_STROKE, np.pi)
+    apart = lower < upper
+    return np.where(apart, lower, -half), np.where(apart, upper, half)
 
 
 def poses_in_range(model: RobotModel) -> Array:

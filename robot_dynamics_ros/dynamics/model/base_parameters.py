@@ -163,11 +163,23 @@ def minimal_parameters(model: RobotModel) -> MinimalParameters:
     return MinimalParameters(model, BaseParameters.of(columns, model.parameter_names))
 
 
-def position_ranges(model: RobotModel) -> tuple[Array, Array]:
-    """Return lower and upper positions (n,), rad or m: the position limits, or -pi and pi if a joint lacks one."""
-    limited = np.isfinite(model.position_lower) & np.isfinite(model.position_upper)
-    lower = np.where(limited, model.position_lower, -np.pi)
-    upper = np.where(limited, model.position_upper, np.pi)
+def position_ranges(
+    model: RobotModel, prismatic: float = np.pi
+) -> tuple[Array, Array]:
+    """Return lower and upper positions (n,), rad or m: the position limits, or half a turn to each side of zero.
+
+    The half range of prismatic joints without limits is ``prismatic`` (m). With one limit the range of the same width
+    begins or ends there.
+    """
+    slides = [name in model.prismatic_joints for name in model.joint_names]
+    half = np.where(slides, prismatic, np.pi)
+    least = np.where(
+        np.isfinite(model.position_upper), model.position_upper - 2.0 * half, -half
+    )
+    lower = np.where(np.isfinite(model.position_lower), model.position_lower, least)
+    upper = np.where(
+        np.isfinite(model.position_upper), model.position_upper, lower + 2.0 * half
+    )
     return lower, np.maximum(lower, upper)
 
 
