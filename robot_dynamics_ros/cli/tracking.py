@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import read_joint_states
@@ -50,7 +51,7 @@ class Tracking:
     @property
     def rms(self) -> Array:
         """Root mean square error of each joint (n,), rad or m."""
-        return np.asarray(np.sqrt(np.mean(self.error**2, axis=0)))
+        return root_mean_square(self.error)
 
     @property
     def worst(self) -> Array:
@@ -119,11 +120,6 @@ def joint_groups(units: Sequence[str]) -> dict[str, list[int]]:
     }
 
 
-def root_mean_square(values: Array) -> float:
-    """Return the root mean square of all ``values``."""
-    return float(np.sqrt(np.mean(values**2)))
-
-
 def tracking_table(runs: list[Tracking], units: list[str]) -> str:
     """Return a text table with a column for each run: RMS and largest error of each joint, then of error and effort.
 
@@ -140,7 +136,7 @@ def tracking_table(runs: list[Tracking], units: list[str]) -> str:
         )
     groups = joint_groups(units)
     for joints, columns in groups.items():
-        rms = [root_mean_square(run.error[:, columns]) for run in runs]
+        rms = [root_mean_square(run.error[:, columns], axis=None) for run in runs]
         rows.append(
             (
                 f"error, RMS of {joints} joints",
@@ -151,7 +147,7 @@ def tracking_table(runs: list[Tracking], units: list[str]) -> str:
     for joints, columns in groups.items():
         unit = "Nm" if units[columns[0]] == "mrad" else "N"
         efforts = [run.effort[:, columns] for run in runs]
-        rms = [root_mean_square(effort) for effort in efforts]
+        rms = [root_mean_square(effort, axis=None) for effort in efforts]
         rows.append(
             (f"effort, RMS of {joints} joints", unit, [f"{value:.2f}" for value in rms])
         )

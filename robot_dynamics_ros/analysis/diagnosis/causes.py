@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.friction_shapes import at_rest
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
-from robot_dynamics_ros.analysis.identification.torque_analysis import root_mean_square
+from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel

@@ -21,8 +21,8 @@ from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedM
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
     jackknife,
     modelled_friction,
-    root_mean_square,
 )
+from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 

@@ -31,10 +31,10 @@ from robot_dynamics_ros.analysis.identification.torque_analysis import (
     TorqueAnalysis,
     analyse_torque,
     jackknife,
-    root_mean_square,
     summed_products,
 )
 from robot_dynamics_ros.base.progress import progress
+from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 

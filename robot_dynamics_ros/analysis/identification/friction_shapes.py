@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import binary_opening, maximum_filter1d
 
+from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.dynamics.kernels import entries, friction, layout
 from robot_dynamics_ros.dynamics.kernels.friction import (
     FRICTION_PARAMETERS,
@@ -171,7 +172,7 @@ def at_rest(
     slow = REST_SHARE * fastest
     signless = np.abs(rates) < _SIGNLESS * fastest
     still = np.abs(rates) <= slow
-    typical = np.sqrt(np.square(accelerations).mean(axis=0))
+    typical = root_mean_square(accelerations)
     for j in np.flatnonzero(typical > 0.0):
         reversal = 2.0 * slow[j] / (typical[j] * dt)
         shortest = max(1, math.ceil(min(_STICKING * reversal, len(rates) + 1)))

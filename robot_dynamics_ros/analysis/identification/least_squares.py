@@ -24,6 +24,7 @@ from robot_dynamics_ros.analysis.identification.parameterization import (
 )
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
+    jackknife,
     torque_is_determined,
 )
 from robot_dynamics_ros.base.errors import BagError
@@ -213,6 +214,14 @@ class Factors:
         stacked = (chosen / deviations[:, None, None]).reshape(-1, chosen.shape[-1])
         return np.asarray(np.linalg.qr(stacked, mode="r"))
 
+    def without_parts(self, deviations: Array) -> dict[int, Array]:
+        """Return ``weighted`` without one of the parts that have torques, by the number of this part."""
+        return {
+            k: self.weighted(deviations, np.arange(PARTS) != k)
+            for k in range(PARTS)
+            if self.counts[k].any()
+        }
+
     def orthogonal(self, columns: slice, to: slice) -> Factors:
         """Return factors whose ``columns`` are orthogonal to the columns ``to``, which come first, for each joint."""
         triangles = self.triangles.copy()
@@ -317,10 +326,7 @@ def estimate_base(
     )
     x = np.zeros(len(parameterization.names))
     for _ in range(_ITERATIONS):
-        weighted = factors.weighted(noise)
-        matrix = weighted[:, base.independent]
-        target = weighted[:, -1]
-        x[base.independent] = np.linalg.lstsq(matrix, target, rcond=None)[0]
+        x[base.independent] = least_squares(factors.weighted(noise), base.independent)
         before = noise
         noise = np.sqrt(factors.squares(x).sum(axis=0) / (freedom * counts))
         noise = np.maximum(noise, floor)
@@ -349,22 +355,22 @@ def estimate_base(
     )
 
 
+def least_squares(triangle: Array, columns: Sequence[int] | NDArray[np.intp]) -> Array:
+    """Return the least-squares solution for some ``columns`` of a factor [R z] (rows, p + 1)."""
+    solution = np.linalg.lstsq(triangle[:, columns], triangle[:, -1], rcond=None)[0]
+    return np.asarray(solution, dtype=np.float64)
+
+
 def _variance_factor(
     factors: Factors, base: BaseParameters, noise: Array, variances: Array
 ) -> float:
     """Return the median ratio of jackknife variances (Efron 1982) to ``variances`` (r,); 1 if insignificant."""
-    present = [k for k in range(PARTS) if factors.counts[k].any()]
-    freedom = len(present) - 1
+    without = factors.without_parts(noise).values()
+    freedom = len(without) - 1
     if freedom < 1:
         return 1.0
-    without = [factors.weighted(noise, np.arange(PARTS) != k) for k in present]
-    left = np.array(
-        [
-            np.linalg.lstsq(w[:, base.independent], w[:, -1], rcond=None)[0]
-            for w in without
-        ]
-    )
-    squares = freedom * left.var(axis=0)
+    left = np.array([least_squares(w, base.independent) for w in without])
+    squares = jackknife(left) ** 2
     # median of chi-squared over its mean, by Wilson and Hilferty
     usual = (1.0 - 2.0 / (9.0 * freedom)) ** 3
     ratio = (

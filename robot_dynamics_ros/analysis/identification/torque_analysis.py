@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.analysis.identification.friction_shapes import at_rest, near
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.base.errors import BagError
+from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
@@ -74,7 +75,7 @@ class TorqueAnalysis:
 
     def size(self, torque: Array) -> Array:
         """Return the root mean square (n,) of ``torque`` (m, n) over the samples of the statistics."""
-        return np.asarray(np.sqrt(np.square(torque).mean(axis=0, where=self.used)))
+        return root_mean_square(torque, where=self.used)
 
     @property
     def bias(self) -> Array:
@@ -193,8 +194,3 @@ def summed_products(parts: Iterable[Array]) -> Array:
 def jackknife(estimates: Array) -> Array:
     """Return standard errors (...) by the estimates (blocks, ...) without one block of samples each: Efron 1982."""
     return np.asarray(np.sqrt((len(estimates) - 1) * estimates.var(axis=0)))
-
-
-def root_mean_square(values: Array) -> Array:
-    """Return the root mean square (n,) of the columns of ``values`` (m, n)."""
-    return np.asarray(np.sqrt(np.einsum("ij,ij->j", values, values) / len(values)))

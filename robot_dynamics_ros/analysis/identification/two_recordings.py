@@ -26,10 +26,10 @@ from robot_dynamics_ros.analysis.identification.parameterization import Paramete
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
     jackknife,
-    root_mean_square,
     summed_products,
 )
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel

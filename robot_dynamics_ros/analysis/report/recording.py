@@ -23,6 +23,7 @@ from robot_dynamics_ros.analysis.identification.torque_analysis import (
 )
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.progress import progress
+from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.control.safety import Cause
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -455,7 +456,7 @@ def column(series: JointSeries | None, joint: str, field: str) -> Array:
 def rms(values: Array) -> float:
     """Return the root mean square of the finite numbers in ``values`` (m,); NaN if there are none."""
     finite = values[np.isfinite(values)]
-    return float(np.sqrt(np.mean(finite**2))) if len(finite) else math.nan
+    return float(root_mean_square(finite)) if len(finite) else math.nan
 
 
 def largest(values: Array) -> float:

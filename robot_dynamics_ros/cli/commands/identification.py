@@ -40,10 +40,10 @@ from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedM
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
     ROUNDING,
     analyse_torque,
-    root_mean_square,
 )
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.plain_yaml import load_yaml
+from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.cli.command_line import (
     add_cutoff,
     add_effort,
@@ -280,7 +280,7 @@ def _held_out(
     joints = [
         {"joint": name}
         | {
-            key: float(np.sqrt(np.mean(values[rows, j] ** 2))) if rows.any() else None
+            key: root_mean_square(values[rows, j]) if rows.any() else None
             for key, values in efforts.items()
         }
         for j, (name, rows) in enumerate(

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.cli.command_line import (
     TRACKING_LAWS,
     add_dynamics,
@@ -35,7 +36,6 @@ from robot_dynamics_ros.cli.tracking import (
     plot_tracking,
     read_tracking,
     require_plotter,
-    root_mean_square,
     tracking_table,
 )
 from robot_dynamics_ros.control.laws import LAWS
@@ -235,7 +235,7 @@ def print_comparison(runs: list[Tracking], units: list[str]) -> None:
         ratios = []
         for joints, columns in joint_groups(units).items():
             before, after = (
-                root_mean_square(tracking.error[:, columns])
+                root_mean_square(tracking.error[:, columns], axis=None)
                 for tracking in (first, run)
             )
             if after > 0.0:

@@ -163,9 +163,7 @@ def minimal_parameters(model: RobotModel) -> MinimalParameters:
     return MinimalParameters(model, BaseParameters.of(columns, model.parameter_names))
 
 
-def position_ranges(
-    model: RobotModel, prismatic: float = np.pi
-) -> tuple[Array, Array]:
+def position_ranges(model: RobotModel, prismatic: float = np.pi) -> tuple[Array, Array]:
     """Return lower and upper positions (n,), rad or m: the position limits, or half a turn to each side of zero.
 
     The half range of prismatic joints without limits is ``prismatic`` (m). With one limit the range of the same width

@@ -28,9 +28,9 @@ from robot_dynamics_ros.analysis.identification.recorded_motion import (
 )
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
     analyse_torque,
-    root_mean_square,
 )
 from robot_dynamics_ros.base.resources import find_resource
+from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.recordings.bags import JointSeries
 from support.arms import Array
 from support.panda_recording import NEEDED, WITHOUT_HAND, public_panda, recorded
