@@ -19,7 +19,11 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean, pri
 
 GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
     "robots and simulation": {
-        "demo": ("demo", "compare control laws on a simulated arm", "--robot panda"),
+        "demo": (
+            "law_comparison",
+            "compare control laws on a simulated arm",
+            "--robot panda",
+        ),
         "inspect": (
             "inspect",
             "print a robot's model: joints, limits, masses, friction, equations",
@@ -31,7 +35,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             "panda my_bag",
         ),
         "simulate": (
-            "simulate",
+            "law_comparison",
             "simulate controller and arm in one process, without ROS",
             "panda --law pd -o my_bag",
         ),
@@ -95,7 +99,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             "ur5e path.yaml -o q.yaml",
         ),
         "export": (
-            "export",
+            "conversion",
             "write a robot's dynamics as C, with a C++ header and a self-test",
             "panda -o panda_c",
         ),
@@ -109,7 +113,7 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
     },
     "installation": {
         "warm-up": (
-            "warm_up",
+            "kernel_cache",
             "compile the dynamics kernels before the first start",
             "panda",
         ),

@@ -13,7 +13,7 @@ from matplotlib.image import imread
 from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.base.resources import robot_names, robot_urdf
 from robot_dynamics_ros.cli import live
-from robot_dynamics_ros.cli.commands.simulate import print_comparison
+from robot_dynamics_ros.cli.commands.law_comparison import print_comparison
 from robot_dynamics_ros.cli.experiment import prepare
 from robot_dynamics_ros.cli.main import main
 from robot_dynamics_ros.cli.tracking import (

@@ -18,11 +18,18 @@ from oracles import craig_rp, tsai_planar_2r, tsai_scara
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.dynamics.model.link_tree import Link, LinkTree
-from robot_dynamics_ros.textbooks import generalized_dalembert, lagrange, newton_euler
+from robot_dynamics_ros.textbooks import (
+    generalized_dalembert,
+    lagrange,
+    newton_euler_equations,
+)
 from support import arms
 from support import robots_with_drives as drives
 
-RECURSIVE = (newton_euler.newton_euler_base, newton_euler.newton_euler_links)
+RECURSIVE = (
+    newton_euler_equations.newton_euler_base,
+    newton_euler_equations.newton_euler_links,
+)
 CLOSED = (
     lagrange.generalized_forces,
     lagrange.generalized_torque,
@@ -43,7 +50,7 @@ def test_any_robot(robot: drives.Robot) -> None:
         np.testing.assert_allclose(
             form(tree, q, qd, qdd), tau, rtol=0, atol=1e-10 * scale, err_msg=str(form)
         )
-    f, n = newton_euler.joint_reactions(tree, q, qd, qdd)
+    f, n = newton_euler_equations.joint_reactions(tree, q, qd, qdd)
     # From the URDF's link frames to those with z on the joint.
     axes = np.array([model.link_frames[link].rotation for link in model.moving_links])
     reactions = np.concatenate(

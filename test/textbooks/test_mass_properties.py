@@ -8,7 +8,7 @@ import pytest
 
 from oracles import craig_inertia, tsai_exercises
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.textbooks import mass_properties, newton_euler
+from robot_dynamics_ros.textbooks import mass_properties, newton_euler_equations
 from support import arms
 from support.comparing import assert_close
 
@@ -112,7 +112,7 @@ def test_pointer(elevation: float) -> None:
     expected = tsai_exercises.pointer_angular_momentum(m, length, q, qd)
     assert_close(about_o @ w, expected, 1e-15)
     assert_close(
-        newton_euler.angular_momentum(m, central, p_c, np.cross(w, p_c), w),
+        newton_euler_equations.angular_momentum(m, central, p_c, np.cross(w, p_c), w),
         expected,
         1e-15,
     )
