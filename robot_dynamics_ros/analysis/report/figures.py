@@ -15,7 +15,6 @@ from robot_dynamics_ros.analysis.report.recording import (
     Recording,
     TrackingErrors,
     column,
-    largest,
 )
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -93,16 +92,12 @@ def _line(
     """Return the trace of a signal (m,) over time (m,), s."""
     kept = extremes(values, _POINTS)
     line = {"color": color, "width": 1.3, "dash": dash}
-    x = _array(time[kept], "f8")
     y = _array(values[kept])
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "name": name,
-        "x": x,
-        "y": y,
-        "line": line,
-    }
+    return _trace("lines", name, _array(time[kept], "f8"), y, line=line)
+
+
+def _trace(mode: str, name: str, x: Any, y: Any, **style: Any) -> Figure:
+    return {"type": "scatter", "mode": mode, "name": name, "x": x, "y": y, **style}
 
 
 def _measured_and_commanded(
@@ -190,17 +185,12 @@ def scatter_figure(recording: Recording, joint: str) -> Figure | None:
     length, unit = ("m", "N") if recording.sliding(joint) else ("rad", "Nm")
     speed = motion.qd[kept, j]
     load = model.gear_load(motion.q, motion.qd, motion.qdd)[kept, j]
-    residuals = [
-        (name, one.residual, color)
-        for name, one, color in _residuals(recording, analysis)
-    ]
+    residuals = _residuals(recording, analysis)
     measured = analysis.residual + analysis.friction
     friction = [
-        ("measured minus rigid-body torque", measured, _COLOURS["measured torque"])
+        ("measured minus rigid-body torque", measured, _COLOURS["measured torque"]),
+        ("friction of the model", analysis.friction, _COLOURS["model torque"]),
     ]
-    friction.append(
-        ("friction of the model", analysis.friction, _COLOURS["model torque"])
-    )
     layout = _layout(300) | {
         "hovermode": "closest",
         "grid": {"rows": 1, "columns": 3, "pattern": "independent"},
@@ -208,26 +198,24 @@ def scatter_figure(recording: Recording, joint: str) -> Figure | None:
     layout["margin"]["b"] = 56
     data: list[Figure] = []
     layout["legend"]["itemsizing"] = "constant"  # dots of 3 pixels are too small there
-    for k, (title, x, name, traces) in enumerate(
-        (
-            (f"velocity, {length}/s", speed, "residual", residuals),
-            (f"velocity, {length}/s", speed, "friction", friction),
-            (f"load of the gear, {unit}", load, "residual", residuals),
-        ),
-        1,
-    ):
+    plots = (
+        (f"velocity, {length}/s", speed, "residual", residuals),
+        (f"velocity, {length}/s", speed, "friction", friction),
+        (f"load of the gear, {unit}", load, "residual", residuals),
+    )
+    for k, (title, x, name, traces) in enumerate(plots, 1):
         layout |= {f"xaxis{k}": _axis(title), f"yaxis{k}": _axis(f"{name}, {unit}")}
         for label, values, color in traces:
-            marks = {"color": color, "size": 3, "opacity": 0.6}
-            style = {
-                "type": "scatter",
-                "mode": "markers",
-                "name": escape(label),
-                "marker": marks,
-                "showlegend": k < 3,
-            }
+            trace = _trace(
+                "markers",
+                escape(label),
+                _array(x),
+                _array(values[kept, j]),
+                marker={"color": color, "size": 3, "opacity": 0.6},
+                showlegend=k < 3,
+            )
             axes = {"xaxis": f"x{k}", "yaxis": f"y{k}", "legendgroup": label}
-            data.append({**style, **axes, "x": _array(x), "y": _array(values[kept, j])})
+            data.append(trace | axes)
     return {"data": data, "layout": layout}
 
 
@@ -254,11 +242,7 @@ def error_figure(recording: Recording, tracking: TrackingErrors) -> Figure | Non
 def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
     unit = "N" if recording.sliding(joint) else "Nm"
     torque = _measured_and_commanded(recording, joint, "effort", _TORQUE)
-    efforts = (
-        column(series, joint, "effort")
-        for series in (recording.state, recording.command)
-    )
-    peak = float(np.nanmax([0.0, *map(largest, efforts)]))
+    peak = recording.largest_effort(joint)
     limit = recording.effort_limit(joint)
     # A limit far above the signal would compress it to a line.
     if torque and limit < _MAX_LIMIT_RATIO * peak:
@@ -279,28 +263,22 @@ def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
         torque.append(
             _line("model torque", time, analysis.model[:, j], _COLOURS["model torque"])
         )
-        residuals = _residuals(recording, analysis)
-        rows.append(
-            (
-                f"residual, {unit}",
-                [
-                    _line(name, time, one.residual[:, j], color)
-                    for name, one, color in residuals
-                ],
-            )
-        )
+        residuals = [
+            _line(name, time, values[:, j], color)
+            for name, values, color in _residuals(recording, analysis)
+        ]
+        rows.append((f"residual, {unit}", residuals))
     return rows
 
 
 def _residuals(
     recording: Recording, analysis: TorqueAnalysis
-) -> list[tuple[str, TorqueAnalysis, str]]:
-    """Return name, comparison and colour of the model and, if there is one, of the other model."""
-    found = [("torque residual", analysis, RESIDUAL)]
+) -> list[tuple[str, Array, str]]:
+    """Return name, residual and colour of the model and, if there is one, of the other model."""
+    found = [("torque residual", analysis.residual, RESIDUAL)]
     if recording.other is not None:
-        found.append(
-            (f"torque residual, {recording.other[0]}", recording.other[1], _OTHER)
-        )
+        name, other = recording.other
+        found.append((f"torque residual, {name}", other.residual, _OTHER))
     return found
 
 
@@ -313,18 +291,11 @@ def _stacked(
     """
     if not rows:
         return None
-    line = {
-        "type": "line",
-        "yref": "paper",
-        "y0": 0,
-        "y1": 1,
-        "line": {"color": _FAULT, "width": 1, "dash": "dot"},
-    }
+    style = {"color": _FAULT, "width": 1, "dash": "dot"}
+    line = {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "line": style}
     layout = _layout(98 + height * len(rows))
-    layout |= {
-        "xaxis": _time_axis(recording),
-        "grid": {"rows": len(rows), "columns": 1, "ygap": 0.2},
-    }
+    layout["xaxis"] = _time_axis(recording)
+    layout["grid"] = {"rows": len(rows), "columns": 1, "ygap": 0.2}
     layout["shapes"] = [
         {**line, "x0": time, "x1": time}
         for time in recording.fault_times[:_MAX_FAULT_LINES].tolist()
@@ -333,15 +304,10 @@ def _stacked(
     for k, (title, traces) in enumerate(rows, 1):
         layout[f"yaxis{k}"] = _axis(title)
         for trace in traces:
-            new = trace["name"] not in (other["name"] for other in data)
-            data.append(
-                {
-                    **trace,
-                    "legendgroup": trace["name"],
-                    "showlegend": new,
-                    "yaxis": f"y{k}",
-                }
-            )
+            name = trace["name"]
+            new = name not in (other["name"] for other in data)
+            legend = {"legendgroup": name, "showlegend": new, "yaxis": f"y{k}"}
+            data.append(trace | legend)
     return {"data": data, "layout": layout}
 
 
@@ -373,19 +339,16 @@ def histogram_figure(name: str, values: Array) -> Figure | None:
     layout["yaxis"] = _axis(
         "count", type="log", dtick=1, range=[-0.3, float(np.log10(counts.max())) + 0.3]
     )
-    style = {
+    bars = {
         "type": "bar",
         "marker": {"color": ACTUAL},
         "hovertemplate": "%{x:.4g} ms: %{y}<extra></extra>",
+        "name": name,
+        "x": _array((edges[1:] + edges[:-1]) / 2.0, "f8"),
+        "y": _array(counts),
+        "width": float(edges[1] - edges[0]),
     }
-    x = _array((edges[1:] + edges[:-1]) / 2.0, "f8")
-    y = _array(counts.astype(float))
-    return {
-        "data": [
-            {**style, "name": name, "x": x, "y": y, "width": float(edges[1] - edges[0])}
-        ],
-        "layout": layout,
-    }
+    return {"data": [bars], "layout": layout}
 
 
 def fault_figure(
@@ -395,8 +358,8 @@ def fault_figure(
 
     ``times`` (k,), s, belong to the k ``events``. None if there are neither modes nor events.
     """
-    senders = list(recording.diagnostics.modes)
-    histories = [recording.mode_history(sender) for sender in senders]
+    senders = recording.diagnostics.modes
+    histories = [*map(recording.mode_history, senders)]
     marks = [event.mode or event.level for event in events]
     if not histories and not events:
         return None
@@ -405,31 +368,20 @@ def fault_figure(
         color = _SENDER_COLOURS[k % len(_SENDER_COLOURS)]
         line = {"shape": "hv", "width": 2, "color": color}
         x = _array(since, "f8")
-        y = [escape(mode) for mode in modes]
-        data.append(
-            {
-                "type": "scatter",
-                "mode": "lines",
-                "name": escape(sender),
-                "x": x,
-                "y": y,
-                "line": line,
-            }
-        )
+        y = [*map(escape, modes)]
+        data.append(_trace("lines", escape(sender), x, y, line=line))
     if events:
         colors = [_LEVEL_COLOURS.get(event.level, _FAULT) for event in events]
-        style = {
-            "type": "scatter",
-            "mode": "markers",
-            "marker": {"color": colors, "size": 9, "symbol": "diamond"},
-        }
-        text = {
-            "text": [escape(event.message) for event in events],
-            "hovertemplate": "%{x:.3f} s<br>%{text}<extra></extra>",
-        }
-        x = _array(times, "f8")
-        y = [escape(mark) for mark in marks]
-        data.append({**style, **text, "name": "event", "x": x, "y": y})
+        trace = _trace(
+            "markers",
+            "event",
+            _array(times, "f8"),
+            [*map(escape, marks)],
+            marker={"color": colors, "size": 9, "symbol": "diamond"},
+            text=[escape(event.message) for event in events],
+            hovertemplate="%{x:.3f} s<br>%{text}<extra></extra>",
+        )
+        data.append(trace)
     known = [mode.value for mode in reversed(Mode)]
     levels = dict.fromkeys(
         [*marks, *(mode for _, modes in histories for mode in modes)]
@@ -439,16 +391,13 @@ def fault_figure(
     )
     layout = _layout(120 + 30 * len(order))
     layout["xaxis"] = _time_axis(recording)
-    categories = {
-        "categoryorder": "array",
-        "categoryarray": [escape(level) for level in order],
-    }
     layout["yaxis"] = _axis(
         "",
         type="category",
         automargin=True,
         range=[-0.5, len(order) - 0.5],
-        **categories,
+        categoryorder="array",
+        categoryarray=[*map(escape, order)],
     )
     return {"data": data, "layout": layout}
 

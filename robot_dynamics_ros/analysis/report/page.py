@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 from html import escape
 from pathlib import Path
@@ -163,7 +163,7 @@ class _Page:
         )
 
     def table(
-        self, heads: Sequence[str], rows: Sequence[Sequence[str]], words: int
+        self, heads: Sequence[str], rows: Iterable[Sequence[str]], words: int
     ) -> None:
         """Add a table; the first ``words`` columns have text, the others numbers."""
 
@@ -264,27 +264,15 @@ def _add_faults(page: _Page, recording: Recording) -> None:
         page.text(f"{len(events) - _MAX_EVENTS} more events are not listed.")
 
 
-def event_rows(events: Sequence[Event], times: Array) -> list[Sequence[str]]:
-    """Return a row for each event: time, sender, level, mode, cause, joint, value and message, as texts.
+def event_rows(events: Sequence[Event], times: Array) -> Iterator[Sequence[str]]:
+    """Yield a row for each event: time, sender, level, mode, cause, joint, value and message, as texts.
 
     ``times`` (k,) are those of the k ``events``, in s. A change of mode is "before → mode".
     """
-    rows: list[Sequence[str]] = []
     for time, e in zip(times, events, strict=True):
         mode = f"{e.before} → {e.mode}" if e.before else e.mode
-        rows.append(
-            (
-                f"{time:.3f}",
-                e.sender,
-                e.level,
-                mode,
-                e.cause,
-                e.joint,
-                e.value,
-                e.message,
-            )
-        )
-    return rows
+        seconds = f"{time:.3f}"
+        yield seconds, e.sender, e.level, mode, e.cause, e.joint, e.value, e.message
 
 
 def _add_tracking(
@@ -304,27 +292,18 @@ def _add_tracking(
     page.table(heads, tracking_rows(recording, errors), words=2)
 
 
-def tracking_rows(recording: Recording, errors: TrackingErrors) -> list[Sequence[str]]:
-    """Return a row of texts for each joint: name, unit mrad or mm, RMS error, allowed RMS, largest, its time (s)."""
-    rows: list[Sequence[str]] = []
+def tracking_rows(
+    recording: Recording, errors: TrackingErrors
+) -> Iterator[Sequence[str]]:
+    """Yield a row of texts for each joint: name, unit mrad or mm, RMS error, allowed RMS, largest, its time (s)."""
     for joint, error, allowed in zip(
         errors.joint_names, errors.error.T, errors.allowed_rms, strict=True
     ):
         worst = np.abs(np.where(np.isfinite(error), error, 0.0))
         at = f"{errors.time[int(np.argmax(worst))]:.3f}" if worst.any() else _NONE
         unit = "mm" if recording.sliding(joint) else "mrad"
-        rows.append(
-            (
-                joint,
-                unit,
-                *(
-                    _number(1e3 * value)
-                    for value in (rms(error), allowed, largest(error))
-                ),
-                at,
-            )
-        )
-    return rows
+        sizes = (rms(error), allowed, largest(error))
+        yield joint, unit, *(_number(1e3 * value) for value in sizes), at
 
 
 def _add_torque(page: _Page, recording: Recording) -> None:
@@ -336,18 +315,14 @@ def _add_torque(page: _Page, recording: Recording) -> None:
         "commanded, largest",
         "measured, RMS",
         "measured, largest",
-    ]
-    heads += [
         "limit",
         "largest / limit",
         "residual, RMS",
         "RMS allowed",
         "bias",
         "explained",
+        "" if recording.other is None else f"residual, RMS, {recording.other[0]}",
     ]
-    heads.append(
-        "" if recording.other is None else f"residual, RMS, {recording.other[0]}"
-    )
     columns = zip(heads, *torque_rows(recording), strict=True)
     kept_heads, *rows = zip(
         *(column for column in columns if set(column[1:]) != {_NONE}), strict=True
@@ -394,15 +369,14 @@ def _add_identified(
         page.table(("parameter", "estimate", "in the file"), rows, words=1)
 
 
-def torque_rows(recording: Recording) -> list[Sequence[str]]:
-    """Return a row of 13 texts for each joint, with "–" for unknown values.
+def torque_rows(recording: Recording) -> Iterator[Sequence[str]]:
+    """Yield a row of 13 texts for each joint, with "–" for unknown values.
 
     They are name, unit, RMS and largest commanded effort, RMS and largest measured effort, effort limit, share of it
     that the largest reaches, RMS torque residual (measured minus model), allowed RMS residual, mean residual, share of
     the measured torque's variance that the model explains, and RMS residual of the other model.
     """
     analysis = recording.analysis
-    rows: list[Sequence[str]] = []
     for joint in recording.joint_names:
         cells = [joint, "N" if recording.sliding(joint) else "Nm"]
         efforts = [
@@ -412,11 +386,7 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
         for values in efforts:
             cells += [_number(rms(values)), _number(largest(values))]
         limit = recording.effort_limit(joint)
-        share = (
-            np.nanmax([0.0, *map(largest, efforts)]) / limit
-            if limit > 0.0
-            else math.nan
-        )
+        share = recording.largest_effort(joint) / limit if limit > 0.0 else math.nan
         cells += [
             _number(limit),
             f"{_number(100 * share, 3)} %" if math.isfinite(limit) else _NONE,
@@ -424,25 +394,21 @@ def torque_rows(recording: Recording) -> list[Sequence[str]]:
         if analysis is not None and joint in analysis.motion.joint_names:
             j = analysis.motion.joint_names.index(joint)
             # filtered, and without rest, as the residual is
-            measured = analysis.size(analysis.motion.tau)
-            cells[4] = _number(float(measured[j]))
-            allowed = float(allowed_residuals(recording, analysis)[j])
+            cells[4] = _number(analysis.size(analysis.motion.tau)[j])
+            allowed = allowed_residuals(recording, analysis)[j]
             explained = analysis.explained_in_words[j]
             cells += [
-                _number(float(analysis.rms[j])),
+                _number(analysis.rms[j]),
                 _number(allowed),
-                _number(float(analysis.bias[j]), 3),
-            ]
-            cells.append(_NONE if explained == "-" else explained)
-            cells.append(
+                _number(analysis.bias[j], 3),
+                _NONE if explained == "-" else explained,
                 _NONE
                 if recording.other is None
-                else _number(float(recording.other[1].rms[j]))
-            )
+                else _number(recording.other[1].rms[j]),
+            ]
         else:
             cells += [_NONE] * 5
-        rows.append(cells)
-    return rows
+        yield cells
 
 
 def _add_timing(page: _Page, recording: Recording, answered: Answers | None) -> None:
@@ -489,23 +455,12 @@ def durations(recording: Recording, answered: Answers | None) -> dict[str, Array
     }
 
 
-def timing_rows(measured: Mapping[str, Array]) -> list[Sequence[str]]:
-    """Return a row of texts for each item of ``measured`` (s): name, count; 0, 50, 95, 99, 99.9, 100 % quantile, ms."""
-    rows: list[Sequence[str]] = []
+def timing_rows(measured: Mapping[str, Array]) -> Iterator[Sequence[str]]:
+    """Yield a row of texts for each item of ``measured`` (s): name, count; 0, 50, 95, 99, 99.9, 100 % quantile, ms."""
     for name, values in measured.items():
-        quantiles = (
-            np.quantile(values, _QUANTILES)
-            if len(values)
-            else [math.nan] * len(_QUANTILES)
-        )
-        rows.append(
-            (
-                name,
-                str(len(values)),
-                *(_number(1e3 * float(value)) for value in quantiles),
-            )
-        )
-    return rows
+        known = values if len(values) else [math.nan]
+        quantiles = map(_number, 1e3 * np.quantile(known, _QUANTILES))
+        yield name, str(len(values)), *quantiles
 
 
 def _add_joints(
@@ -519,11 +474,8 @@ def _add_joints(
             "Shaded: rest (grey), where friction is unknown, and reversals (yellow), where it jumps. The plots over "
             "velocity and load are without rest. Load: torque that the gear transmits to the link, by the model."
         )
-    rows = (
-        {}
-        if errors is None
-        else {row[0]: row for row in tracking_rows(recording, errors)}
-    )
+    known = () if errors is None else tracking_rows(recording, errors)
+    rows = {row[0]: row for row in known}
     for j, name in enumerate(recording.joint_names):
         limit = recording.effort_limit(name)
         unit = "N" if recording.sliding(name) else "Nm"

@@ -257,6 +257,11 @@ class Recording:
             return math.inf
         return float(self.model.effort_limits[self.model.joint_names.index(joint)])
 
+    def largest_effort(self, joint: str) -> float:
+        """Return the largest magnitude of the measured and commanded efforts of a joint (Nm or N); 0 without any."""
+        efforts = (column(one, joint, "effort") for one in (self.state, self.command))
+        return float(np.nanmax([0.0, *map(largest, efforts)]))
+
 
 def _unset(stamps: IntArray) -> NDArray[np.bool_]:
     """Return a mask (m,) of the stamps that were left at zero; on a clock that counts from zero it is a time."""
