@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import compress
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +19,7 @@ from robot_dynamics_ros.recordings.bags import JointSeries
 from robot_dynamics_ros.recordings.bags.joint_series import unwrapped
 
 _MIN_SAMPLES = 10  # of a stretch, after filtering
+_ORDER = 4  # of the Butterworth filter
 _MAX_DEFAULT_CUTOFF = 10.0  # Hz
 _MIN_RATE_PER_CUTOFF = 6.0  # sampling rate over default cutoff
 _KEPT_PER_CUTOFF = 20.0  # samples that are kept for each period of the cutoff
@@ -50,20 +52,15 @@ class Smoothing:
     ----------
     cutoff
         Cutoff frequency in Hz; 0: no filter; None: 10 Hz, or a sixth of the sampling rate if that is lower.
-    order
-        Order of the Butterworth filter. Values out of range raise BagError.
     """
 
     cutoff: float | None = None
-    order: int = 4
 
     def __post_init__(self) -> None:
         if self.cutoff is not None and not 0.0 <= self.cutoff < math.inf:
             raise BagError(
                 f"a filter with its cutoff at {self.cutoff} Hz. Cure: give a positive number, or 0 for none"
             )
-        if self.order < 1:
-            raise BagError(f"a filter of order {self.order}. Cure: give 1 or more")
 
     def at(self, rate: float) -> Smoothing:
         """Return this filter for a sampling rate in Hz, with a number as cutoff.
@@ -80,7 +77,7 @@ class Smoothing:
                 f"a filter with its cutoff at {cutoff:g} Hz needs more than the recording's {rate:.4g} samples a "
                 f"second. Cure: give {0.45 * rate:.3g} Hz or less, or 0 for none"
             )
-        return Smoothing(cutoff, self.order)
+        return Smoothing(cutoff)
 
     @property
     def edge(self) -> float:
@@ -98,7 +95,7 @@ class Smoothing:
             else f"{self.cutoff:.4g} Hz"
         )
         return (
-            f"position, velocity and effort alike through a zero-phase Butterworth filter of order {self.order} "
+            f"position, velocity and effort alike through a zero-phase Butterworth filter of order {_ORDER} "
             f"at {where}, run forward and back; {slope}"
         )
 
@@ -165,9 +162,7 @@ class RecordedMotion:
         # slow to import, which would delay --help
         from scipy import interpolate, signal
 
-        sections = signal.butter(
-            self.smoothing.order, 2.0 * self.step / self.every, output="sos"
-        )
+        sections = signal.butter(_ORDER, 2.0 * self.step / self.every, output="sos")
         period = float(np.median(np.diff(self.time)))
         late = self.effort_delay / period  # samples
         length = math.ceil(self.every * (_EDGE / self.step + abs(late)))
@@ -235,8 +230,8 @@ def recorded_motion(
             f"an effort delay of {effort_delay:g} s. Cure: give seconds, less than 1"
         )
     series = with_gains(series, drive_gains)
-    velocity = _recorded_velocities(series)
-    stamps, rows = _usable_messages(series, velocity)
+    with_velocity = _with_velocity(series)
+    stamps, rows = _usable_messages(series, with_velocity)
     if len(stamps) < 2:
         raise BagError(
             f"the recording: {len(stamps)} usable messages are too few to differentiate. Cure: record longer"
@@ -244,20 +239,16 @@ def recorded_motion(
     steps = np.diff(stamps)
     period = float(np.median(steps)) * 1e-9
     smoothing = smoothing.at(1.0 / period)
-    ends = [
-        0,
-        *(np.flatnonzero(steps > _MAX_HOLE * period * 1e9) + 1).tolist(),
-        len(stamps),
-    ]
+    gaps = np.flatnonzero(steps > _MAX_HOLE * period * 1e9) + 1
     stretches = []
     short = 0
-    for first, last in zip(ends[:-1], ends[1:], strict=True):
-        time = stamps[first:last].astype(np.float64) * 1e-9
+    for part in np.split(np.arange(len(stamps)), gaps):
+        time = stamps[part].astype(np.float64) * 1e-9
         stretch = _filtered(
-            series, velocity, time, rows[first:last], period, smoothing, effort_delay
+            series, with_velocity, time, rows[part], period, smoothing, effort_delay
         )
         if stretch is None:
-            short += last - first
+            short += len(part)
         else:
             stretches.append(stretch)
     if not stretches:
@@ -285,7 +276,7 @@ def recorded_motion(
 
 def _filtered(
     series: JointSeries,
-    velocity: list[Array | None],
+    with_velocity: NDArray[np.bool_],
     time: Array,
     rows: NDArray[np.intp],
     period: float,
@@ -306,16 +297,10 @@ def _filtered(
         return None
     from scipy import interpolate, signal  # slow to import, which would delay --help
 
-    kept = slice(edge, len(times) - edge)
+    stride = 1
     if smoothing.cutoff:
-        kept = slice(
-            edge,
-            len(times) - edge,
-            max(1, int(1.0 / (_KEPT_PER_CUTOFF * smoothing.cutoff * even) + 1e-6)),
-        )
-        sections = signal.butter(
-            smoothing.order, smoothing.cutoff, fs=1.0 / even, output="sos"
-        )
+        stride = max(1, int(1.0 / (_KEPT_PER_CUTOFF * smoothing.cutoff * even) + 1e-6))
+        sections = signal.butter(_ORDER, smoothing.cutoff, fs=1.0 / even, output="sos")
 
     def smooth(values: Array) -> Array:
         values = values if grid is None else np.interp(grid, time, values)
@@ -328,10 +313,11 @@ def _filtered(
         result[_REACH:-_REACH] = np.convolve(values, _STENCIL[::-1], "valid") / even
         return result
 
-    result = np.empty((4, len(times[kept]), len(velocity)))
-    for j, recorded in enumerate(velocity):
+    kept = slice(edge, len(times) - edge, stride)
+    result = np.empty((4, len(times[kept]), len(with_velocity)))
+    for j, recorded in enumerate(with_velocity):
         q = smooth(unwrapped(series.position[rows, j]))
-        qd = slope(q) if recorded is None else smooth(recorded[rows])
+        qd = smooth(series.velocity[rows, j]) if recorded else slope(q)
         tau = smooth(series.effort[rows, j])
         if effort_delay:
             tau = interpolate.CubicSpline(times, tau)(
@@ -345,12 +331,11 @@ def _filtered(
 def _require_motion_and_effort(series: JointSeries) -> None:
     """Raise BagError if a joint has no position or effort, or all efforts are zero."""
     for field, values in (("position", series.position), ("effort", series.effort)):
-        for name, column in zip(series.joint_names, values.T, strict=True):
-            if np.isnan(column).all():
-                raise BagError(
-                    f"the recording: no {field} of {name} was recorded. Cure: choose the other joints with --joints, "
-                    "or another topic with --topic"
-                )
+        for name in compress(series.joint_names, np.all(np.isnan(values), axis=0)):
+            raise BagError(
+                f"the recording: no {field} of {name} was recorded. Cure: choose the other joints with --joints, "
+                "or another topic with --topic"
+            )
     if not series.effort.any():
         raise BagError(
             "the recording: every effort is zero: the driver measures none. Cure: record a topic with measured effort"
@@ -374,43 +359,32 @@ def with_gains(series: JointSeries, drive_gains: Mapping[str, float]) -> JointSe
     return replace(series, effort=series.effort * gains) if drive_gains else series
 
 
-def _recorded_velocities(series: JointSeries) -> list[Array | None]:
-    """Return each joint's velocity; None if all are NaN, or all zero although the joint moves."""
-    velocities: list[Array | None] = []
-    absent = []
-    for name, velocity, position in zip(
-        series.joint_names, series.velocity.T, series.position.T, strict=True
-    ):
-        moves = np.nanmax(position) > np.nanmin(position)
-        recorded = not np.isnan(velocity).all() and (velocity.any() or not moves)
-        velocities.append(velocity if recorded else None)
-        if not recorded:
-            absent.append(name)
-    if absent:
+def _with_velocity(series: JointSeries) -> NDArray[np.bool_]:
+    """Return False (n,) for joints whose velocities are all NaN, or all zero although the joint moves."""
+    position = series.position
+    still = np.nanmax(position, axis=0) == np.nanmin(position, axis=0)
+    absent = np.all(np.isnan(series.velocity), axis=0)
+    recorded: NDArray[np.bool_] = ~absent & (np.any(series.velocity, axis=0) | still)
+    if not recorded.all():
+        names = ", ".join(compress(series.joint_names, ~recorded))
         _warn(
-            f"no velocity of {', '.join(absent)} was recorded; it is differentiated from the position"
+            f"no velocity of {names} was recorded; it is differentiated from the position"
         )
-    return velocities
+    return recorded
 
 
 def _usable_messages(
-    series: JointSeries, velocity: list[Array | None]
+    series: JointSeries, with_velocity: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
     """Return increasing stamps in ns from 0, and the rows of the messages that have them."""
-    keep = np.ones(len(series.stamps), dtype=bool)
-    lacking = []
-    for j, name in enumerate(series.joint_names):
-        finite = np.isfinite(series.position[:, j]) & np.isfinite(series.effort[:, j])
-        recorded = velocity[j]
-        if recorded is not None:
-            finite &= np.isfinite(recorded)
-        if not finite.all():
-            lacking.append(name)
-        keep &= finite
-    if lacking:
+    finite = np.isfinite(series.position) & np.isfinite(series.effort)
+    finite &= np.isfinite(series.velocity) | ~with_velocity
+    keep = np.all(finite, axis=1)
+    if not keep.all():
+        lacking = ", ".join(compress(series.joint_names, ~np.all(finite, axis=0)))
         _warn(
             f"{np.count_nonzero(~keep)} of {len(keep)} messages are left out, since there is no finite number for "
-            f"{', '.join(lacking)}, or no message with it before or after"
+            f"{lacking}, or no message with it before or after"
         )
     stamps = series.stamps
     if len(stamps) > 1 and (stamps == stamps[0]).all():
