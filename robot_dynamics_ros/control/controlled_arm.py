@@ -73,8 +73,8 @@ def check_payload(robot: RobotModel, q: Array, tuning: Tuning, period: float) ->
     """Check the payload of ``robot`` at ``q`` (n,) as ``Tuning.check_payload`` does; ``period`` (s) of the cycles."""
     if robot.payload_link is None:
         return
-    bare = robot.with_payload(robot.payload_link, 0.0, np.zeros(3), np.zeros(6))
-    loaded, unloaded = (model.mass_matrix(q).diagonal() for model in (robot, bare))
+    models = (robot, robot.without_payload())
+    loaded, unloaded = (model.mass_matrix(q).diagonal() for model in models)
     tuning.check_payload(loaded, unloaded, period)
 
 

@@ -73,7 +73,7 @@ class Hypothesis(NamedTuple):
 
     columns: Array
     describe: Callable[[Array, Array], str | None]
-    precision: Array
+    precision: Array | float = 0.0
     effect: float = 0.03
     complexity: float = 1.0
 
@@ -173,7 +173,7 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
             f"mounted {mounted}: it is {each}. Cure: --gravity {vector}, or gravity in the dynamics file"
         )
 
-    return Hypothesis(columns, describe, np.zeros(3))
+    return Hypothesis(columns, describe)
 
 
 def _largest(errors: Array) -> float:
@@ -198,9 +198,7 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion = evidence.motion
     link = model.moving_links[body]
     own = slice(PARAMETERS * body, PARAMETERS * (body + 1))
-    masses = model.inertial_parameters[
-        : PARAMETERS * len(model.moving_links) : PARAMETERS
-    ]
+    masses = model.body_parameters[:, 0]
     far = max(
         _REACH,
         *(float(np.linalg.norm(part.position)) for part in LinkTree.of(model).links),
@@ -250,18 +248,15 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
         return f"the model carries a payload that the robot lacks: {payload}, such as an absent gripper. Cure: {cure}"
 
     columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, own]
-    return Hypothesis(columns, describe, np.zeros(PARAMETERS))
+    return Hypothesis(columns, describe)
 
 
 def _known_payload(body: int, model: RobotModel) -> str:
     """Return the payload of the model on a body, with its mass and link; empty if there is none."""
     if (link := model.payload_link) is None or model.link_frames[link].body != body:
         return ""
-    change = (
-        model.inertial_parameters
-        - model.with_payload(link, 0.0, np.zeros(3), np.zeros(6)).inertial_parameters
-    )
-    return f"the payload of {change[PARAMETERS * body]:.2f} kg on {link} in the dynamics file"
+    change = model.body_parameters - model.without_payload().body_parameters
+    return f"the payload of {change[body, 0]:.2f} kg on {link} in the dynamics file"
 
 
 def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
@@ -288,7 +283,7 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
         )
         known = model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
         torque = columns @ values
-        matters = root_mean_square(torque) > _NEGLIGIBLE * root_mean_square(motion.tau)
+        matters = _matters(torque, motion.tau)
         # Friction dissipates in both directions; a torque that does not is an offset or due to another cause.
         dissipates = np.ones(model.n, dtype=bool)
         for direction in (1.0, -1.0):
@@ -326,7 +321,7 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
             "file, or let identify do it"
         )
 
-    return Hypothesis(columns, describe, np.zeros(3 * n), complexity=1.3)
+    return Hypothesis(columns, describe, complexity=1.3)
 
 
 def interval(value: float, error: float) -> str:
@@ -361,6 +356,11 @@ def _vector(values: Array, errors: Array) -> str:
     )
 
 
+def _matters(torque: Array, measured: Array) -> NDArray[np.bool_]:
+    """Return True (n,) for joints with a torque (m, n) that is not negligible beside the ``measured`` one (m, n)."""
+    return root_mean_square(torque) > _NEGLIGIBLE * root_mean_square(measured)
+
+
 def _by_joint(
     model: RobotModel, values: Array, errors: Array, listed: NDArray[np.bool_]
 ) -> str:
@@ -390,9 +390,7 @@ def load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
     columns = dry[:, :, None] * np.eye(model.n)
 
     def describe(values: Array, errors: Array) -> str | None:
-        matters = root_mean_square(columns @ values) > _NEGLIGIBLE * root_mean_square(
-            motion.tau
-        )
+        matters = _matters(columns @ values, motion.tau)
         listed = matters & (values > 0.0) & (values < 1.0)
         each = _by_joint(model, values, errors, listed)
         if not each or (matters & ~listed).any():
@@ -402,7 +400,7 @@ def load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
             "to load_coefficient in the dynamics file, or let identify do it"
         )
 
-    return Hypothesis(columns, describe, np.zeros(model.n))
+    return Hypothesis(columns, describe)
 
 
 def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
@@ -410,7 +408,7 @@ def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
     columns = np.broadcast_to(np.eye(model.n), (len(tau), model.n, model.n)).copy()
 
     def describe(values: Array, errors: Array) -> str | None:
-        listed = np.abs(values) > _NEGLIGIBLE * root_mean_square(tau)
+        listed = _matters(columns @ values, tau)
         each = _by_joint(model, values, errors, listed)
         if not each:
             return None
@@ -418,7 +416,7 @@ def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
 
     # A larger complexity: gravity of a vertical prismatic joint is constant too, and so is the part of Coulomb friction
     # that differs by direction.
-    return Hypothesis(columns, describe, np.zeros(model.n), complexity=1.25)
+    return Hypothesis(columns, describe, complexity=1.25)
 
 
 def rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
@@ -427,9 +425,7 @@ def rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
     columns = motion.qdd[:, :, None] * np.eye(model.n)
 
     def describe(values: Array, errors: Array) -> str | None:
-        matters = np.abs(values) * root_mean_square(
-            motion.qdd
-        ) > _NEGLIGIBLE * root_mean_square(motion.tau)
+        matters = _matters(columns @ values, motion.tau)
         each = _by_joint(model, values, errors, matters & (values > 0.0))
         if not each:
             return None
@@ -443,7 +439,7 @@ def rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
             f"with gear_ratio: 1 and rotor_carrier: none in the dynamics file, or let identify do it{known}"
         )
 
-    return Hypothesis(columns, describe, np.zeros(model.n))
+    return Hypothesis(columns, describe)
 
 
 def _delay(model: RobotModel, evidence: Evidence) -> Hypothesis:
@@ -457,22 +453,14 @@ def _delay(model: RobotModel, evidence: Evidence) -> Hypothesis:
             f"position and velocity. Cure: --effort-delay {delay:.4f}"
         )
 
-    return Hypothesis(
-        -evidence.effort_rate[:, :, None],
-        describe,
-        np.zeros(1),
-        effect=0.003,
-        complexity=0.02,
-    )
+    columns = -evidence.effort_rate[:, :, None]
+    return Hypothesis(columns, describe, effect=0.003, complexity=0.02)
 
 
 def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion = evidence.motion
-    count = PARAMETERS * len(model.moving_links)
-    columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, :count]
-    spread = _parameter_spread(
-        model.inertial_parameters[:count].reshape(-1, PARAMETERS)
-    ).ravel()
+    spread = _parameter_spread(model.body_parameters).ravel()
+    columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, : len(spread)]
 
     def describe(values: Array, errors: Array) -> str | None:
         if np.abs(values / spread).max() > _IMPLAUSIBLE:

@@ -181,7 +181,9 @@ class _CrossValidation:
             name: np.arange(*pair)
             for name, pair in zip(selected, itertools.pairwise(ends), strict=True)
         }
-        self._precision = np.concatenate([part.precision for part in parts])
+        self._precision = np.concatenate(
+            [np.broadcast_to(part.precision, part.columns.shape[2]) for part in parts]
+        )
         columns = (
             np.concatenate([part.columns for part in parts], axis=2)
             * analysis.used[:, :, None]

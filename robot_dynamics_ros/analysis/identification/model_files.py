@@ -54,9 +54,6 @@ class _Moved(NamedTuple):
 
 def _moved(model: RobotModel) -> dict[str, _Moved]:
     """Return the properties of the moving joints by name."""
-    bodies = model.inertial_parameters[: PARAMETERS * len(model.moving_links)].reshape(
-        -1, PARAMETERS
-    )
     armature = dict(
         zip(model.joint_names, np.diag(_rotor_inertia(model)).tolist(), strict=True)
     )
@@ -64,7 +61,7 @@ def _moved(model: RobotModel) -> dict[str, _Moved]:
     for joint, link, body, row in zip(
         model.moving_joints,
         model.moving_links,
-        bodies,
+        model.body_parameters,
         model.friction_parameters,
         strict=True,
     ):

@@ -93,9 +93,7 @@ class Parameterization:
         RobotDynamicsError for a kind of ``friction`` other than "viscous_coulomb", "none" and "keep".
         """
         require_known(friction, KINDS, f"friction {friction!r} is unknown")
-        bare = model
-        if model.payload_link is not None:
-            bare = model.with_payload(model.payload_link, 0.0, np.zeros(3), np.zeros(6))
+        bare = model.without_payload()
         tree = LinkTree.of(model)
         joints = model.moving_joints
         kinds = (

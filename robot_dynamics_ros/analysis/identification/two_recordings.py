@@ -72,7 +72,7 @@ def estimate_payload(
     RobotDynamicsError for an unknown link and one that no joint moves.
     """
     body, transform = _placement(model, link)
-    parameterization = Parameterization.of(_bare(model))
+    parameterization = Parameterization.of(model.without_payload())
     samples = Samples.of(parameterization, _aligned(unloaded, loaded))
     columns, torque = _stacked(parameterization, samples)
     k = len(samples) // 2
@@ -108,7 +108,7 @@ def estimate_drive_gains(
     ``payload`` is mass, centre of mass and inertia of what the second recording has on ``link`` in addition, as for
     ``RobotModel.with_payload``. The motions may differ. Masses and friction of the model are not used.
     """
-    bare = _bare(model)
+    bare = model.without_payload()
     parameterization = Parameterization.of(bare)
     samples = Samples.of(parameterization, [unloaded, loaded])
     columns, effort = _stacked(parameterization, samples)
@@ -220,16 +220,6 @@ def _placement(model: RobotModel, link: str) -> tuple[int, Array]:
         )
     pose = np.linalg.inv(model.link_pose(zero, model.moving_links[body])) @ pose
     return body, body_parameters(pose @ pseudo_inertia(np.eye(PARAMETERS)) @ pose.T).T
-
-
-def _bare(model: RobotModel) -> RobotModel:
-    """Return the model without its payload."""
-    link = model.payload_link
-    return (
-        model
-        if link is None
-        else model.with_payload(link, 0.0, np.zeros(3), np.zeros(6))
-    )
 
 
 def _stacked(

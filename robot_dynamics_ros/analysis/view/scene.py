@@ -17,7 +17,6 @@ from scipy.spatial.transform import Rotation
 
 from robot_dynamics_ros.analysis.view import geometry
 from robot_dynamics_ros.analysis.view.scene_state import SceneState
-from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.base_parameters import position_ranges
@@ -128,9 +127,7 @@ def link_poses(
 
 def centre_of_mass(model: RobotModel, q: ArrayLike) -> Array:
     """Return the centre of mass (3,), m, of the moving bodies in the root frame at q (n,); zero without mass."""
-    bodies = model.inertial_parameters[: PARAMETERS * len(model.moving_joints)].reshape(
-        -1, PARAMETERS
-    )
+    bodies = model.body_parameters
     masses = bodies[:, 0]
     poses = link_poses(model, q, model.moving_links)
     first_moment: Array = (
@@ -145,11 +142,7 @@ def force_scale(model: RobotModel, reach: float) -> float:
 
     The weight is that at standard gravity.
     """
-    mass = float(
-        model.inertial_parameters[
-            : PARAMETERS * len(model.moving_joints) : PARAMETERS
-        ].sum()
-    )
+    mass = float(model.body_parameters[:, 0].sum())
     return (
         _WEIGHT_IN_REACHES * reach / (mass * _STANDARD_GRAVITY) if mass > 0.0 else 0.0
     )

@@ -24,7 +24,6 @@ from robot_dynamics_ros.dynamics.description.inertia import (
 )
 from robot_dynamics_ros.dynamics.kernels.entries import GeneralKernels
 from robot_dynamics_ros.dynamics.kernels.layout import MASS
-from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.model_data import ModelData, views
 
@@ -288,10 +287,7 @@ def _results(
     qdd = x["qdd"]
     law = x["qdd_d"] + x["kd"] * (x["qd_d"] - qd) + x["kp"] * (x["q_d"] - q)
     matrix = model.mass_matrix(q)
-    masses = model.inertial_parameters[
-        : PARAMETERS * len(model.moving_links) : PARAMETERS
-    ]
-    weight = float(masses.sum() * np.linalg.norm(x["gravity"]))
+    weight = float(model.body_parameters[:, 0].sum() * np.linalg.norm(x["gravity"]))
     size = float(np.linalg.norm(matrix))
     force = weight + size * float(np.linalg.norm(qdd) + np.linalg.norm(law) + qd @ qd)
     singular = False

@@ -305,6 +305,12 @@ class RobotModel:
             with_payload(self._data, link, payload_inertial(mass, com, inertia))
         )
 
+    def without_payload(self) -> RobotModel:
+        """Return this model without its payload; see ``with_payload``."""
+        if self.payload_link is None:
+            return self
+        return self.with_payload(self.payload_link, 0.0, np.zeros(3), np.zeros(6))
+
     def scaled(self, mass: float = 1.0, friction: ArrayLike = 1.0) -> RobotModel:
         """Return this model with scaled link masses and joint friction; nothing is recompiled.
 
@@ -595,6 +601,12 @@ class RobotModel:
         ``parameter_names`` has their order.
         """
         return self._data.inertial_parameters()
+
+    @property
+    def body_parameters(self) -> Array:
+        """Part (bodies, 10) of ``inertial_parameters`` of the moving links, in their order."""
+        count = PARAMETERS * len(self.moving_links)
+        return self.inertial_parameters[:count].reshape(-1, PARAMETERS)
 
     @property
     def parameter_names(self) -> tuple[str, ...]:
