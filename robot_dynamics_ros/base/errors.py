@@ -1,9 +1,10 @@
-"""Errors and warnings of this package.
+"""Errors, warnings and notes of this package.
 
 Each message states the file or argument, the element, the value found and, after "Cure:", an instruction.
 """
 
 import re
+import sys
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
@@ -102,3 +103,8 @@ def printable(text: str) -> str:
     Text from bags, URDFs and messages can contain sequences that control a terminal.
     """
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def note(text: str) -> None:
+    """Print a note for the user to stderr, where it does not mix with results."""
+    print(f"note: {text}", file=sys.stderr)

@@ -10,11 +10,10 @@ import math
 import os
 import shlex
 import shutil
-import sys
 import tempfile
 import textwrap
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -27,6 +26,7 @@ from robot_dynamics_ros.base.errors import (
     BagError,
     RobotDynamicsError,
     did_you_mean,
+    note,
     use_one_of,
 )
 from robot_dynamics_ros.base.resources import (
@@ -213,31 +213,22 @@ def _add(
     action.completer = completer  # type: ignore[attr-defined]  # argcomplete asks it
 
 
+def _completions(prefix: str, names: Iterable[str], *suffixes: str) -> list[str]:
+    """Return the ``names``, and the files with ``suffixes`` (default: any), that begin with ``prefix``."""
+    files = import_module("argcomplete").FilesCompleter(suffixes)(prefix)
+    return [*(name for name in names if name.startswith(prefix)), *files]
+
+
 def _dynamics_completions(prefix: str, **_: Any) -> list[str]:
     """Return the names and files that complete the argument for a dynamics file in a shell."""
-    files = import_module("argcomplete").FilesCompleter(["yaml"])(prefix)
-    return [
-        *(name for name in (*dynamics_names(), "none") if name.startswith(prefix)),
-        *files,
-    ]
+    return _completions(prefix, (*dynamics_names(), "none"), "yaml")
 
 
 def _robot_completions(prefix: str, **_: Any) -> list[str]:
     """Return the names and files that complete a robot argument in a shell."""
-    files = import_module("argcomplete").FilesCompleter()(prefix)
-    known = [
-        *(
-            name
-            for name in (*robot_names(), *textbook_arm_names())
-            if name.startswith(prefix)
-        ),
-        *files,
-    ]
-    return known or [
-        name
-        for name, has_urdf in described().items()
-        if has_urdf and name.startswith(prefix)
-    ]
+    known = _completions(prefix, (*robot_names(), *textbook_arm_names()))
+    others = (name for name, has_urdf in described().items() if has_urdf)
+    return known or [name for name in others if name.startswith(prefix)]
 
 
 def add_no_browser(parser: ArgumentParser) -> None:
@@ -448,9 +439,8 @@ def read_series(bag: Path | BagReader, arguments: Namespace) -> JointSeries:
             if name != topic and not name.endswith("/command_states")
         ]
         if arguments.topic is None and others:
-            print(
-                f"note: {reader.path}: joint states from {topic}; --topic can choose {', '.join(others)}",
-                file=sys.stderr,
+            note(
+                f"{reader.path}: joint states from {topic}; --topic can choose {', '.join(others)}"
             )
         return read_joint_states(reader, [topic], dict(arguments.rename))[topic]
 
@@ -505,7 +495,7 @@ def load_setup(
         dict(arguments.locked),
     )
     if arguments.robot is None:
-        print(f"note: robot: {setup.robot}", file=sys.stderr)
+        note(f"robot: {setup.robot}")
     note_locked(setup.model)
     return setup
 
@@ -513,7 +503,7 @@ def load_setup(
 def note_locked(model: RobotModel) -> None:
     """Print a note to stderr with the locked joints of ``model``, if there are any."""
     if joints := locked_joints(model):
-        print(f"note: {joints}", file=sys.stderr)
+        note(joints)
 
 
 def locked_joints(model: RobotModel) -> str:
@@ -539,18 +529,11 @@ def command_text(
         value = getattr(arguments, option)
         separator = ":=" if option == "xacro_arg" else "="
         values = value if isinstance(value, list) else [] if value is None else [value]
-        texts = [
-            separator.join(map(str, pair)) if isinstance(pair, tuple) else str(pair)
-            for pair in values
-        ]
-        words += (
-            [
-                f"--{option.replace('_', '-')}",
-                *(text.removeprefix("=") for text in texts),
-            ]
-            if texts
-            else []
-        )
+        if values:
+            words.append(f"--{option.replace('_', '-')}")
+        for one in values:
+            parts = one if isinstance(one, tuple) else (one,)
+            words.append(separator.join(map(str, parts)).removeprefix("="))
     return shlex.join(words)
 
 
@@ -560,10 +543,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     The first column is left-aligned, the others are right-aligned.
     """
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
-    lines = []
-    for row in (header, *rows):
-        cells = [f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)]
-        lines.append("  ".join([f"{row[0]:<{widths[0]}}", *cells[1:]]).rstrip())
+    aligned = ["<", *">" * len(widths[1:])]
+    lines = [
+        "  ".join(map("{:{}{}}".format, row, aligned, widths)).rstrip()
+        for row in (header, *rows)
+    ]
     return "\n".join(lines)
 
 

@@ -5,19 +5,19 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
+from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning, note
 from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.base.parameters import JOINTS, LOCKED
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
@@ -288,10 +288,7 @@ def _with_stable_integrator(
     if not stiff.any():
         return plant
     name = model.joint_names[int(np.argmax(stiff))]
-    print(
-        f"note: integrator semi_implicit, since the viscous friction of {name} is stiff",
-        file=sys.stderr,
-    )
+    note(f"integrator semi_implicit, since the viscous friction of {name} is stiff")
     return replace(plant, integrator="semi_implicit")
 
 
@@ -342,13 +339,9 @@ def _motion(
 
 def _report_scale(names: Sequence[str], factors: Array) -> None:
     """Print notes for factors (k,) of the motion below 1."""
-    if still := [
-        name for name, factor in zip(names, factors, strict=True) if factor == 0.0
-    ]:
-        print(
-            f"note: {', '.join(still)}: not moved, since friction exceeds the effort limit",
-            file=sys.stderr,
-        )
+    if still := ", ".join(compress(names, factors == 0.0)):
+        note(f"{still}: not moved, since friction exceeds the effort limit")
     if (smaller := factors[factors > 0.0]).min(initial=1.0) < 1.0:
-        text = f"velocity and effort limits reduce the motion, of some joints to {smaller.min():.2g} of its size"
-        print(f"note: {text}", file=sys.stderr)
+        note(
+            f"velocity and effort limits reduce the motion, of some joints to {smaller.min():.2g} of its size"
+        )

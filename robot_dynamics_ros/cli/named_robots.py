@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import io
 import os
-import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
+from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean, note
 from robot_dynamics_ros.base.resources import (
     dynamics_file,
     robot_names,
@@ -79,10 +78,7 @@ def _described_urdf(name: str) -> Path:
     known = described()
     if not known.get(name):
         raise RobotDynamicsError(_unknown(name, known))
-    print(
-        f"note: {name} is from robot_descriptions, which downloads it at the first use",
-        file=sys.stderr,
-    )
+    note(f"{name} is from robot_descriptions, which downloads it at the first use")
     output = io.StringIO()
     try:
         with redirect_stdout(output), redirect_stderr(output):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -290,16 +291,10 @@ def estimate_base(
     base = parameterization.base
     counts = factors.counts.sum(axis=0)
     moves = samples.qd.any(axis=0)
-    idle = [
-        name
-        for name, here in zip(
-            parameterization.model.joint_names, moves & (counts == 0), strict=True
-        )
-        if here
-    ]
-    if idle:
+    idle = compress(parameterization.model.joint_names, moves & (counts == 0))
+    if names := ", ".join(idle):
         raise BagError(
-            f"the recording: {', '.join(idle)} never moves for longer than three periods of the filter's cutoff. "
+            f"the recording: {names} never moves for longer than three periods of the filter's cutoff. "
             "Cure: record longer motions of it, or give a higher cutoff"
         )
     if counts.sum() <= 2 * len(base.names):
@@ -308,7 +303,7 @@ def estimate_base(
             "parameters. Cure: record a longer motion of all joints"
         )
     counts = np.maximum(counts, 1)
-    noise = np.ones(len(counts))
+    noise: Array = np.ones(len(counts))
     recorded = BaseParameters.of(
         factors.weighted(noise)[:, :-1], parameterization.names, _RANK_TOLERANCE
     )
@@ -317,14 +312,8 @@ def estimate_base(
         unexcited = np.setdiff1d(base.independent, recorded.independent).tolist()
         base = recorded
     freedom = 1.0 - len(base.names) / factors.counts.sum()
-    floor = (
-        _MIN_NOISE
-        * np.sqrt(
-            factors.squares(np.zeros(len(parameterization.names))).sum(axis=0) / counts
-        )
-        + _TINY
-    )
     x = np.zeros(len(parameterization.names))
+    floor = _MIN_NOISE * np.sqrt(factors.squares(x).sum(axis=0) / counts) + _TINY
     for _ in range(_ITERATIONS):
         x[base.independent] = least_squares(factors.weighted(noise), base.independent)
         before = noise

@@ -10,7 +10,6 @@ import errno
 import io
 import os
 import socket
-import sys
 import threading
 import time
 import webbrowser
@@ -45,7 +44,7 @@ from robot_dynamics_ros.analysis.view.scene import (
     torque_shares,
 )
 from robot_dynamics_ros.analysis.view.scene_state import SILENCE, LiveArm, SceneState
-from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.errors import RobotDynamicsError, note
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
@@ -211,8 +210,8 @@ class Viewer:
         With ``browser`` the page is opened in the user's browser, if there is one. The server is stopped after an
         exception, such as KeyboardInterrupt, which is raised again.
         """
-        for note in self.notes:
-            print(f"note: {note}", file=sys.stderr)
+        for text in self.notes:
+            note(text)
         print(f"{self.url}  (Ctrl-C ends it)", flush=True)
         if browser:
             open_page(self.url)
@@ -256,7 +255,7 @@ def _free_port(host: str, port: int) -> int:
         try:
             with socket.create_server((host, candidate)):
                 if candidate != port:
-                    print(f"note: port {port} is in use", file=sys.stderr)
+                    note(f"port {port} is in use")
                 return candidate
         except OSError as error:
             if error.errno != errno.EADDRINUSE:

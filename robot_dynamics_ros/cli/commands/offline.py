@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 
-from robot_dynamics_ros.base.errors import did_you_mean
+from robot_dynamics_ros.base.errors import did_you_mean, note
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_list,
@@ -96,9 +95,7 @@ def run_replay(arguments: Namespace) -> None:
             arguments.gravity,
         )
         model = setup.model
-        print(
-            f"note: robot: {setup.robot}; parameters: {setup.origin}", file=sys.stderr
-        )
+        note(f"robot: {setup.robot}; parameters: {setup.origin}")
         begin = time.monotonic()
         with new_bag(arguments.output) as output:
             result = replay(
@@ -112,8 +109,8 @@ def run_replay(arguments: Namespace) -> None:
                 configuration=configuration_of(setup.robot, setup.parameters),
             )
             with BagReader(output) as replayed:
-                for note in missed_trajectory(bag, replayed, commands):
-                    print(f"note: {note}", file=sys.stderr)
+                for text in missed_trajectory(bag, replayed, commands):
+                    note(text)
     print(summary(result, time.monotonic() - begin, arguments.output))
 
 
