@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
+from robot_dynamics_ros.base.errors import RobotDynamicsError, require_known
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.end_effector.poses import COMPONENTS
 from robot_dynamics_ros.control.end_effector.task_space import TaskGains
@@ -493,12 +493,8 @@ def _end_effector(
             f"Cure: name the end-effector link, e.g. one of {', '.join(ends)}"
         )
     link = link or ends[0]
-    if link not in frames or frames[link].body < 0:
-        moving = [name for name, frame in frames.items() if frame.body >= 0]
-        cure = use_one_of(link, moving)
-        raise RobotDynamicsError(
-            f'task_space.link: no moving link is named "{link}". Cure: {cure}'
-        )
+    moving = [name for name, frame in frames.items() if frame.body >= 0]
+    require_known(link, moving, f'task_space.link: no moving link is named "{link}"')
     if len(rows) > model.n:
         raise RobotDynamicsError(
             f"task_space.components: {len(rows)} components for {model.n} joints. "

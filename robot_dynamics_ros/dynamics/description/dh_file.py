@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from robot_dynamics_ros.base.errors import RobotModelError, use_one_of
+from robot_dynamics_ros.base.errors import RobotModelError, require_known
 from robot_dynamics_ros.base.files import read_bytes
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
 from robot_dynamics_ros.base.resources import find_resource
@@ -64,10 +64,7 @@ def read_dh_file(
             f"{path}: no key rows. Cure: write a DH table, docs/dh_tables.md"
         )
     for key in table:
-        if key not in _KEYS:
-            raise RobotModelError(
-                f"{path}: unknown key {key!r}. Cure: {use_one_of(key, _KEYS)}"
-            )
+        require_known(key, _KEYS, f"{path}: unknown key {key!r}", RobotModelError)
     try:
         names = _parameters(table.pop("parameters", {}), parameters or {})
         table = {
@@ -94,10 +91,7 @@ def _parameters(own: Any, replaced: Mapping[str, float | str]) -> dict[str, floa
     if not isinstance(own, dict):
         raise RobotModelError(f"parameters: {own!r}. Cure: give a number for each name")
     for name in replaced:
-        if name not in own:
-            raise RobotModelError(
-                f"parameter {name!r} is unknown. Cure: {use_one_of(name, own)}"
-            )
+        require_known(name, own, f"parameter {name!r} is unknown", RobotModelError)
     values = _valued({**own, **replaced}, {"pi": math.pi})
     for name, value in values.items():
         if not isinstance(value, int | float):

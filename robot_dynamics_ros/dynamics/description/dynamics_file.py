@@ -14,7 +14,7 @@ import numpy as np
 from robot_dynamics_ros.base.errors import (
     RobotModelError,
     RobotModelWarning,
-    use_one_of,
+    require_known,
 )
 from robot_dynamics_ros.base.files import checksum, read_bytes
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
@@ -230,10 +230,8 @@ def _table(value: Any, known: tuple[str, ...] | None, where: str) -> Mapping[str
             raise RobotModelError(
                 f"{where}: key {key!r} is not a string. Cure: put it in quotes"
             )
-        if known is not None and key not in known:
-            raise RobotModelError(
-                f"{where}: unknown key {key!r}. Cure: {use_one_of(key, known)}"
-            )
+        if known is not None:
+            require_known(key, known, f"{where}: unknown key {key!r}", RobotModelError)
     return value
 
 

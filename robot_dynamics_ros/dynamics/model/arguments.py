@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
+from robot_dynamics_ros.base.errors import RobotDynamicsError, require_known
 from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels.compilation import numba
 from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR
@@ -106,11 +106,8 @@ def wrenches_on_bodies(
         )
     checked: list[tuple[LinkFrame, Array]] = []
     for link, value in wrenches.items():
-        frame = frames.get(link)
-        if frame is None:
-            raise RobotDynamicsError(
-                f'external_wrenches: no link "{link}". Cure: {use_one_of(link, frames)}'
-            )
+        require_known(link, frames, f'external_wrenches: no link "{link}"')
+        frame = frames[link]
         wrench = real_numbers(value)
         if wrench is None:
             raise RobotDynamicsError(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.base.errors import (
     RobotModelError,
     RobotModelWarning,
-    use_one_of,
+    require_known,
 )
 from robot_dynamics_ros.dynamics.description.couplings import Couplings
 from robot_dynamics_ros.dynamics.description.dynamics_file import (
@@ -438,8 +438,7 @@ def _refuse_unknown_links(description: Description, dynamics: DynamicsFile) -> N
         *links,
         *(rotor.carrier for rotor in dynamics.rotors if rotor.carrier is not None),
     ):
-        if name not in description.links:
-            raise RobotModelError(
-                f'{dynamics.source}: link "{name}" does not exist in {description.source}. '
-                f"Cure: {use_one_of(name, description.links)}"
-            )
+        problem = (
+            f'{dynamics.source}: link "{name}" does not exist in {description.source}'
+        )
+        require_known(name, description.links, problem, RobotModelError)

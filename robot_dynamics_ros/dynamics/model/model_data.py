@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from robot_dynamics_ros.base.errors import (
     IncompleteModelWarning,
     RobotModelError,
-    use_one_of,
+    require_known,
 )
 from robot_dynamics_ros.dynamics.description.dynamics_file import Loop
 from robot_dynamics_ros.dynamics.description.friction_table import check_load
@@ -206,10 +206,8 @@ def with_payload(data: ModelData, link: str, inertial: Inertial) -> ModelData:
     ``inertial`` has its mass properties in the link's frame. Only ``parameters`` changes. Raises RobotModelError for an
     unknown link and for an inertia that overflows.
     """
-    if not isinstance(link, str) or link not in data.frames:
-        raise RobotModelError(
-            f'payload: no link "{link}". Cure: {use_one_of(link, data.frames)}'
-        )
+    problem = f'payload: no link "{link}"'
+    require_known(link, list(data.frames), problem, RobotModelError)
     loaded = _loaded(replace(data, payload=(link, inertial)))
     if not np.isfinite(loaded.parameters).all():
         raise RobotModelError(

@@ -18,6 +18,7 @@ from robot_dynamics_ros.base.errors import (
     RobotDynamicsError,
     RobotModelError,
     RobotModelWarning,
+    require_known,
     use_one_of,
 )
 from robot_dynamics_ros.base.files import read_bytes
@@ -142,10 +143,7 @@ class RobotModel:
             Of a textbook arm such as craig_rp, by name: lengths, masses and so on, docs/dh_tables.md.
         """
         known = (*robot_names(), *textbook_arm_names())
-        if name not in known:
-            raise RobotDynamicsError(
-                f"robot_dynamics_ros has no robot {name!r}. Cure: {use_one_of(name, known)}"
-            )
+        require_known(name, known, f"robot_dynamics_ros has no robot {name!r}")
         extra: str | DynamicsFile | None = dynamics_file(dynamics, name)
         with warnings.catch_warnings():
             # published values: see the headers
