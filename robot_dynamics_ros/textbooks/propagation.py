@@ -77,6 +77,9 @@ def angle_rate_matrix(axes: str, angles: ArrayLike) -> Array:
     RobotDynamicsError
         For an unknown set, and angles of another shape.
     """
+    # imported here, since it delays `inspect`
+    from scipy.spatial.transform import Rotation
+
     order = axes.lower()
     values = shaped("angles", angles, (3,), "pass three angles in rad")
     if (
@@ -93,12 +96,8 @@ def angle_rate_matrix(axes: str, angles: ArrayLike) -> Array:
     # A rotation about fixed axes is the one about moving axes in reverse order.
     sequence = [0, 1, 2] if axes.isupper() else [2, 1, 0]
     for k in sequence:
-        axis = np.eye(3)["xyz".index(order[k])]
-        columns.append(turn @ axis)
-        s = cross_matrix(axis)
-        turn = turn @ (
-            np.eye(3) + np.sin(values[k]) * s + (1.0 - np.cos(values[k])) * s @ s
-        )  # Rodrigues' formula
+        columns.append(turn[:, "xyz".index(order[k])])
+        turn = turn @ Rotation.from_euler(order[k], values[k]).as_matrix()
     return np.column_stack([columns[k] for k in sequence])
 
 

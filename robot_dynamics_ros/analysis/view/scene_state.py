@@ -139,20 +139,7 @@ class Track:
 
         Before the first time it is the first row, after the last time the last row.
         """
-        if len(self.time) == 1:
-            return np.array(self.rows[0])
-        k = int(
-            np.clip(
-                np.searchsorted(self.time, time, side="right") - 1,
-                0,
-                len(self.time) - 2,
-            )
-        )
-        share = (time - self.time[k]) / (self.time[k + 1] - self.time[k])
-        row: Array = self.rows[k] + float(np.clip(share, 0.0, 1.0)) * (
-            self.rows[k + 1] - self.rows[k]
-        )
-        return row
+        return np.array([np.interp(time, self.time, column) for column in self.rows.T])
 
     def rate(self, time: float) -> Array:
         """Return the mean rate of change (n,), per s, over the 50 ms around a time (s), which attenuates noise.
@@ -164,10 +151,7 @@ class Track:
         )
         if after <= before:
             return np.zeros(self.rows.shape[1])
-        rate: Array = (self.at(float(after)) - self.at(float(before))) / float(
-            after - before
-        )
-        return rate
+        return (self.at(after) - self.at(before)) / float(after - before)
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,9 +282,9 @@ def _track(times: NDArray[np.int64], start: int, rows: Array) -> Track | None:
     if not len(usable):
         return None
     times, first = np.unique(times[usable], return_index=True)
-    return Track(
-        np.asarray((times - start) * 1e-9, dtype=np.float64), rows[usable[first]]
-    )
+    # columns in one piece, for fast interpolation
+    columns = np.asfortranarray(rows[usable[first]])
+    return Track(np.asarray((times - start) * 1e-9, dtype=np.float64), columns)
 
 
 @dataclass

@@ -57,8 +57,8 @@ def read_parameter_file(
         parameter.name: parameter.default for parameter in parameters
     }
     if path is not None:
-        given = file_parameters(path, node)
-        for message in unknown(given, list(values), own_parameters(path, node)):
+        given, own = file_parameters(path, node)
+        for message in unknown(given, list(values), own):
             warnings.warn(f"{path}: {message}", RobotModelWarning, stacklevel=2)
         values.update(given)
     return values.get
@@ -93,12 +93,12 @@ def unknown(
     return messages
 
 
-def file_parameters(path: str | Path, node: str) -> dict[str, object]:
-    """Return the values in the file ``path`` for the node ``node``, by the parameters' full names.
+def file_parameters(path: str | Path, node: str) -> tuple[dict[str, object], set[str]]:
+    """Return the values in the file ``path`` for the node ``node``, by the parameters' full names, and its own names.
 
-    Names of nested tables are joined by dots, as in "payload.mass". Values are as in the file, undeclared parameters
-    included. Raises RobotDynamicsError if the file cannot be read, is not a parameter file or has no entry for the
-    node.
+    The latter are given to ``node`` alone, by its name in the file. Names of nested tables are joined by dots, as in
+    "payload.mass". Values are as in the file, undeclared parameters included. Raises RobotDynamicsError if the file
+    cannot be read, is not a parameter file or has no entry for the node.
     """
     tables = parameter_tables(path)
     matching = [name for name in tables if _matches(name, node)]
@@ -107,17 +107,14 @@ def file_parameters(path: str | Path, node: str) -> dict[str, object]:
             f"{path}: no entry for node {node}, only for {', '.join(tables)}. Cure: use the key /** for all nodes"
         )
     matching.sort(key=lambda name: (name != _EVERY_NODE, name == node))
-    return {key: value for name in matching for key, value in _flat(tables[name], "")}
-
-
-def own_parameters(path: str | Path, node: str) -> set[str]:
-    """Return the full names of the parameters that the file ``path`` gives to ``node`` alone, by its name in the file.
-
-    Errors are those of ``file_parameters``.
-    """
-    tables = parameter_tables(path).items()
-    own = [table for name, table in tables if "*" not in name and _matches(name, node)]
-    return {key for table in own for key, _ in _flat(table, "")}
+    values: dict[str, object] = {}
+    own: set[str] = set()
+    for name in matching:
+        table = dict(_flat(tables[name], ""))
+        values |= table
+        if "*" not in name:
+            own.update(table)
+    return values, own
 
 
 def parameter_tables(path: str | Path) -> dict[str, Mapping[str, object]]:

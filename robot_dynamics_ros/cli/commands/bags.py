@@ -142,13 +142,7 @@ def add_compare(parser: ArgumentParser) -> None:
             metavar=name.upper(),
             help="a bag's folder, or one of its files",
         )
-    parser.add_argument(
-        "--topics",
-        nargs="+",
-        action="extend",
-        metavar="TOPIC",
-        help="topics to compare (default: all)",
-    )
+    add_list(parser, "--topics", "TOPIC", "topics to compare (default: all)")
     parser.add_argument(
         "--atol",
         type=float,
@@ -192,7 +186,7 @@ def run_compare(arguments: Namespace) -> int:
             outcome = compare_bags(
                 arguments.a,
                 arguments.b,
-                arguments.topics,
+                arguments.topics or None,
                 *tolerances,
                 rename,
                 arguments.common,

@@ -20,7 +20,6 @@ from rclpy.parameter import Parameter as RosParameter
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters.file import (
     file_parameters,
-    own_parameters,
     unknown,
 )
 from robot_dynamics_ros.base.parameters.kinds import (
@@ -126,8 +125,9 @@ def warn_of_unknown(node: Node, arguments: Sequence[str]) -> None:
     for option, value in pairwise(arguments):
         if option == "--params-file":
             with suppress(RobotDynamicsError):  # no parameters for this node
-                names.update(file_parameters(value, node.get_fully_qualified_name()))
-                own |= own_parameters(value, node.get_fully_qualified_name())
+                given, alone = file_parameters(value, node.get_fully_qualified_name())
+                names.update(given)
+                own |= alone
         elif option in ("-p", "--param"):
             addressee, _, name = value.partition(":=")[0].rpartition(":")
             if addressee in ("", node.get_name(), node.get_fully_qualified_name()):
