@@ -280,7 +280,7 @@ def _held_out(
     joints = [
         {"joint": name}
         | {
-            key: root_mean_square(values[rows, j]) if rows.any() else None
+            key: float(root_mean_square(values[rows, j])) if rows.any() else None
             for key, values in efforts.items()
         }
         for j, (name, rows) in enumerate(
