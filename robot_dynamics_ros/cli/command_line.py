@@ -142,6 +142,13 @@ def add_robot(parser: ArgumentParser) -> None:
     _add_robot_files(parser)
 
 
+def add_recorded_robot(parser: ArgumentParser) -> None:
+    """Add the options of ``add_joint_states``, ``add_robot`` and ``add_joints``, for ``load_setup``."""
+    add_joint_states(parser)
+    add_robot(parser)
+    add_joints(parser)
+
+
 def add_named_robot(parser: ArgumentParser, **options: Any) -> None:
     """Add the argument ROBOT and --dynamics, --gravity and --xacro-arg to ``parser``, for ``named_robot``.
 
@@ -240,18 +247,17 @@ def add_no_browser(parser: ArgumentParser) -> None:
     )
 
 
-def add_cutoff(parser: ArgumentParser) -> None:
-    """Add --cutoff, the cutoff frequency (Hz) of a filter; ``arguments.cutoff`` is None if it is not given."""
+def add_filter(parser: ArgumentParser) -> None:
+    """Add --cutoff (Hz), --effort-delay (s), each None if not given, and --drive-gains, which ``drive_gains`` reads.
+
+    They are the cutoff frequency of the filter, the time by which efforts are late, and the gains of the efforts.
+    """
     parser.add_argument(
         "--cutoff",
         type=float,
         metavar="HZ",
         help="cutoff frequency of the zero-phase filter, 0 for none (default: 10, or a sixth of the sampling rate)",
     )
-
-
-def add_effort(parser: ArgumentParser) -> None:
-    """Add --effort-delay, by which efforts are late (s, None for 0), and --drive-gains, which ``drive_gains`` reads."""
     parser.add_argument(
         "--effort-delay",
         type=float,
@@ -468,6 +474,13 @@ def joint_state_topic(bag: BagReader, topic: str | None) -> str:
     raise BagError(
         f"{bag.path}: several topics of type {JOINT_STATE}. Cure: give --topic with one of {', '.join(topics)}"
     )
+
+
+def read_measured(bag: Path, arguments: Namespace) -> tuple[JointSeries, RecordedSetup]:
+    """Return ``read_series`` and ``load_setup`` of a bag."""
+    with BagReader(bag) as reader:
+        series = read_series(reader, arguments)
+        return series, load_setup(arguments, reader, series)
 
 
 def load_setup(

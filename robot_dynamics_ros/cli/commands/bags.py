@@ -21,9 +21,8 @@ from robot_dynamics_ros.base.resources import dynamics_file
 from robot_dynamics_ros.base.urdf_file import XACRO
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
-    add_cutoff,
     add_dynamics,
-    add_effort,
+    add_filter,
     add_joint_states,
     add_joints,
     add_json,
@@ -31,8 +30,8 @@ from robot_dynamics_ros.cli.command_line import (
     add_named_robot,
     add_no_browser,
     add_output,
+    add_recorded_robot,
     add_rename,
-    add_robot,
     check_output,
     drive_gains,
     joint_state_topic,
@@ -238,16 +237,13 @@ def add_report(parser: ArgumentParser) -> None:
         default=Path("report.html"),
         help="file (default: %(default)s)",
     )
-    add_joint_states(parser)
-    add_robot(parser)
-    add_joints(parser)
+    add_recorded_robot(parser)
     add_dynamics(
         parser,
         "--compare-dynamics",
         "dynamics file of a second model, whose residual is shown beside the first",
     )
-    add_cutoff(parser)
-    add_effort(parser)
+    add_filter(parser)
 
 
 def run_report(arguments: Namespace) -> None:

@@ -45,18 +45,15 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.plain_yaml import load_yaml
 from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.cli.command_line import (
-    add_cutoff,
-    add_effort,
-    add_joint_states,
-    add_joints,
+    add_filter,
     add_json,
     add_output,
-    add_robot,
+    add_recorded_robot,
     check_output,
-    load_setup,
     locked_joints,
     one_of,
     print_json,
+    read_measured,
     read_series,
     table,
     wrapped,
@@ -64,7 +61,6 @@ from robot_dynamics_ros.cli.command_line import (
 from robot_dynamics_ros.cli.commands.torque import filtered_motion, torque_command
 from robot_dynamics_ros.cli.kernels import IDENTIFY, load_torque_kernels
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.recordings.bags import BagReader
 
 _MAX_HOLDOUT = 0.9
 _LARGE_LOSS = 0.5
@@ -89,9 +85,7 @@ def add_identify(parser: ArgumentParser) -> None:
         metavar="BAG",
         help="a bag's folder, or a .mcap or .db3 file",
     )
-    add_joint_states(parser)
-    add_robot(parser)
-    add_joints(parser)
+    add_recorded_robot(parser)
     add_output(
         parser,
         "-o",
@@ -137,8 +131,7 @@ def add_identify(parser: ArgumentParser) -> None:
         "favours in a joint (docs/dynamics_file.md); none: no friction; keep: the model's, "
         "unchanged (default: %(default)s)",
     )
-    add_cutoff(parser)
-    add_effort(parser)
+    add_filter(parser)
     add_json(parser)
 
 
@@ -160,9 +153,7 @@ def run_identify(arguments: Namespace) -> None:
             "--output, --urdf and --mjcf name the same file. Cure: name a file for each"
         )
     first = arguments.bags[0]
-    with BagReader(first) as reader:
-        series = read_series(reader, arguments)
-        setup = load_setup(arguments, reader, series)
+    series, setup = read_measured(first, arguments)
     model = setup.model
     load_torque_kernels(model, IDENTIFY)
     # Long recordings: only one unfiltered series is in memory at a time.

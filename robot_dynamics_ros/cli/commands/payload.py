@@ -14,14 +14,11 @@ from robot_dynamics_ros.analysis.identification.two_recordings import (
 )
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.cli.command_line import (
-    add_cutoff,
-    add_effort,
-    add_joint_states,
-    add_joints,
+    add_filter,
     add_json,
-    add_robot,
-    load_setup,
+    add_recorded_robot,
     print_json,
+    read_measured,
     read_series,
     table,
 )
@@ -29,7 +26,6 @@ from robot_dynamics_ros.cli.commands.torque import filtered_motion
 from robot_dynamics_ros.cli.kernels import TORQUE, load_torque_kernels
 from robot_dynamics_ros.dynamics.description.inertia import check_inertia, symmetric
 from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.recordings.bags import BagReader
 
 _MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _UNITS = {
@@ -66,11 +62,8 @@ def add_payload(parser: ArgumentParser) -> None:
         help="MASS X Y Z [IXX IXY IXZ IYY IYZ IZZ] of the payload, inertia about its centre of mass (default: 0). "
         "Prints the gains, Nm or N per recorded unit of effort; the motions may differ",
     )
-    add_joint_states(parser)
-    add_robot(parser)
-    add_joints(parser)
-    add_cutoff(parser)
-    add_effort(parser)
+    add_recorded_robot(parser)
+    add_filter(parser)
     add_json(parser)
 
 
@@ -83,9 +76,8 @@ def run_payload(arguments: Namespace) -> None:
             "and centre of mass, 4 numbers, or these and the inertia, 10 numbers, and no --drive-gains"
         )
     first, second = arguments.bags
-    with BagReader(first) as reader:
-        series = read_series(reader, arguments)
-        model = load_setup(arguments, reader, series).model
+    series, setup = read_measured(first, arguments)
+    model = setup.model
     load_torque_kernels(model, TORQUE)
     motions = [
         filtered_motion(one, model, arguments)

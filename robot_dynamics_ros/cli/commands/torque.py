@@ -23,13 +23,10 @@ from robot_dynamics_ros.analysis.identification.torque_analysis import (
 )
 from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.cli.command_line import (
-    add_cutoff,
-    add_effort,
-    add_joint_states,
-    add_joints,
+    add_filter,
     add_json,
     add_output,
-    add_robot,
+    add_recorded_robot,
     check_output,
     command_text,
     drive_gains,
@@ -71,11 +68,8 @@ def add_torque(parser: ArgumentParser) -> None:
         action="store_true",
         help="read an installed recording of a real Panda instead; default robot: a Panda with its hand",
     )
-    add_joint_states(parser)
-    add_robot(parser)
-    add_joints(parser)
-    add_cutoff(parser)
-    add_effort(parser)
+    add_recorded_robot(parser)
+    add_filter(parser)
     parser.add_argument(
         "--bearing-loads",
         action="store_true",
