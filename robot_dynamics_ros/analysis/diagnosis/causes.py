@@ -247,7 +247,7 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
         )
         return f"the model carries a payload that the robot lacks: {payload}, such as an absent gripper. Cure: {cure}"
 
-    columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, own]
+    columns = model.regressor(*motion.states)[:, :, own]
     return Hypothesis(columns, describe)
 
 
@@ -379,7 +379,7 @@ def _dry(
     motion: RecordedMotion, level: Callable[[Array, Array, Array], Array]
 ) -> Array:
     """Return dry friction (m, n) of a level by motions (k, n), filtered as the torque is; 0 for joints at rest."""
-    rest = at_rest(motion.qd, motion.qdd, float(np.median(np.diff(motion.time))), 0)
+    rest = at_rest(motion.qd, motion.qdd, motion.period, 0)
     return motion.filtered(lambda q, qd, qdd: np.sign(qd) * level(q, qd, qdd)) * ~rest
 
 
@@ -460,7 +460,7 @@ def _delay(model: RobotModel, evidence: Evidence) -> Hypothesis:
 def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion = evidence.motion
     spread = _parameter_spread(model.body_parameters).ravel()
-    columns = model.regressor(motion.q, motion.qd, motion.qdd)[:, :, : len(spread)]
+    columns = model.regressor(*motion.states)[:, :, : len(spread)]
 
     def describe(values: Array, errors: Array) -> str | None:
         if np.abs(values / spread).max() > _IMPLAUSIBLE:

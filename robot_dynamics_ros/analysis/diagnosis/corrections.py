@@ -94,10 +94,7 @@ class Correction:
     def apply(self, evidence: Evidence) -> Evidence:
         """Return ``evidence`` in the model's order of joints, with corrected motion, and effort times ``gains``."""
         motion = evidence.motion
-        q, qd, qdd = (
-            values[:, self.joints] * self.scales
-            for values in (motion.q, motion.qd, motion.qdd)
-        )
+        q, qd, qdd = (values[:, self.joints] * self.scales for values in motion.states)
         tau, rate = (
             values[:, self.efforts] * self.gains
             for values in (motion.tau, evidence.effort_rate)
@@ -341,7 +338,7 @@ def _torque_ratios(
     taken.
     """
     motion = evidence.motion
-    rigid = model.inverse_dynamics(motion.q, motion.qd, motion.qdd)
+    rigid = model.inverse_dynamics(*motion.states)
     whole = rigid + modelled_friction(model, motion)
     found = []
     for j, others in enumerate(columns):

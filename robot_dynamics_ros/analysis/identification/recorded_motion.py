@@ -131,13 +131,20 @@ class RecordedMotion:
     effort_delay: float = 0.0
 
     @property
+    def period(self) -> float:
+        """Median time (s) between samples, of which there must be two."""
+        return float(np.median(np.diff(self.time)))
+
+    @property
+    def states(self) -> tuple[Array, Array, Array]:
+        """Position, velocity and acceleration (m, n)."""
+        return self.q, self.qd, self.qdd
+
+    @property
     def step(self) -> float:
         """Median time between samples in periods of the filter's cutoff; 0 without a filter, or for one sample."""
-        return (
-            (self.smoothing.cutoff or 0.0) * float(np.median(np.diff(self.time)))
-            if len(self.time) > 1
-            else 0.0
-        )
+        cutoff = self.smoothing.cutoff or 0.0
+        return cutoff * self.period if len(self.time) > 1 else 0.0
 
     @property
     def reach(self) -> int:
@@ -156,14 +163,14 @@ class RecordedMotion:
         the recording, for interpolated motions, which continue with constant acceleration at the ends. No filter
         crosses a gap. Without a filter, and for samples half a period or more apart, the result is not filtered.
         """
-        motion = (self.q, self.qd, self.qdd)
+        motion = self.states
         if not 0.0 < self.step < _UNRELATED:
             return law(*motion)
         # slow to import, which would delay --help
         from scipy import interpolate, signal
 
         sections = signal.butter(_ORDER, 2.0 * self.step / self.every, output="sos")
-        period = float(np.median(np.diff(self.time)))
+        period = self.period
         late = self.effort_delay / period  # samples
         length = math.ceil(self.every * (_EDGE / self.step + abs(late)))
         gaps = np.flatnonzero(np.diff(self.time) > _MAX_STEP * period) + 1

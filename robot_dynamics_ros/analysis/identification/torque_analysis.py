@@ -129,9 +129,7 @@ def analyse_torque(model: RobotModel, motion: RecordedMotion) -> TorqueAnalysis:
             f"the recording has the joints {', '.join(motion.joint_names)}, the model {', '.join(model.joint_names)}. "
             "Cure: rename or reorder the recording's, or lock the others in the model"
         )
-    q = motion.q
-    qd = motion.qd
-    qdd = motion.qdd
+    q, qd, qdd = motion.states
     gravity = model.gravity_torque(q)
     bias = model.bias_torque(q, qd)
     inertia = model.inverse_dynamics(q, qd, qdd)
@@ -162,8 +160,8 @@ def torque_is_determined(
     if len(motion.time) < 2:
         return np.zeros(motion.q.shape, dtype=np.bool_)
     factors = LinkTree.of(model).couplings
-    dt = float(np.median(np.diff(motion.time)))
-    rest = at_rest(motion.qd @ factors.T, motion.qdd @ factors.T, dt, motion.reach)
+    qd = motion.qd @ factors.T
+    rest = at_rest(qd, motion.qdd @ factors.T, motion.period, motion.reach)
     return np.asarray(
         ~motion.still & (rest.astype(np.float64) @ np.abs(factors) == 0.0),
         dtype=np.bool_,
@@ -177,7 +175,7 @@ def largest_bearing_loads(
 
     It is without the forces within the joint's gear.
     """
-    loads = model.bearing_loads(motion.q, motion.qd, motion.qdd).max(axis=0).tolist()
+    loads = model.bearing_loads(*motion.states).max(axis=0).tolist()
     rows = zip(model.moving_joints, loads, strict=True)
     return [
         {"joint": name, **dict(zip(LOADS, numbers, strict=True))}

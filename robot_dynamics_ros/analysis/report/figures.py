@@ -184,7 +184,7 @@ def scatter_figure(recording: Recording, joint: str) -> Figure | None:
     kept = moving[:: -(-len(moving) // _DOTS) or 1]
     length, unit = ("m", "N") if recording.sliding(joint) else ("rad", "Nm")
     speed = motion.qd[kept, j]
-    load = model.gear_load(motion.q, motion.qd, motion.qdd)[kept, j]
+    load = model.gear_load(*motion.states)[kept, j]
     residuals = _residuals(recording, analysis)
     measured = analysis.residual + analysis.friction
     friction = [

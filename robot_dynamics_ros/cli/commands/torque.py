@@ -133,7 +133,7 @@ def run_torque(arguments: Namespace) -> None:
     )
     print(wrapped(f"filter: {motion.smoothing}"))
     if motion.smoothing.cutoff:
-        rate = 1.0 / np.median(np.diff(motion.time))
+        rate = 1.0 / motion.period
         print(
             wrapped(
                 f"samples: {rate:.4g} per second are kept, which is enough below the filter's cutoff. The first and "
@@ -262,7 +262,7 @@ def _motion_notes(motion: RecordedMotion) -> list[str]:
 def _write_csv(analysis: TorqueAnalysis, path: Path) -> None:
     """Write time (s) and, for each joint, motion (SI units), measured torque, model terms and residual (Nm or N)."""
     motion = analysis.motion
-    fields = (motion.q, motion.qd, motion.qdd, *_parts(analysis))
+    fields = (*motion.states, *_parts(analysis))
     columns = np.column_stack(
         [motion.time, np.stack(fields, axis=2).reshape(len(motion.time), -1)]
     )
