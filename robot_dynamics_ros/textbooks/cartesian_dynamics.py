@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -204,8 +205,7 @@ class Task:
             )
 
 
-@dataclass(frozen=True, eq=False)
-class CartesianDynamics:
+class CartesianDynamics(NamedTuple):
     """Cartesian dynamics F = Mx xdd + Vx + Gx at one state.
 
     F (m,) is the force (N) and moment (Nm) that acts on the end effector along the m components of x (see ``Task``); xd

@@ -13,8 +13,9 @@ link b at this point. ``RobotModel.joint_reactions`` has the same order of paren
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,8 +42,7 @@ ConstraintFunction = Callable[[Array, Array], Constraints]
 """Function (q, qd) -> Constraints, for vectors (n,)."""
 
 
-@dataclass(frozen=True, eq=False)
-class ConstrainedAcceleration:
+class ConstrainedAcceleration(NamedTuple):
     """Solution of constrained forward dynamics.
 
     Attributes
@@ -308,8 +308,7 @@ def loops_of(model: RobotModel) -> ConstraintFunction:
     return partial(loop_constraints, model)
 
 
-@dataclass(frozen=True, eq=False)
-class ConstrainedRun:
+class ConstrainedRun(NamedTuple):
     """Constrained motion over time, with one row for each time.
 
     Attributes

@@ -25,7 +25,7 @@ Misprints: (9.63) has q_j for q_i in its first term, (9.115) lacks qd after C, (
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -156,8 +156,7 @@ def energy_balance(
     return energy, power.antiderivative()(t)
 
 
-@dataclass(frozen=True, eq=False)
-class InertiaBounds:
+class InertiaBounds(NamedTuple):
     """Constants of Spong (9.120): lower |x|^2 <= x^T M(q) x <= upper |x|^2, in the units of M.
 
     For robots with revolute and prismatic joints the units of M differ by element; the bounds are for rad and m.

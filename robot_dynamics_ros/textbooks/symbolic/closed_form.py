@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,7 @@ from robot_dynamics_ros.textbooks.symbolic.formula_text import formula_lines
 from robot_dynamics_ros.textbooks.symbolic.symbolic_arm import SymbolicArm, symbolic_arm
 
 
-@dataclass(frozen=True, eq=False)
-class ClosedForm:
+class ClosedForm(NamedTuple):
     """Equations of motion M(q) qdd + V(q, qd) + G(q) = tau as SymPy formulas, in SI units.
 
     Attributes

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,8 +53,7 @@ class SymbolicLink(Link):
         ), self.position
 
 
-@dataclass(frozen=True, eq=False)
-class SymbolicArm:
+class SymbolicArm(NamedTuple):
     """Robot in symbols.
 
     Attributes
