@@ -331,7 +331,7 @@ def identify(
     least, constrained = (
         float((factors.squares(y) / estimate.noise**2).sum()) for y in (x, values)
     )
-    loss = float(np.sqrt(constrained / least)) - 1.0
+    loss = math.sqrt(constrained / least) - 1.0
     return Identification(
         parameterization, estimate, values, weight, loss, int(factors.counts.sum())
     )

@@ -1,4 +1,4 @@
-"""Camera of the view, its ground, and the places of several robots beside each other.
+"""Camera of the view, and the places of several robots beside each other.
 
 Points and offsets are in m and in the axes of the model's root frame, z upwards. The camera looks from the right front,
 and from above, with a vertical field of view of 35 degrees.
@@ -7,7 +7,6 @@ and from above, with a vertical field of view of 35 degrees.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,11 +16,8 @@ from robot_dynamics_ros.analysis.view.scene_state import SceneState
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
-if TYPE_CHECKING:
-    from viser import ViserServer
-
 FIELD_OF_VIEW = np.radians(35.0)  # vertical
-GRID_CELL = 0.1  # m
+GRID_CELL = 0.1  # m, of the ground
 _BACKWARD = np.array([0.78, -1.0, 0.42]) / np.linalg.norm([0.78, -1.0, 0.42])
 _RIGHT: Array = np.array([1.0, 0.78, 0.0]) / np.linalg.norm([1.0, 0.78])
 _MARGIN = 1.1
@@ -77,22 +73,3 @@ def side_by_side(points: Array, count: int) -> Array:
     """
     width: float = np.ptp(points @ _RIGHT)
     return np.arange(count)[:, None] * _MARGIN * width * _RIGHT
-
-
-def add_ground(server: ViserServer, size: float, centre: Array) -> None:
-    """Add a square horizontal grid with sides of ``size`` (m) and centre ``centre`` (3,) to the scene of ``server``.
-
-    Its cells have a side of ``GRID_CELL`` (m).
-    """
-    server.scene.add_grid(
-        "/ground",
-        size,
-        size,
-        cell_size=GRID_CELL,
-        cell_color=(228, 230, 233),
-        section_size=5.0 * GRID_CELL,
-        section_color=(196, 200, 206),
-        fade_distance=3.0 * size,
-        shadow_opacity=0.2,
-        position=centre,
-    )

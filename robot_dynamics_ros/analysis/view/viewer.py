@@ -23,7 +23,7 @@ import numpy as np
 
 from robot_dynamics_ros.analysis.view.camera import (
     FIELD_OF_VIEW,
-    add_ground,
+    GRID_CELL,
     corners,
     side_by_side,
     viewpoint,
@@ -139,7 +139,19 @@ class Viewer:
         camera.look_at = tuple(look_at)
         camera.fov = float(FIELD_OF_VIEW)
         middle = 0.5 * offsets[-1] + [0.0, 0.0, points[:, 2].min()]
-        add_ground(server, 4.0 * reach + float(np.linalg.norm(offsets[-1])), middle)
+        size = 4.0 * reach + float(np.linalg.norm(offsets[-1]))
+        server.scene.add_grid(
+            "/ground",
+            size,
+            size,
+            cell_size=GRID_CELL,
+            cell_color=(228, 230, 233),
+            section_size=5.0 * GRID_CELL,
+            section_color=(196, 200, 206),
+            fade_distance=3.0 * size,
+            shadow_opacity=0.2,
+            position=middle,
+        )
         scenes = []
         for k, (label, offset) in enumerate(zip(labels, offsets, strict=True)):
             scenes.append(
