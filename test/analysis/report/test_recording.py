@@ -174,7 +174,7 @@ def test_transitions_and_warnings_are_events(tmp_path: Path) -> None:
     times = recording.at_arrival(np.array([event.received for event in events]))
     # They are placed where they arrive, whatever their stamps say: 100 ns after joint states.
     np.testing.assert_allclose(times, [0.2, 0.4, 0.5, 0.9], atol=1e-6)
-    rows = event_rows(events, times)
+    rows = [*event_rows(events, times)]
     assert rows[0] == (
         "0.200",
         "controller",
