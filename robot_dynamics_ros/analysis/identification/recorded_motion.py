@@ -19,7 +19,6 @@ from robot_dynamics_ros.recordings.bags import JointSeries
 from robot_dynamics_ros.recordings.bags.joint_series import unwrapped
 
 _MIN_SAMPLES = 10  # of a stretch, after filtering
-_ORDER = 4  # of the Butterworth filter
 _MAX_DEFAULT_CUTOFF = 10.0  # Hz
 _MIN_RATE_PER_CUTOFF = 6.0  # sampling rate over default cutoff
 _KEPT_PER_CUTOFF = 20.0  # samples that are kept for each period of the cutoff
@@ -52,15 +51,20 @@ class Smoothing:
     ----------
     cutoff
         Cutoff frequency in Hz; 0: no filter; None: 10 Hz, or a sixth of the sampling rate if that is lower.
+    order
+        Order of the Butterworth filter. Values out of range raise BagError.
     """
 
     cutoff: float | None = None
+    order: int = 4
 
     def __post_init__(self) -> None:
         if self.cutoff is not None and not 0.0 <= self.cutoff < math.inf:
             raise BagError(
                 f"a filter with its cutoff at {self.cutoff} Hz. Cure: give a positive number, or 0 for none"
             )
+        if self.order < 1:
+            raise BagError(f"a filter of order {self.order}. Cure: give 1 or more")
 
     def at(self, rate: float) -> Smoothing:
         """Return this filter for a sampling rate in Hz, with a number as cutoff.
@@ -77,7 +81,7 @@ class Smoothing:
                 f"a filter with its cutoff at {cutoff:g} Hz needs more than the recording's {rate:.4g} samples a "
                 f"second. Cure: give {0.45 * rate:.3g} Hz or less, or 0 for none"
             )
-        return Smoothing(cutoff)
+        return Smoothing(cutoff, self.order)
 
     @property
     def edge(self) -> float:
@@ -95,7 +99,7 @@ class Smoothing:
             else f"{self.cutoff:.4g} Hz"
         )
         return (
-            f"position, velocity and effort alike through a zero-phase Butterworth filter of order {_ORDER} "
+            f"position, velocity and effort alike through a zero-phase Butterworth filter of order {self.order} "
             f"at {where}, run forward and back; {slope}"
         )
 
@@ -169,7 +173,9 @@ class RecordedMotion:
         # slow to import, which would delay --help
         from scipy import interpolate, signal
 
-        sections = signal.butter(_ORDER, 2.0 * self.step / self.every, output="sos")
+        sections = signal.butter(
+            self.smoothing.order, 2.0 * self.step / self.every, output="sos"
+        )
         period = self.period
         late = self.effort_delay / period  # samples
         length = math.ceil(self.every * (_EDGE / self.step + abs(late)))
@@ -307,7 +313,9 @@ def _filtered(
     stride = 1
     if smoothing.cutoff:
         stride = max(1, int(1.0 / (_KEPT_PER_CUTOFF * smoothing.cutoff * even) + 1e-6))
-        sections = signal.butter(_ORDER, smoothing.cutoff, fs=1.0 / even, output="sos")
+        sections = signal.butter(
+            smoothing.order, smoothing.cutoff, fs=1.0 / even, output="sos"
+        )
 
     def smooth(values: Array) -> Array:
         values = values if grid is None else np.interp(grid, time, values)
