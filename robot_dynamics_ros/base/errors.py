@@ -88,7 +88,7 @@ def require_known(
     error: type[RobotDynamicsError] = RobotDynamicsError,
 ) -> None:
     """Raise an ``error`` with the ``problem``, and the cure to use one of ``known``, unless ``name`` is one of them."""
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise error(f"{problem}. Cure: {use_one_of(name, known)}")
 
 

@@ -207,7 +207,7 @@ def with_payload(data: ModelData, link: str, inertial: Inertial) -> ModelData:
     unknown link and for an inertia that overflows.
     """
     problem = f'payload: no link "{link}"'
-    require_known(link, list(data.frames), problem, RobotModelError)
+    require_known(link, data.frames, problem, RobotModelError)
     loaded = _loaded(replace(data, payload=(link, inertial)))
     if not np.isfinite(loaded.parameters).all():
         raise RobotModelError(
