@@ -342,8 +342,8 @@ def _table(memory: Memory, k: int) -> Array:
 
 @inlined
 def _vector(memory: Memory, k: int) -> Array:
-    vector: Array = _table(memory, k)[0]
-    return vector
+    first = memory.integers[3 * k]
+    return memory.floats[first : first + memory.integers[3 * k + 2]]
 
 
 class PlantArrays(NamedTuple):

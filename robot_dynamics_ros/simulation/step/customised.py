@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from robot_dynamics_ros.dynamics.kernels.compilation import kernel, threaded_kernel
+from robot_dynamics_ros.dynamics.kernels.compilation import (
+    forceinlined_kernel,
+    kernel,
+    threaded_kernel,
+)
 from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.step import arrays, integrators, trees
@@ -20,7 +24,7 @@ if TYPE_CHECKING:
     own_fixed_mode_motion = own_fixed_mode_motion_batch = cast("Kernel", None)
 
 
-@kernel
+@forceinlined_kernel
 def customised_motion(
     arm: Arm,
     dt: float,

@@ -28,6 +28,7 @@ import numpy as np
 
 from robot_dynamics_ros.dynamics.kernels.compilation import (
     allocating_kernel,
+    forceinlined_kernel,
     inlined,
     kernel,
 )
@@ -77,7 +78,7 @@ class Problem(NamedTuple):
     loops: Equations
 
 
-@kernel
+@forceinlined_kernel
 def replace_invalid_modes(rows: Array, modes: IntArray) -> None:
     """Replace those of ``modes`` that do not exist in this step.
 
@@ -122,22 +123,36 @@ def _next_mode(rows: Array, k: int, mode: int) -> int:
     return row.FORWARD if below > noise and rows[k, row.UPPER] > 0.0 else mode
 
 
+# All rows that violate their mode change it at once, which usually ends after one or two solves.
 @kernel
+def _change_modes(rows: Array, modes: IntArray) -> bool:
+    """Move all rows that violate their mode to the neighbouring mode; return True if there are any."""
+    changed = False
+    for k in range(modes.shape[0]):
+        mode = _next_mode(rows, k, modes[k])
+        changed = changed or mode != modes[k]
+        modes[k] = mode
+    return changed
+
+
+# The unconstrained motion solves the problem for the modes of the last step, unless bounds or modes were replaced.
+@forceinlined_kernel
 def unconstrained_is_solution(
     rows: Array, modes: IntArray, free: Array, prior_impulse: Array
 ) -> bool:
-    """Return True if the unconstrained motion satisfies the conditions of ``modes``, for E = I.
+    """Return True if the unconstrained motion is the solution, for E = I; else ``modes`` are those to try next.
 
     ``free`` (n,) and ``prior_impulse`` (n,) are fields of Problem. Modes that do not exist are replaced first. Writes
-    the results to ``rows``, of all rows only if True.
+    the results to ``rows``, which are those of the problem if True.
     """
+    supposed = True
     replace_invalid_modes(rows, modes)
     for k in range(modes.shape[0]):
         mode = modes[k]
         if row.slips(mode):
-            supposed = prior_impulse[k] == row.slip_impulse(rows, k, mode)
+            supposed &= prior_impulse[k] == row.slip_impulse(rows, k, mode)
         else:
-            supposed = free[k] == row.target_velocity(rows, k, mode)
+            supposed &= free[k] == row.target_velocity(rows, k, mode)
         rows[k, row.VELOCITY] = free[k]
         rows[k, row.IMPULSE] = prior_impulse[k]
         rows[k, row.NOISE] = row.SLACK * (
@@ -145,9 +160,7 @@ def unconstrained_is_solution(
             + rows[k, row.BOUND_FORWARD]
             + rows[k, row.BOUND_BACKWARD]
         )
-        if not supposed or _next_mode(rows, k, mode) != mode:
-            return False
-    return True
+    return supposed and not _change_modes(rows, modes)
 
 
 @kernel
@@ -231,18 +244,6 @@ def solve_modes(problem: Problem, v: Array) -> bool:
         if chosen[k] and abs(rows[k, row.VELOCITY] - targets[k]) > room:
             consistent = False
     return consistent
-
-
-# All rows that violate their mode change it at once, which usually ends after one or two solves.
-@kernel
-def _change_modes(rows: Array, modes: IntArray) -> bool:
-    """Move all rows that violate their mode to the neighbouring mode; return True if there are any."""
-    changed = False
-    for k in range(modes.shape[0]):
-        mode = _next_mode(rows, k, modes[k])
-        changed = changed or mode != modes[k]
-        modes[k] = mode
-    return changed
 
 
 # A step towards the solution of the working set ends at the first row that reaches the end of the range of its mode;

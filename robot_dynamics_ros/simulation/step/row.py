@@ -112,7 +112,7 @@ def target_velocity(rows: Array, k: int, mode: int) -> float:
     return float(rows[k, UPPER]) if mode == AT_UPPER else 0.0
 
 
-@kernel
+@forceinlined_kernel
 def label_modes(rows: Array, modes: IntArray) -> None:
     """Set the reported mode in ``modes`` of rows at rest against a limit and of frictionless rows.
 

@@ -20,7 +20,10 @@ from __future__ import annotations
 import math
 
 from robot_dynamics_ros.dynamics.kernels.cholesky import factorise, solve_factorised
-from robot_dynamics_ros.dynamics.kernels.compilation import kernel
+from robot_dynamics_ros.dynamics.kernels.compilation import (
+    forceinlined_kernel,
+    kernel,
+)
 from robot_dynamics_ros.dynamics.kernels.friction import (
     COULOMB,
     COULOMB_NEGATIVE,
@@ -140,7 +143,7 @@ def _load_bounds(
 
 # Friction at rest can exceed that in motion (static friction, Stribeck effect). A row that would reverse passes through
 # rest, where it may stick: it gets the larger bounds.
-@kernel
+@forceinlined_kernel
 def raise_bounds_at_reversal(
     joints: Joints, dt: float, state: State, buffers: Buffers
 ) -> None:
@@ -169,7 +172,7 @@ def raise_bounds_at_reversal(
 # The friction problem starts from the modes of the last step. Slipping rows get their Coulomb torque as part of the
 # drive, and rows at rest are locked, so that the unconstrained motion already is the solution if no mode changes.
 # Limits become velocity limits: the largest velocity is the one that reaches the position limit within the step.
-@kernel
+@forceinlined_kernel
 def set_up_problem(
     joints: Joints, dt: float, tau: Array, state: State, buffers: Buffers
 ) -> None:
@@ -183,6 +186,7 @@ def set_up_problem(
     rows = buffers.rows
     vectors = buffers.vectors
     ranges = joints.ranges
+    loaded = False
     for k in range(rows.shape[0]):
         rows[k, row.BOUND_FORWARD] = rows[k, row.BOUND_BACKWARD] = 0.0
         rows[k, row.SMOOTH_SHARE] = 1.0
@@ -191,6 +195,7 @@ def set_up_problem(
         y = row.product(joints.directions, k, state.position)
         z = row.product(joints.directions, k, state.velocity)
         _add_bounds(joints, i, dt, y, z, rows)
+        loaded |= depends_on_load(joints.friction[i])
     for j in range(tau.shape[0]):
         vectors[arrays.DRIVE, j] = tau[j]
         vectors[arrays.CONSTRAINT_IMPULSE, j] = 0.0
@@ -200,7 +205,8 @@ def set_up_problem(
         vectors[arrays.UNCONSTRAINED_VELOCITY, j] = state.velocity[j]
     buffers.loop_rank[0] = tau.shape[0] + 1
     buffers.loop_impulse[:] = 0.0
-    _add_loads(joints, dt, tau, state, buffers)
+    if loaded:
+        _add_loads(joints, dt, tau, state, buffers)
     for k in range(rows.shape[0]):
         y = row.product(joints.directions, k, state.position)
         z = row.product(joints.directions, k, state.velocity)
@@ -219,7 +225,7 @@ def set_up_problem(
         row.add_along(joints.directions, k, impulse, vectors[arrays.CONSTRAINT_IMPULSE])
 
 
-@kernel
+@forceinlined_kernel
 def subtract_smooth_friction(
     joints: Joints, dt: float, v: Array, buffers: Buffers
 ) -> None:
@@ -245,7 +251,7 @@ def subtract_smooth_friction(
             vectors[arrays.STIFFNESS, k] += dt * factor * factor * slope
 
 
-@kernel
+@forceinlined_kernel
 def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
     """Return the status of the accelerations in ``motion[0]`` at position ``q`` (n,), and the failing coordinate or -1.
 
@@ -264,7 +270,7 @@ def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
     return OK, -1
 
 
-@kernel
+@forceinlined_kernel
 def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) -> None:
     """Integrate the acceleration ``motion[0]`` over ``dt`` (s) by the semi-implicit Euler method.
 
@@ -279,7 +285,7 @@ def end_unconstrained(dt: float, state: State, motion: Array, buffers: Buffers) 
         vectors[arrays.UNCONSTRAINED_POSITION, j] = state.position[j] + dt * velocity
 
 
-@kernel
+@forceinlined_kernel
 def end_rk4_stage(
     stage: int, dt: float, weight: float, state: State, motion: Array, buffers: Buffers
 ) -> None:
@@ -301,7 +307,7 @@ def end_rk4_stage(
 
 # A diagonal element of a symmetric matrix bounds its largest eigenvalue from below. Column k of dt B^1/2 M^-1 B^1/2 is
 # needed only if dt B_kk is large compared to M_kk; then M is factorised once.
-@kernel
+@forceinlined_kernel
 def check_stiffness(
     joints: Joints, dt: float, v: Array, buffers: Buffers
 ) -> tuple[int, int]:
@@ -340,7 +346,7 @@ def check_stiffness(
 
 # The step computes coordinates, but stuck rows and limits constrain rows. The new position satisfies them exactly, so
 # that errors of rounding and integration do not add up to a drift.
-@kernel
+@forceinlined_kernel
 def write_targets(joints: Joints, state: State, buffers: Buffers) -> None:
     """Write the exact new positions of the rows (rad or m) to the column TARGET; NaN for rows that have none.
 
@@ -369,7 +375,7 @@ def write_targets(joints: Joints, state: State, buffers: Buffers) -> None:
             rows[k, row.TARGET] = lowest
 
 
-@kernel
+@forceinlined_kernel
 def update_state(state: State, buffers: Buffers, solves: int, error: float) -> Outcome:
     """Copy position, velocity, impulse and modes from the buffers to ``state`` if they are finite.
 

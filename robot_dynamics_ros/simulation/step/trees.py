@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.dynamics.kernels.compilation import (
     allocating_kernel,
+    forceinlined_kernel,
     inlined,
     kernel,
     threaded_kernel,
@@ -53,7 +54,7 @@ from robot_dynamics_ros.simulation.step.friction_problem import (
 )
 
 
-@kernel
+@forceinlined_kernel
 def plain_motion(
     arm: Arm,
     dt: float,
@@ -162,7 +163,7 @@ def _solve_problem(joints: Joints, buffers: Buffers) -> tuple[int, float]:
 
 
 # In nearly every step of a plain arm the unconstrained motion is the solution.
-@kernel
+@forceinlined_kernel
 def keeps_modes(buffers: Buffers) -> bool:
     """Return True if the unconstrained motion of a plain arm satisfies all friction and limit conditions.
 
@@ -181,7 +182,7 @@ def keeps_modes(buffers: Buffers) -> bool:
 
 # Positions follow from the change of velocity, averaged over the step as the integrator does. They are rounded to what
 # must be exact: a joint that remains stuck keeps its position bit for bit, and one that reaches a limit ends there.
-@kernel
+@forceinlined_kernel
 def write_position(joints: Joints, half: float, state: State, buffers: Buffers) -> None:
     """Write the new position, q_free + half (v+ - v_free) with ``half`` in s, and the reported modes to ``buffers``.
 
