@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.dynamics.kernels.friction import TERMS
 from robot_dynamics_ros.dynamics.kernels.kinematics import Loops, append_loops
-from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.dynamics.kernels.layout import ROTOR_INERTIA
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.joint_limits import LOWER, UPPER, VELOCITY
@@ -36,7 +36,7 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
     ranges = _ranges(model, directions)
     if not velocity_limits:
         ranges[:, row.FASTEST] = math.inf
-    if not model.loops and np.array_equal(directions, np.eye(model.n)):
+    if is_plain(model):
         directions = np.empty((0, model.n))
     structure, numbers = append_loops(
         model.kernels.topology, model.kernels.parameters, _loops(model)
@@ -44,6 +44,16 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
     ranges = np.column_stack([ranges, _rotors(model, rows, len(ranges))])
     joints = Joints(model.friction_parameters.copy(), rows, factors, ranges, directions)
     return Arm(views(structure, numbers), structure, numbers, joints)
+
+
+def is_plain(model: RobotModel) -> bool:
+    """Return True for an arm without loops whose joints each depend on one coordinate."""
+    joints = model.coupling_matrix[: len(model.moving_joints)]
+    return not model.loops and _are_single(joints)
+
+
+def _are_single(matrix: Array) -> bool:
+    return bool(np.all(np.count_nonzero(matrix, axis=1) == 1))
 
 
 def initial_modes(joints: Joints, velocity: Array) -> IntArray:
@@ -101,7 +111,7 @@ def _rows(matrix: Array) -> tuple[IntArray, Array, Array]:
     leading = (matrix != 0.0).argmax(axis=1)
     factors = matrix[np.arange(len(matrix)), leading]
     along = matrix / factors[:, None]
-    if np.all((matrix != 0.0).sum(axis=1) == 1):
+    if _are_single(matrix):
         return leading.astype(np.int64), factors, np.eye(matrix.shape[1])
     rows = np.empty(len(matrix), np.int64)
     directions: list[Array] = []
@@ -118,7 +128,8 @@ def _rotors(model: RobotModel, rows: IntArray, count: int) -> Array:
     joints = len(model.moving_joints)
     inertias = np.zeros(count)
     matrix = model.coupling_matrix[joints:]
-    rotors = model.inertial_parameters[PARAMETERS * joints :]
+    arrays = views(model.kernels.topology, model.kernels.parameters)
+    rotors = arrays.rotors[:, ROTOR_INERTIA]
     alone = (matrix != 0.0).sum(axis=1) == 1
     reflected = rotors[alone] @ matrix[alone] ** 2
     for k, name in zip(rows, model.moving_joints, strict=True):

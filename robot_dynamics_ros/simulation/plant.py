@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,6 +77,29 @@ class BasePlant:
         0 before the first step and after steps with the joints locked.
         """
         return self._effort.copy()
+
+    def new_reports(self, counts: Sequence[int]) -> Array:
+        """Return reports (len(counts), ..., columns) for ``follow``, with these numbers of steps."""
+        state = self._state
+        columns = arrays.SAMPLE + 3 * self._model.n
+        columns += state.impulse.shape[-1] + state.modes.shape[-1]
+        reports = np.zeros((len(counts), *self._effort.shape[:-1], columns))
+        reports.T[arrays.COUNT] = counts
+        return reports
+
+    def samples(self, reports: Array) -> list[NDArray[Any]]:
+        """Return the states in ``reports`` (S, ..., columns) that ``follow`` has filled, as views.
+
+        These are position, velocity, effort, stuck joints, all (S, ..., n), and loop forces (S, ..., 3 loops).
+        """
+        n = self._model.n
+        ends = np.cumsum([n, n, n, n, self._state.impulse.shape[-1] - n])
+        position, velocity, effort, _, impulse, modes = np.split(
+            reports[..., arrays.SAMPLE :], ends, axis=-1
+        )
+        joints = self._arm.joints
+        stuck = stuck_joints(self._model, joints, velocity, modes.astype(np.int64))
+        return [position, velocity, effort, stuck, impulse / self._step_size]
 
     @property
     def loop_forces(self) -> Array:
@@ -216,7 +240,7 @@ class Plant(BasePlant):
         """Reset modes, impulse, change of velocity, effort and report."""
         self._state.modes[:] = initial_modes(self._arm.joints, self._state.velocity)
         self._state.impulse[:] = self._state.velocity_change[:] = self._effort[:] = 0.0
-        self._report = np.zeros(arrays.REPORT)
+        self._report = self.new_reports([0])[0]
 
     def change_model(self, model: RobotModel) -> None:
         """Replace the model by one with other payload, masses or friction; time and state are kept.
@@ -279,13 +303,29 @@ class Plant(BasePlant):
             checks.finite(self._model, "tau", tau)
         self._steps += int(self._report[arrays.STEPS])
         if status != arrays.OK:
-            joint = int(self._report[arrays.JOINT])
-            position = self._state.position
-            raise RobotDynamicsError(
-                checks.failure(
-                    self._model, status, joint, self.time, self._step_size, position
-                )
+            self._fail(status, self._report)
+
+    def follow(self, tau: Array, reports: Array) -> None:
+        """Take the steps of ``reports`` (S, columns), from ``new_reports``, under ``tau`` (S, n), and fill them.
+
+        Both are C-contiguous; the torques, Nm or N, are finite, and are clamped to the effort limits. Raises
+        RobotDynamicsError for a step that fails, as ``step`` does.
+        """
+        status = self._advance(tau.ravel(), self._no_wrenches, reports.ravel())
+        self._steps += int(reports[:, arrays.STEPS].sum())
+        if status != arrays.OK:
+            failed = np.flatnonzero(reports[:, arrays.STATUS])
+            self._fail(status, reports[failed[0]])
+
+    def _fail(self, status: int, report: Array) -> NoReturn:
+        """Raise RobotDynamicsError for the failed step of a report."""
+        joint = int(report[arrays.JOINT])
+        position = self._state.position
+        raise RobotDynamicsError(
+            checks.failure(
+                self._model, status, joint, self.time, self._step_size, position
             )
+        )
 
     def _call_step(self, tau: Array, count: int, wrenches: Array) -> int:
         """Call the compiled step, which writes the report; return its status."""

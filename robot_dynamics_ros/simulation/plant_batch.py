@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
-from robot_dynamics_ros.dynamics.kernels.types import IntArray
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.arguments import over_rows
 from robot_dynamics_ros.simulation import checks
 from robot_dynamics_ros.simulation.arm import initial_modes, make_arm
 from robot_dynamics_ros.simulation.loop_checks import require_closed
 from robot_dynamics_ros.simulation.plant import BasePlant
+from robot_dynamics_ros.simulation.step import arrays
 from robot_dynamics_ros.simulation.step.arrays import (
     OK,
     Batch,
@@ -141,6 +142,26 @@ class PlantBatch(BasePlant):
         self._state = State(position, velocity, modes, impulse, np.zeros_like(velocity))
         self._effort = np.zeros(position.shape)
         self._steps = 0
+
+    def follow(self, tau: Array, reports: Array) -> None:
+        """Take the steps of ``reports`` (S, N, columns), from ``new_reports``, under ``tau`` (S, N, n), and fill them.
+
+        Raises RobotDynamicsError as ``step`` does; the reports of the failed steps and those after them stay empty.
+        """
+        for torque, report in zip(tau, reports, strict=True):
+            count = int(report[0, arrays.COUNT])
+            if count > 0:
+                self.step(torque, count)
+            state = self._state
+            values = (
+                state.position,
+                state.velocity,
+                self._effort,
+                state.impulse,
+                state.modes,
+            )
+            np.concatenate(values, axis=-1, out=report[:, arrays.SAMPLE :])
+            report[:, arrays.STEPS] = count
 
     def step(self, tau: ArrayLike, count: int = 1) -> None:
         """Take ``count`` steps under motor torques ``tau`` (N, n), or (n,) for all plants, Nm or N.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,8 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.simulation.checks import finite
 from robot_dynamics_ros.simulation.plant import Plant
 from robot_dynamics_ros.simulation.plant_batch import PlantBatch
-from robot_dynamics_ros.simulation.sensors import EffortDelay, Measurement, Sensors
+from robot_dynamics_ros.simulation.sensors import Measurement, Sensors
+from robot_dynamics_ros.simulation.step import arrays
 
 _STATES = ("position", "velocity", "measured_position", "measured_velocity", "stuck")
 _INPUTS = ("command", "effort")
@@ -136,6 +137,7 @@ Controller = Callable[[float, Array, Array], ArrayLike]
 """Function of time (s), measured positions and velocities (n,) that returns a torque (n,), Nm or N; batch: (N, n)."""
 
 EXACT = Sensors()
+_BLOCK = 1000  # steps between two updates of the progress bar
 
 
 class Schedule(NamedTuple):
@@ -276,95 +278,97 @@ def run_plant(
         For an array of torques of a wrong shape.
     """
     periods, steps, delay = schedule
+    age, split = divmod(delay, steps)
+    pieces = [split, steps - split] if split > 0 else [steps]
+    count = len(pieces)
     shape = plant.position.shape
-    ask = (
-        controller
-        if callable(controller)
-        else _open_loop(controller, shape, periods, plant.model.joint_names)
-    )
-    run = _empty(
-        shape, periods, measurement, isinstance(plant, Plant), len(plant.model.loops)
-    )
-    delayed = EffortDelay(delay, np.zeros(shape))
+    start = round(plant.time / plant.step_size)
+    exact = measurement.exact_position and measurement.exact_velocity
+    readings: list[Array] = []
+    # Arrays have the time axis first; efforts also have those that act after the end.
+    commands: Array = np.empty((periods, *shape))
+    efforts = np.zeros((periods + age + 1, count, *shape))
+    command = np.moveaxis(commands, 0, -2)
+    if not callable(controller):
+        table = _table(controller, command.shape, plant.model.joint_names)
+        finite_rows = np.isfinite(table).all(axis=-1).reshape(-1, periods).all(axis=0)
+        finite_periods = int(np.append(finite_rows, False).argmin())
+    # The first report takes no step: it has the present state.
+    reports = plant.new_reports([0, *periods * pieces])
+    plant.follow(efforts[0, :1], reports[:1])
+
+    def read(position: Array, velocity: Array) -> Array:
+        readings.append(np.array(measurement.read(position, velocity)))
+        return readings[-1].copy()
+
+    def completed() -> Run:
+        done = int(reports.T[arrays.STEPS].sum(axis=-1).min()) // steps
+        position, velocity, effort, stuck, forces = (
+            np.moveaxis(array, 0, -2)
+            for array in plant.samples(reports[: 1 + done * count : count])
+        )
+        measured = [position, velocity]
+        if not exact:
+            for k in range(len(readings), done + 1):
+                read(position[..., k, :], velocity[..., k, :])
+            measured = list(np.stack(readings[: done + 1], axis=-2))
+        parts = reports[1:].reshape(periods, -1, reports.shape[-1])[:done]
+        taken = start + steps * np.arange(done + 1, dtype=np.float64)
+        run = Run(
+            time=taken * plant.step_size,
+            position=position,
+            velocity=velocity,
+            measured_position=position if measurement.exact_position else measured[0],
+            measured_velocity=velocity if measurement.exact_velocity else measured[1],
+            stuck=stuck,
+            command=command[..., :done, :],
+            effort=effort[..., 1:, :],
+        )
+        if isinstance(plant, Plant):
+            run = replace(
+                run,
+                residual=parts[..., arrays.RESIDUAL].max(axis=1),
+                solves=parts[..., arrays.SOLVES].sum(axis=1).astype(np.int64),
+            )
+        if plant.model.loops:
+            vectors = (*forces.shape[:-2], done, len(plant.model.loops), 3)
+            run = replace(run, loop_forces=forces[..., 1:, :].reshape(vectors))
+        return run
+
+    done = 0
     with tqdm(
         total=periods, unit="period", **(BAR if progress else {"disable": True})
     ) as bar:
-        for k in range(periods):
-            q, qd = _sample(plant, measurement, run, k)
-            try:
-                run.command[..., k, :] = finite(
-                    plant.model,
-                    "the controller's torque",
-                    ask(plant.time, q, qd),
-                    shape[:-1],
+        try:
+            while done < periods:
+                after = done + 1
+                if callable(controller):
+                    motion = plant.position, plant.velocity
+                    torque = controller(
+                        plant.time, *(motion if exact else read(*motion))
+                    )
+                else:
+                    # A block ends before a torque that is not finite.
+                    block = max(1, _BLOCK // steps)
+                    after = min(done + block, max(after, finite_periods))
+                    torque = table[..., done, :]
+                    command[..., done:after, :] = table[..., done:after, :]
+                command[..., done, :] = finite(
+                    plant.model, "the controller's torque", torque, shape[:-1]
                 )
-                delayed.give(run.command[..., k, :])
-                for acting, count in delayed.pieces(steps):
-                    plant.step(acting, count)
-                    if (
-                        isinstance(plant, Plant)
-                        and run.residual is not None
-                        and run.solves is not None
-                    ):
-                        run.residual[k] = max(run.residual[k], plant.residual)
-                        run.solves[k] += plant.solves
-            except RobotDynamicsError as error:
-                message = f"the simulation ends at t = {plant.time:.6g} s: {error}"
-                raise SimulationError(message, joined([run], k)) from error
-            run.effort[..., k, :] = plant.effort
-            if run.loop_forces is not None:
-                run.loop_forces[..., k, :, :] = plant.loop_forces
-            bar.update()
-    _sample(plant, measurement, run, periods)
-    return run
-
-
-def _sample(
-    plant: Plant | PlantBatch, measurement: Measurement, run: Run, k: int
-) -> tuple[Array, Array]:
-    """Record the plant's state as sample k; return measured position and velocity."""
-    position = plant.position
-    velocity = plant.velocity
-    q, qd = measurement.read(position, velocity)
-    run.time[k] = plant.time
-    run.position[..., k, :] = position
-    run.velocity[..., k, :] = velocity
-    run.measured_position[..., k, :] = q
-    run.measured_velocity[..., k, :] = qd
-    run.stuck[..., k, :] = plant.stuck
-    return q, qd
-
-
-def _empty(
-    shape: tuple[int, ...],
-    periods: int,
-    measurement: Measurement,
-    optimality: bool,
-    loops: int,
-) -> Run:
-    """Return an uninitialised run; the time axis is the first in memory, so that a sample is contiguous."""
-
-    def states(dtype: type = np.float64) -> Any:
-        return np.moveaxis(np.empty((periods + 1, *shape), dtype), 0, -2)
-
-    def inputs() -> Array:
-        return np.moveaxis(np.empty((periods, *shape)), 0, -2)
-
-    position = states()
-    velocity = states()
-    return Run(
-        time=np.empty(periods + 1),
-        position=position,
-        velocity=velocity,
-        measured_position=position if measurement.exact_position else states(),
-        measured_velocity=velocity if measurement.exact_velocity else states(),
-        stuck=states(np.bool_),
-        command=inputs(),
-        effort=inputs(),
-        residual=np.zeros(periods) if optimality else None,
-        solves=np.zeros(periods, np.int64) if optimality else None,
-        loop_forces=np.empty((*shape[:-1], periods, loops, 3)) if loops else None,
-    )
+                efforts[done + age : after + age, -1] = commands[done:after]
+                if split > 0:
+                    efforts[done + age + 1 : after + age + 1, 0] = commands[done:after]
+                plant.follow(
+                    efforts[done:after].reshape(-1, *shape),
+                    reports[1 + done * count : 1 + after * count],
+                )
+                bar.update(after - done)
+                done = after
+        except RobotDynamicsError as error:
+            message = f"the simulation ends at t = {plant.time:.6g} s: {error}"
+            raise SimulationError(message, completed()) from error
+    return completed()
 
 
 def _whole(name: str, value: float, units: str, unit: float, least: int) -> int:
@@ -380,17 +384,14 @@ def _whole(name: str, value: float, units: str, unit: float, least: int) -> int:
     return round(count)
 
 
-def _open_loop(
-    torques: ArrayLike, shape: tuple[int, ...], periods: int, names: tuple[str, ...]
-) -> Controller:
-    """Return a controller that ignores its arguments and returns the rows of ``torques`` in order."""
+def _table(torques: ArrayLike, shape: tuple[int, ...], names: tuple[str, ...]) -> Array:
+    """Return ``torques`` as an array that can be assigned to one of ``shape`` (..., T, n)."""
     array = real_numbers(torques)
-    expected = [(*lead, periods, shape[-1]) for lead in {(), shape[:-1]}]
+    expected = [(*lead, *shape[-2:]) for lead in {(), shape[:-2]}]
     if array is None or array.shape not in expected:
         given = f"{torques!r}" if array is None else f"an array {array.shape}"
         raise RobotDynamicsError(
             f"controller: {given}. Cure: give a function of t, q and qd, or an array of torques of shape "
             f"{' or '.join(map(str, expected))}, one row per control period, columns {', '.join(names)}"
         )
-    rows = iter(np.moveaxis(array, -2, 0))
-    return lambda t, q, qd: next(rows)
+    return array

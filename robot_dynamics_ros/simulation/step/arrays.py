@@ -27,10 +27,10 @@ OK, NOT_POSITIVE_DEFINITE, NOT_FINITE, TOO_STIFF, BAD_ARGUMENTS, LOOP_OPEN = ran
 Outcome = tuple[int, int, int, float]
 """Status, failing coordinate or loop (-1: none), linear systems solved, residual of the friction problem."""
 
-# Indices in the report of ``integrators.plant_step``. Input: number of steps. Output: status, failing coordinate, steps
-# taken, linear systems solved, largest residual.
-COUNT, STATUS, JOINT, STEPS, SOLVES, RESIDUAL = range(6)
-REPORT = 6
+# Columns of a report, of which ``integrators.plant_step`` fills one for each torque. Input: number of steps. Output:
+# status, failing coordinate, steps taken, linear systems solved, largest residual. The columns from SAMPLE on are the
+# state after the steps: position, velocity, motor torque (n,), impulse (n + 3 loops,) and modes (K,).
+COUNT, STATUS, JOINT, STEPS, SOLVES, RESIDUAL, SAMPLE = range(7)
 
 # Rows of ``Buffers.vectors`` (VECTORS, n): intermediate results of a step, for each of the n coordinates.
 DRIVE = 0  # motor torque plus Coulomb torque of slipping rows

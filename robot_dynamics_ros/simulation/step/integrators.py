@@ -35,7 +35,10 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from robot_dynamics_ros.dynamics.kernels.compilation import inlined
+from robot_dynamics_ros.dynamics.kernels.compilation import (
+    forceinlined_kernel,
+    inlined,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.step import arrays, stages
 from robot_dynamics_ros.simulation.step.arrays import (
@@ -166,6 +169,19 @@ def take_steps(
     return status, joint, steps, total, worst
 
 
+@forceinlined_kernel
+def _write_sample(state: State, effort: Array, report: Array) -> None:
+    """Write state and motor torque (n,) of a plant to the columns of a report from SAMPLE on."""
+    column = arrays.SAMPLE
+    for values in (state.position, state.velocity, effort, state.impulse):
+        for value in values:
+            report[column] = value
+            column += 1
+    for mode in state.modes:
+        report[column] = mode
+        column += 1
+
+
 @inlined
 def plant_step(
     fixed_mode_motion: Compiled,
@@ -174,9 +190,9 @@ def plant_step(
     floats: Array,
     tau: Array,
     wrenches: Array,
-    report: Array,
+    reports: Array,
 ) -> int:
-    """Take steps of a plant until one fails; for calls from Python.
+    """Take steps of a plant under a sequence of torques until one fails; for calls from Python.
 
     Parameters
     ----------
@@ -185,56 +201,64 @@ def plant_step(
     integers, floats
         Memory of the plant, from arrays.make_memory; state and effort are updated.
     tau
-        Motor torque (n,), Nm or N, clamped to the effort limits here.
+        Motor torques, Nm or N, n for each report one after the other, so that a call with one torque needs no other
+        shape. They are clamped to the effort limits here.
     wrenches
         Field of StepInput.
-    report
-        (REPORT,), at the indices that arrays names: COUNT, the number of steps, is read. STATUS, JOINT (failing
-        coordinate or loop, or -1), STEPS (completed), SOLVES (linear systems) and RESIDUAL (largest) are written.
+    reports
+        Reports one after the other, with the columns that arrays names. COUNT, the number of steps, is read. STATUS,
+        JOINT (failing coordinate or loop, or -1), STEPS (completed), SOLVES (linear systems), RESIDUAL (largest) and
+        the state after the steps are written.
 
     Returns
     -------
     int
-        The status; BAD_ARGUMENTS, with ``report`` unchanged, if ``tau`` or ``wrenches`` have a wrong shape or ``tau``
-        is not finite.
+        The status of the last report written; BAD_ARGUMENTS if ``tau``, ``wrenches`` or ``reports`` have a wrong shape,
+        and for a torque that is not finite, whose report is unchanged.
     """
     plant = arrays.plant_arrays(Memory(integers, floats))
     n = plant.effort.shape[0]
+    size = arrays.SAMPLE + 3 * n
+    size += plant.state.impulse.shape[0] + plant.state.modes.shape[0]
     bodies = wrenches.shape[0]
     good = (
-        tau.shape[0] == n
-        and report.shape[0] == arrays.REPORT
+        tau.shape[0] * size == reports.shape[0] * n
+        and reports.shape[0] % size == 0
         and wrenches.shape[1] == 6
         and (bodies == 0 or bodies == plant.arm.robot.bodies.shape[0])
     )
-    if good:
-        for j in range(n):
-            good = good and math.isfinite(tau[j])
-    if not good:
-        return arrays.BAD_ARGUMENTS
+    status = arrays.OK if good else arrays.BAD_ARGUMENTS
     effort = plant.buffers.vectors[arrays.EFFORT]
-    for j in range(n):
-        limit = plant.effort_limits[j]
-        effort[j] = min(max(tau[j], -limit), limit)
     given = StepInput(plant.integrator[0], plant.dt[0], effort, wrenches)
-    count = int(report[arrays.COUNT])
-    status, joint, steps, solves, error = take_steps(
-        fixed_mode_motion,
-        finish_step,
-        plant.arm,
-        given,
-        count,
-        plant.state,
-        plant.buffers,
-    )
-    if steps > 0:
+    first = 0
+    while status == arrays.OK and first < reports.shape[0]:
+        report = reports[first : first + size]
         for j in range(n):
-            plant.effort[j] = effort[j]
-    report[arrays.STATUS] = status
-    report[arrays.JOINT] = joint
-    report[arrays.STEPS] = steps
-    report[arrays.SOLVES] = solves
-    report[arrays.RESIDUAL] = error
+            torque = tau[first // size * n + j]
+            limit = plant.effort_limits[j]
+            effort[j] = min(max(torque, -limit), limit)
+            if not math.isfinite(torque):
+                status = arrays.BAD_ARGUMENTS
+        if status == arrays.OK:
+            status, joint, steps, solves, error = take_steps(
+                fixed_mode_motion,
+                finish_step,
+                plant.arm,
+                given,
+                int(report[arrays.COUNT]),
+                plant.state,
+                plant.buffers,
+            )
+            if steps > 0:
+                for j in range(n):
+                    plant.effort[j] = effort[j]
+            report[arrays.STATUS] = status
+            report[arrays.JOINT] = joint
+            report[arrays.STEPS] = steps
+            report[arrays.SOLVES] = solves
+            report[arrays.RESIDUAL] = error
+            _write_sample(plant.state, plant.effort, report)
+            first += size
     return status
 
 
