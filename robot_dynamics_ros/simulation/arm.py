@@ -32,16 +32,19 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
 
     ``velocity_limits``: True to use the velocity limits of the URDF, False for infinite ones.
     """
-    rows, factors, directions = _rows(model.coupling_matrix[: len(model.moving_joints)])
+    matrix = model.coupling_matrix
+    joint_count = len(model.moving_joints)
+    rows, factors, directions = _rows(matrix[:joint_count])
     ranges = _ranges(model, directions)
     if not velocity_limits:
         ranges[:, row.FASTEST] = math.inf
-    if is_plain(model):
+    if not model.loops and _are_single(matrix[:joint_count]):
         directions = np.empty((0, model.n))
     structure, numbers = append_loops(
         model.kernels.topology, model.kernels.parameters, _loops(model)
     )
-    ranges = np.column_stack([ranges, _rotors(model, rows, len(ranges))])
+    rotors = _rotors(model, matrix[joint_count:], rows, len(ranges))
+    ranges = np.column_stack([ranges, rotors])
     joints = Joints(model.friction_parameters.copy(), rows, factors, ranges, directions)
     return Arm(views(structure, numbers), structure, numbers, joints)
 
@@ -53,7 +56,7 @@ def is_plain(model: RobotModel) -> bool:
 
 
 def _are_single(matrix: Array) -> bool:
-    return bool(np.all(np.count_nonzero(matrix, axis=1) == 1))
+    return bool(((matrix != 0.0).sum(axis=1) == 1).all())
 
 
 def initial_modes(joints: Joints, velocity: Array) -> IntArray:
@@ -123,18 +126,21 @@ def _rows(matrix: Array) -> tuple[IntArray, Array, Array]:
     return rows, factors, np.array(directions)
 
 
-def _rotors(model: RobotModel, rows: IntArray, count: int) -> Array:
-    """Return the inertia (count,) that the rows of independent joints have from rotors that follow this joint alone."""
-    joints = len(model.moving_joints)
+def _rotors(model: RobotModel, matrix: Array, rows: IntArray, count: int) -> Array:
+    """Return the inertia (count,) that the rows of independent joints have from rotors that follow this joint alone.
+
+    ``matrix`` (rotors, n) is the part of the rotors of the coupling matrix.
+    """
     inertias = np.zeros(count)
-    matrix = model.coupling_matrix[joints:]
     arrays = views(model.kernels.topology, model.kernels.parameters)
     rotors = arrays.rotors[:, ROTOR_INERTIA]
     alone = (matrix != 0.0).sum(axis=1) == 1
-    reflected = rotors[alone] @ matrix[alone] ** 2
+    reflected = dict(
+        zip(model.joint_names, rotors[alone] @ matrix[alone] ** 2, strict=True)
+    )
     for k, name in zip(rows, model.moving_joints, strict=True):
-        if name in model.joint_names:
-            inertias[k] = reflected[model.joint_names.index(name)]
+        if name in reflected:
+            inertias[k] = reflected[name]
     return inertias
 
 
@@ -145,16 +151,13 @@ def _ranges(model: RobotModel, directions: Array) -> Array:
     vectors = np.vstack([np.eye(model.n), limits.factors])
     offsets = limits.positions(np.zeros(model.n))
     factors = vectors[np.arange(len(vectors)), (vectors != 0.0).argmax(axis=1)]
-    for i, k in np.argwhere(
-        _equal((vectors / factors[:, None])[:, None], directions)
-    ).tolist():
-        low, high = sorted((limits.limits[[LOWER, UPPER], i] - offsets[i]) / factors[i])
-        fastest = limits.limits[VELOCITY, i] / abs(factors[i])
-        ranges[k] = (
-            max(ranges[k, 0], low),
-            min(ranges[k, 1], high),
-            min(ranges[k, 2], fastest),
-        )
+    same = _equal((vectors / factors[:, None])[:, None], directions)
+    i, k = np.nonzero(same)
+    low, high = np.sort((limits.limits[[LOWER, UPPER]] - offsets) / factors, axis=0)
+    np.maximum.at(ranges[:, row.LOWEST], k, low[i])
+    np.minimum.at(ranges[:, row.HIGHEST], k, high[i])
+    fastest = limits.limits[VELOCITY] / np.abs(factors)
+    np.minimum.at(ranges[:, row.FASTEST], k, fastest[i])
     return ranges
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any, NoReturn
 
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
-from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.simulation import checks
 from robot_dynamics_ros.simulation.arm import initial_modes, make_arm, stuck_joints
@@ -78,8 +78,8 @@ class BasePlant:
         """
         return self._effort.copy()
 
-    def new_reports(self, counts: Sequence[int]) -> Array:
-        """Return reports (len(counts), ..., columns) for ``follow``, with these numbers of steps."""
+    def new_reports(self, counts: IntArray) -> Array:
+        """Return reports (S, ..., columns) for ``follow``, with the numbers of steps ``counts`` (S,)."""
         state = self._state
         columns = arrays.SAMPLE + 3 * self._model.n
         columns += state.impulse.shape[-1] + state.modes.shape[-1]
@@ -240,7 +240,7 @@ class Plant(BasePlant):
         """Reset modes, impulse, change of velocity, effort and report."""
         self._state.modes[:] = initial_modes(self._arm.joints, self._state.velocity)
         self._state.impulse[:] = self._state.velocity_change[:] = self._effort[:] = 0.0
-        self._report = self.new_reports([0])[0]
+        self._report = self.new_reports(np.zeros(1, np.int64))[0]
 
     def change_model(self, model: RobotModel) -> None:
         """Replace the model by one with other payload, masses or friction; time and state are kept.

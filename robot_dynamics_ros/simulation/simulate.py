@@ -294,7 +294,7 @@ def run_plant(
         finite_rows = np.isfinite(table).all(axis=-1).reshape(-1, periods).all(axis=0)
         finite_periods = int(np.append(finite_rows, False).argmin())
     # The first report takes no step: it has the present state.
-    reports = plant.new_reports([0, *periods * pieces])
+    reports = plant.new_reports(np.append(0, np.tile(pieces, periods)))
     plant.follow(efforts[0, :1], reports[:1])
 
     def read(position: Array, velocity: Array) -> Array:

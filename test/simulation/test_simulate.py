@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.dynamics.codegen import tracing
 from robot_dynamics_ros.dynamics.kernels.compilation import COMPILED
 from robot_dynamics_ros.simulation import Plant
 from robot_dynamics_ros.simulation.sensors import Sensors
@@ -159,6 +160,37 @@ def test_array_of_torques(method: str, panda: RobotModel) -> None:
     assert _different(run, simulate(panda, run.command, 0.1, **keywords)) == []
 
 
+@pytest.mark.skipif(not COMPILED, reason="the steps are interpreted")
+def test_array_of_torques_needs_no_call_of_python_in_a_period() -> None:
+    def calls(periods: int) -> int:
+        events: list[str] = []
+        sys.setprofile(lambda frame, event, arg: events.append(event))
+        try:
+            simulate(_slider(), np.ones((periods, 1)), periods * 0.001)
+        finally:
+            sys.setprofile(None)
+        return len(events)
+
+    calls(1)
+    assert calls(900) < calls(100) + 100
+
+
+def test_customised_model_is_traced_once(
+    panda: RobotModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traced = []
+    trace = tracing.trace_algorithm
+
+    def counted(*arguments: Any) -> Any:
+        traced.append(arguments)
+        return trace(*arguments)
+
+    monkeypatch.setattr(tracing, "trace_algorithm", counted)
+    for _ in range(2):
+        simulate(panda.customised(), np.zeros((1, 7)), 0.001)
+    assert len(traced) <= 1
+
+
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 def test_torque_beyond_the_limits_is_clamped(method: str) -> None:
     limit = '<limit lower="-1e6" upper="1e6" effort="3" velocity="100"/>'
@@ -225,6 +257,11 @@ def test_invalid_torque_ends_the_run(answer: Any, culprit: str) -> None:
         )
         == []
     )
+    torques = np.full((100, 1), 2.0)
+    torques[11] = np.nan
+    with pytest.raises(SimulationError, match="t = 0.011 s: .*nan") as other:
+        simulate(model, torques, 0.1, effort_delay=0.003)
+    assert _different(caught.value.run, other.value.run) == []
     with pytest.raises(SimulationError, match="t = 0 s") as caught:
         simulate(model, Broken(0.0, -1.0), 0.01)
     assert (caught.value.run.position.shape, caught.value.run.effort.shape) == (
