@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 from tqdm import tqdm
 
 from benchmarks.document import machine, print_report, report_parser
@@ -26,15 +27,30 @@ from benchmarks.simulation_checks import (
     find_facts,
     simulators,
 )
-from benchmarks.simulation_peers import HOLD, SETTINGS, STEP, Case, Simulator, load
+from benchmarks.simulation_peers import (
+    CALL_SETTINGS,
+    HOLD,
+    SETTINGS,
+    STEP,
+    Case,
+    Simulator,
+    load,
+    ours,
+    with_mujoco,
+)
 from benchmarks.simulation_tables import (
+    BARE_TARGETS,
+    CALL_TARGETS,
     MANY_TARGETS,
     MUJOCO,
     MUJOCO_DEFAULT,
     MUJOCO_FAST,
+    MUJOCO_RK4,
     OUR_MANY,
     OURS,
+    PLANT_STEP,
     RATIO_TARGETS,
+    SIMULATE,
     SPEED_TARGETS,
     TARGET_ROBOT,
     Facts,
@@ -45,12 +61,15 @@ from benchmarks.simulation_tables import (
     table,
 )
 from benchmarks.timing import Timed, available_cores, bound_to, interleaved
+from robot_dynamics_ros.simulation import simulate
 
 COMMAND = "python -m benchmarks.simulation"
 PART = "simulation"
 DURATION = 10.0  # s
 ROUNDS = 50  # turns
 BLOCK = 100  # calls of HOLD steps in each: five runs
+CALL_STEPS = 1000
+CALL_BLOCK = 10  # calls with CALL_STEPS steps in each round
 MANY_ROUNDS = 5
 QUIET = 0.5  # load average before the run
 QUIET_CORES = 0.75 * THREADS  # busy cores while simulating many robots
@@ -67,6 +86,8 @@ class Measured(NamedTuple):
     """Simulated seconds a second of all robots together, in each round; empty without Panda."""
     busy: float
     """Cores that the simulation of many robots kept busy."""
+    calls: Speeds
+    """Calls with many steps; empty without Panda."""
 
 
 def measure(case: Case, core: list[int]) -> dict[str, Floats]:
@@ -89,6 +110,34 @@ def measure(case: Case, core: list[int]) -> dict[str, Floats]:
             BLOCK,
         )
     return {name: STEP * HOLD / values for name, values in times.items()}
+
+
+def measure_calls(name: str, folder: Path, core: list[int]) -> dict[str, Floats]:
+    """Return simulated seconds per second in each round of calls with CALL_STEPS steps under constant torque."""
+    case = load(name, folder, DURATION)
+    torque = case.torque[len(case.torque) // 4]
+    table = np.tile(torque, (CALL_STEPS, 1))
+    plant = ours(case, "rk4", customised=False)
+    peer = with_mujoco(case, "RK4")
+
+    def simulated() -> None:
+        simulate(case.model, table, CALL_STEPS * STEP, initial_positions=case.start)
+
+    def stepped(simulator: Simulator) -> None:
+        simulator.reset()
+        simulator.step(simulator.own(torque), CALL_STEPS)
+
+    with bound_to(core):
+        times = interleaved(
+            {
+                SIMULATE: Timed(simulated, [()]),
+                PLANT_STEP: Timed(stepped, [(plant,)]),
+                MUJOCO_RK4: Timed(stepped, [(peer,)]),
+            },
+            ROUNDS,
+            CALL_BLOCK,
+        )
+    return {name: STEP * CALL_STEPS / values for name, values in times.items()}
 
 
 def measure_many(folder: Path) -> tuple[dict[str, Floats], float]:
@@ -121,6 +170,7 @@ def run(names: list[str]) -> Measured:
     cases = {}
     many: dict[str, Floats] = {}
     busy = float(THREADS)
+    calls: dict[str, dict[str, Floats]] = {}
     with tempfile.TemporaryDirectory() as temporary, bound_to(cores):
         folder = Path(temporary)
         for name in tqdm(
@@ -137,8 +187,11 @@ def run(names: list[str]) -> Measured:
             friction[name] = measure(case, cores[-1:])
             viscous[name] = measure(smooth, cores[-1:])
         if TARGET_ROBOT in names:
+            calls = {
+                name: measure_calls(name, folder, cores[-1:]) for name in CALL_SETTINGS
+            }
             many, busy = measure_many(folder)
-    return Measured(facts, friction, viscous, many, busy)
+    return Measured(facts, friction, viscous, many, busy, calls)
 
 
 def report(found: Measured) -> str:
@@ -168,8 +221,23 @@ Checks before the timing; drift under {LOAD_SHARE} of the Coulomb torque:
     if not many:
         return text
     busy = f"{found.busy:.1f} cores busy{'' if found.busy > QUIET_CORES else NOT_QUIET}"
+    by_peer = {
+        peer: {
+            robot: {SIMULATE: np.asarray(speeds[SIMULATE] / speeds[peer])}
+            for robot, speeds in found.calls.items()
+        }
+        for peer in (MUJOCO_RK4, PLANT_STEP)
+    }
     return f"""\
 {text}
+Calls with {CALL_STEPS:,} steps under constant torque, ours general with rk4:
+
+{table("times real time", found.calls, {})}
+
+{table("ratio to MuJoCo RK4", by_peer[MUJOCO_RK4], CALL_TARGETS, "×")}
+
+{table("ratio to Plant.step", by_peer[PLANT_STEP], BARE_TARGETS, "×")}
+
 {PLANTS:,} Pandas for {MANY_DURATION:g} s, {MANY_ROUNDS} rounds; {THREADS} threads kept {busy}.
 
 {table("simulated s of all robots per s", {TARGET_ROBOT: found.many}, {})}

@@ -78,6 +78,11 @@ SETTINGS = {
     # Mounted at its pelvis.
     "g1": Setting(0.2, 0.2, -9.81, _LEGS),
 }
+# Robots of calls with many steps: an arm and a tree.
+CALL_SETTINGS = {
+    "panda": SETTINGS["panda"],
+    "solo12": Setting(0.02, 0.02, -9.81, {}),
+}
 
 
 class Case(NamedTuple):
@@ -104,8 +109,11 @@ class Simulator(NamedTuple):
 
 
 def load(name: str, folder: Path, duration: float, *, coulomb: bool = True) -> Case:
-    """Return one of SETTINGS, with a dynamics file in ``folder``; without Coulomb friction if ``coulomb`` is False."""
-    setting = SETTINGS[name]
+    """Return the case of a robot in SETTINGS or CALL_SETTINGS, with a dynamics file in ``folder``.
+
+    ``coulomb``: False for no Coulomb friction.
+    """
+    setting = {**CALL_SETTINGS, **SETTINGS}[name]
     robot = ROBOTS[name]
     urdf = urdf_file(robot)
     dynamics = folder / f"{name}.dynamics.yaml"

@@ -29,10 +29,16 @@ MUJOCO_RK4 = MUJOCO + "RK4"
 MUJOCO_DEFAULT = MUJOCO + "Euler"
 MUJOCO_FAST = MUJOCO + "implicitfast"
 
+# Calls with many steps: ``simulate`` with an array of torques, and ``Plant.step``, both with rk4, general.
+SIMULATE = "simulate"
+PLANT_STEP = "Plant.step"
+
 TARGET_ROBOT = "panda"  # robot of the targets
 SPEED_TARGETS = {SEMI_IMPLICIT: Target(300.0, 1000.0), RK4: Target(100.0, 200.0)}
 RATIO_TARGETS = {SEMI_IMPLICIT: Target(2.0, 5.0)}
 MANY_TARGETS = {SEMI_IMPLICIT: Target(3.0, 10.0)}
+CALL_TARGETS = {SIMULATE: Target(1.0, 5.0)}
+BARE_TARGETS = {SIMULATE: Target(0.77, 0.9)}
 
 Speeds = Mapping[str, Mapping[str, Floats]]
 """Simulated seconds a second in each round: robot, simulation."""
