@@ -28,7 +28,7 @@ from robot_dynamics_ros.dynamics.kernels.compilation import (
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.arguments import cores
 
-_POLLING_PERIOD = 0.2  # s
+_POLLING_PERIOD = 1.0  # s
 EXPERIMENT = (
     *(
         control_cycle.check_state,

@@ -39,7 +39,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).resolve().parents[2]
 _NAME = "robot_dynamics_ros"
 _KERNEL_FOLDERS = ("dynamics/codegen", "dynamics/kernels", "simulation")
-_FLAGS: dict[str, Any] = {"error_model": "numpy"}
+_FLAGS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 _CANNOT_BE_CACHED = (
     "compiled kernels cannot be cached ({}): every start compiles them again. Cure: {}"
 )

@@ -48,7 +48,7 @@ def project(robot: ModelArrays, work: Array, column: int, vector: Array) -> None
             vector[robot.coordinates[entry]] += robot.factors[entry] * work[row, column]
 
 
-@inlined
+@forceinlined_kernel
 def add_element(
     robot: ModelArrays, row: int, column: int, value: float, matrix: Array
 ) -> None:
@@ -64,7 +64,7 @@ def add_element(
             )
 
 
-@inlined
+@forceinlined_kernel
 def add_symmetric(
     robot: ModelArrays, row: int, column: int, value: float, matrix: Array
 ) -> None:
@@ -94,7 +94,7 @@ def mirror(matrix: Array) -> None:
             matrix[j, i] = matrix[i, j]
 
 
-@inlined
+@forceinlined_kernel
 def add_column(robot: ModelArrays, row: int, value: float, vector: Array) -> None:
     """Add G^T e to ``vector`` (n,), where e (rows,) has the only nonzero element ``value`` at the index ``row``."""
     for i in range(robot.tree[row, FIRST], robot.tree[row, AFTER]):

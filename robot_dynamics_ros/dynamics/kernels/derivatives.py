@@ -16,7 +16,7 @@ is half of dtau/dqd (Spong (9.61)-(9.63); Echeandia and Wensing 2021).
 
 from __future__ import annotations
 
-from robot_dynamics_ros.dynamics.kernels.compilation import inlined, kernel
+from robot_dynamics_ros.dynamics.kernels.compilation import forceinlined_kernel, kernel
 from robot_dynamics_ros.dynamics.kernels.composite_body import add_inertia
 from robot_dynamics_ros.dynamics.kernels.couplings import add_element, expand
 from robot_dynamics_ros.dynamics.kernels.layout import (
@@ -56,7 +56,7 @@ _P = 55
 SPATIAL_SIZE = 58
 
 
-@inlined
+@forceinlined_kernel
 def _read(spatial: Array, i: int, column: int) -> SpatialVector:
     return (
         spatial[i, column],
@@ -68,7 +68,7 @@ def _read(spatial: Array, i: int, column: int) -> SpatialVector:
     )
 
 
-@inlined
+@forceinlined_kernel
 def _write(spatial: Array, i: int, column: int, vector: SpatialVector) -> None:
     for k in range(6):
         spatial[i, column + k] = vector[k]
@@ -109,7 +109,7 @@ def _force_cross(a: SpatialVector, f: SpatialVector) -> SpatialVector:
     return mx + cx, my + cy, mz + cz, fx, fy, fz
 
 
-@inlined
+@forceinlined_kernel
 def _times_inertia(spatial: Array, i: int, b: SpatialVector) -> SpatialVector:
     """Wrench I b: moment J w + h x v, force m v + w x h."""
     m = spatial[i, _I]
@@ -134,7 +134,7 @@ def _times_inertia(spatial: Array, i: int, b: SpatialVector) -> SpatialVector:
     )
 
 
-@inlined
+@forceinlined_kernel
 def _velocity_wrench(spatial: Array, i: int, b: SpatialVector) -> SpatialVector:
     """Wrench 2 B b."""
     x = 2.0 * b[0]

@@ -10,11 +10,7 @@ from __future__ import annotations
 
 import math
 
-from robot_dynamics_ros.dynamics.kernels.compilation import (
-    forceinlined_kernel,
-    inlined,
-    kernel,
-)
+from robot_dynamics_ros.dynamics.kernels.compilation import forceinlined_kernel, kernel
 from robot_dynamics_ros.dynamics.kernels.layout import (
     INERTIA,
     JOINT_POSITION,
@@ -87,7 +83,7 @@ def place_bodies(robot: ModelArrays, work: Array) -> None:
                 work[i, PLACEMENT + 9 + row] = bodies[i, POSITION + row] + z * q
 
 
-@inlined
+@forceinlined_kernel
 def to_parent(work: Array, i: int, x: float, y: float, z: float) -> Vector:
     """Return vector (x, y, z), given in the axes of body ``i``, in the axes of its parent."""
     return (
@@ -103,7 +99,7 @@ def to_parent(work: Array, i: int, x: float, y: float, z: float) -> Vector:
     )
 
 
-@inlined
+@forceinlined_kernel
 def to_body(work: Array, i: int, x: float, y: float, z: float) -> Vector:
     """Return vector (x, y, z), given in the axes of the parent of body ``i``, in the axes of the body."""
     return (
@@ -119,19 +115,19 @@ def to_body(work: Array, i: int, x: float, y: float, z: float) -> Vector:
     )
 
 
-@inlined
+@forceinlined_kernel
 def origin(work: Array, i: int) -> Vector:
     """Return the origin of the frame of body ``i`` in its parent's frame, m."""
     return work[i, PLACEMENT + 9], work[i, PLACEMENT + 10], work[i, PLACEMENT + 11]
 
 
-@inlined
+@forceinlined_kernel
 def vector_at(table: Array, i: int, column: int) -> Vector:
     """Return three consecutive elements of row ``i`` (an index) of ``table`` (rows, columns), from ``column`` on."""
     return table[i, column], table[i, column + 1], table[i, column + 2]
 
 
-@inlined
+@forceinlined_kernel
 def times_inertia(bodies: Array, i: int, x: float, y: float, z: float) -> Vector:
     """Return I v for v = (x, y, z), with the inertia I of body ``i`` about its frame's origin, in the body's axes.
 
