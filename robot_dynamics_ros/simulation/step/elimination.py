@@ -94,16 +94,17 @@ def eliminate(
     members = np.full(n, -1)
     rank = base.rank
     left = np.zeros((count, width))
-    least = np.empty(count)
+    least = np.full(count, math.inf)
     for k in range(count):
-        first = k - k % group
-        largest = 0.0
-        for j in range(n):
-            left[k, j] = directions[k, j]
-            for i in range(first, first + group):
-                largest = max(largest, abs(directions[i, j]))
-        left[k, 2 * n] = targets[k]
-        least[k] = tolerance * largest if chosen[k] else math.inf
+        if chosen[k]:
+            first = k - k % group
+            largest = 0.0
+            for j in range(n):
+                left[k, j] = directions[k, j]
+                for i in range(first, first + group):
+                    largest = max(largest, abs(directions[i, j]))
+            left[k, 2 * n] = targets[k]
+            least[k] = tolerance * largest
     for i in range(rank):
         pivots[i] = base.pivots[i]
         for j in range(width):
@@ -114,12 +115,13 @@ def eliminate(
         source = -1
         pivot = -1
         for k in range(count):
-            for j in range(n):
-                size = abs(left[k, j])
-                if size > largest * least[k]:
-                    largest = size / least[k]
-                    source = k
-                    pivot = j
+            if least[k] < math.inf:
+                for j in range(n):
+                    size = abs(left[k, j])
+                    if size > largest * least[k]:
+                        largest = size / least[k]
+                        source = k
+                        pivot = j
         if source < 0:
             break
         least[source] = math.inf
@@ -171,6 +173,7 @@ def minimise_in_null_space(
     basis = np.zeros((d, n))
     reduced = np.zeros((d, d))
     values = np.empty(d)
+    pull = np.empty(n)
     a = 0
     for j in range(n):
         result[j] = 0.0
@@ -184,11 +187,18 @@ def minimise_in_null_space(
                 basis[a, equations.pivots[i]] = -equations.table[i, j]
             values[a] = row.product(basis, a, force)
             a += 1
+    # A row of the basis has a single 1 among the other coordinates, and zeros at pivots that do not depend on it.
     for a in range(d):
-        for i in range(n):
-            pull = row.product(matrix, i, basis[a])
-            for b in range(d):
-                reduced[b, a] += basis[b, i] * pull
+        pull[:] = 0.0
+        for j in range(n):
+            if basis[a, j] != 0.0:
+                for i in range(n):
+                    pull[i] += matrix[i, j] * basis[a, j]
+        for b in range(d):
+            reduced[b, a] = pull[others[b]]
+            for i in range(equations.rank):
+                p = equations.pivots[i]
+                reduced[b, a] += basis[b, p] * pull[p]
     bad = factorise(reduced)
     if bad >= 0:
         return int(others[bad])

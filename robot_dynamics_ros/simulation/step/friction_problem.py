@@ -169,11 +169,13 @@ def _write_unbalanced(problem: Problem, v: Array, impulse: Array, size: Array) -
 
     lambda are the impulses in ``problem.rows``.
     """
+    impulse[:] = 0.0
+    for k in range(problem.rows.shape[0]):
+        if problem.rows[k, row.IMPULSE] != 0.0:
+            for i in range(v.shape[0]):
+                impulse[i] += problem.rows[k, row.IMPULSE] * problem.directions[k, i]
     for i in range(v.shape[0]):
-        total = 0.0
-        for k in range(problem.rows.shape[0]):
-            total += problem.rows[k, row.IMPULSE] * problem.directions[k, i]
-        total -= problem.prior_impulse[i]
+        total = impulse[i] - problem.prior_impulse[i]
         size[i] = abs(problem.prior_impulse[i])
         for j in range(v.shape[0]):
             part = problem.matrix[i, j] * (v[j] - problem.free[j])
