@@ -861,7 +861,9 @@ class RobotModel:
         Wensing 2022 (see kernels/derivatives.py). dtau/dqdd is the mass matrix.
         """
         both: Array = self._derivatives(q, qd, qdd)
-        return both[..., 0, :, :], both[..., 1, :, :]
+        by_q = both[..., 0, :, :]
+        by_qd = both[..., 1, :, :]
+        return np.ascontiguousarray(by_q), np.ascontiguousarray(by_qd)
 
     @cached_property
     def _derivatives(self) -> Call:
