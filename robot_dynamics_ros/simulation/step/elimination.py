@@ -137,12 +137,34 @@ def eliminate(
     return Equations(table, pivots, members, rank)
 
 
+@allocating_kernel
+def _single_coordinates(chosen: NDArray[np.bool_], targets: Array) -> Equations:
+    """Return the equations v_k = targets[k] of the ``chosen`` coordinates k."""
+    n = targets.shape[0]
+    table = np.zeros((n, 2 * n + 1))
+    pivots = np.full(n, -1)
+    members = np.full(n, -1)
+    rank = 0
+    for k in range(n):
+        if chosen[k]:
+            table[rank, k] = table[rank, n + rank] = 1.0
+            table[rank, 2 * n] = targets[k]
+            pivots[rank] = members[rank] = k
+            rank += 1
+    return Equations(table, pivots, members, rank)
+
+
 @inlined
 def add_rows(
     base: Equations, directions: Array, chosen: NDArray[np.bool_], targets: Array
 ) -> Equations:
-    """Return the equations ``base`` with those of the ``chosen`` constraint rows, as ``eliminate`` does."""
+    """Return the equations ``base`` with those of the ``chosen`` constraint rows, as ``eliminate`` does.
+
+    For E = I, ``directions`` may be (0, n) if ``base`` is empty.
+    """
     n = directions.shape[1]
+    if directions.shape[0] == 0:
+        return _single_coordinates(chosen, targets)
     return eliminate(base, directions, chosen, targets, 1, DEPENDENCE_TOLERANCE, n)
 
 

@@ -56,7 +56,7 @@ class Problem(NamedTuple):
     matrix
         A (n, n), positive definite, with both triangles.
     directions
-        E (K, n).
+        E (K, n), or (0, n) for E = I without loops.
     rows
         (K, SIZE).
     modes
@@ -172,8 +172,7 @@ def _write_unbalanced(problem: Problem, v: Array, impulse: Array, size: Array) -
     impulse[:] = 0.0
     for k in range(problem.rows.shape[0]):
         if problem.rows[k, row.IMPULSE] != 0.0:
-            for i in range(v.shape[0]):
-                impulse[i] += problem.rows[k, row.IMPULSE] * problem.directions[k, i]
+            row.add_along(problem.directions, k, problem.rows[k, row.IMPULSE], impulse)
     for i in range(v.shape[0]):
         total = impulse[i] - problem.prior_impulse[i]
         size[i] = abs(problem.prior_impulse[i])
@@ -185,13 +184,22 @@ def _write_unbalanced(problem: Problem, v: Array, impulse: Array, size: Array) -
 
 
 @kernel
-def _rounding(directions: Array, k: int, v: Array) -> float:
-    """Return the size of velocities of row k that are 0 up to rounding where the largest velocities are ``v`` (n,)."""
-    size = 0.0
+def _largest(v: Array) -> float:
+    """Return the largest magnitude of the velocities ``v`` (n,)."""
     largest = 0.0
     for j in range(v.shape[0]):
-        size += abs(directions[k, j])
         largest = max(largest, abs(v[j]))
+    return largest
+
+
+@kernel
+def _rounding(directions: Array, k: int, largest: float) -> float:
+    """Return the size of velocities of row k that are 0 up to rounding, if those of coordinates are ``largest``."""
+    size = 1.0
+    if directions.shape[0] > 0:
+        size = 0.0
+        for j in range(directions.shape[1]):
+            size += abs(directions[k, j])
     return DEPENDENCE_TOLERANCE * size * largest
 
 
@@ -239,10 +247,11 @@ def solve_modes(problem: Problem, v: Array) -> bool:
         rows[k, row.NOISE] = row.SLACK * noise
         rows[k, row.INDEPENDENT] = 1.0
     consistent = True
+    largest = _largest(v)
     for k in range(count):
         rows[k, row.VELOCITY] = row.product(directions, k, v)
         # A dependent row, which is not among the equations, may contradict them.
-        room = _rounding(directions, k, v)
+        room = _rounding(directions, k, largest)
         if chosen[k] and abs(rows[k, row.VELOCITY] - targets[k]) > room:
             consistent = False
     return consistent
@@ -264,10 +273,13 @@ def _descend(problem: Problem, v: Array, target: Array, first_only: bool) -> boo
     fraction = 1.0
     changed = -1
     mode = row.STUCK
+    largest = _largest(v)
+    largest_target = _largest(target)
     for k in range(modes.shape[0]):
         z = row.product(directions, k, v)
         dz = rows[k, row.VELOCITY] - z
-        room = _rounding(directions, k, v) + _rounding(directions, k, target)
+        room = _rounding(directions, k, largest)
+        room += _rounding(directions, k, largest_target)
         if row.slips(modes[k]) and abs(dz) > room:
             low, high = row.slip_range(rows, k, modes[k])
             bound = low if dz < 0.0 else high
@@ -327,8 +339,11 @@ def residual(problem: Problem, v: Array) -> float:
         worst = max(worst, abs(pull[i]) / matrix[i, i])
     for k in range(rows.shape[0]):
         own = 0.0
-        for i in range(n):
-            own += problem.directions[k, i] ** 2 / matrix[i, i]
+        if problem.directions.shape[0] == 0:
+            own = 1.0 / matrix[k, k]
+        else:
+            for i in range(n):
+                own += problem.directions[k, i] ** 2 / matrix[i, i]
         # Proximal map: soft thresholding by the friction bounds, then clipping to the velocity limits.
         z = rows[k, row.VELOCITY]
         best = z - own * rows[k, row.IMPULSE]

@@ -142,12 +142,7 @@ def _solve_problem(joints: Joints, buffers: Buffers) -> tuple[int, float]:
     vectors = buffers.vectors
     n = vectors.shape[1]
     directions = joints.directions
-    simultaneous = 1
-    if directions.shape[0] == 0:
-        simultaneous = 3 * n + 10
-        directions = np.zeros((n, n))
-        for j in range(n):
-            directions[j, j] = 1.0
+    simultaneous = 3 * n + 10 if directions.shape[0] == 0 else 1
     problem = Problem(
         buffers.motion[2:],
         directions,
