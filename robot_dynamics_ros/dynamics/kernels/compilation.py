@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
@@ -43,6 +44,8 @@ _FLAGS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 _CANNOT_BE_CACHED = (
     "compiled kernels cannot be cached ({}): every start compiles them again. Cure: {}"
 )
+# A second thread would compile after the first one has disabled it.
+_ONE_THREAD = Lock()
 _PAUSE = 60.0  # s without compilation, after which the next one is announced again
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
@@ -309,9 +312,17 @@ def compile_for(generated: Any, signature: str) -> None:
         generated.compile(signature)
 
 
-@cache
 def compile_only_for(function: Any, signature: str) -> None:
-    """Compile a kernel as ``compile_for`` does, once; calls with other types of arguments raise NO_MACHINE_CODE."""
+    """Compile a kernel as ``compile_for`` does, once; calls with other types of arguments raise NO_MACHINE_CODE.
+
+    Several threads may call it at once.
+    """
+    with _ONE_THREAD:
+        _compile_once(function, signature)
+
+
+@cache
+def _compile_once(function: Any, signature: str) -> None:
     compile_for(function, signature)
     if COMPILED:
         function.disable_compile()

@@ -175,6 +175,25 @@ os.execv(sys.executable, [sys.executable, "-c", {code!r}])
 
 
 @compiled_only
+def test_several_threads_may_compile_the_same_kernel_at_once(tmp_path: Path) -> None:
+    """Each with a model of its own, as threads that simulate do."""
+    code = f"""
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from robot_dynamics_ros import RobotModel
+urdf = {str(ROOT / "urdf" / "planar_2r.urdf")!r}
+start = Barrier(6)
+def friction(model):
+    start.wait()
+    return model.friction_torque([0.0, 0.0], [0.0, 0.0], 0.01).tolist()
+models = [RobotModel.from_urdf_file(urdf) for _ in range(6)]
+print(*ThreadPoolExecutor(6).map(friction, models), sep="; ")
+"""
+    result = run_python("-c", code, NUMBA_CACHE_DIR=str(tmp_path))
+    assert result.stdout.strip() == "; ".join(6 * ["[0.0, 0.0]"])
+
+
+@compiled_only
 def test_damaged_files_are_replaced_after_one_warning(tmp_path: Path) -> None:
     def warnings() -> int:
         result = run_python("-c", LOGISTIC, NUMBA_CACHE_DIR=str(tmp_path))
