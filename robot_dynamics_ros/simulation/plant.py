@@ -80,9 +80,7 @@ class BasePlant:
 
     def new_reports(self, counts: IntArray) -> Array:
         """Return reports (S, ..., columns) for ``follow``, with the numbers of steps ``counts`` (S,)."""
-        state = self._state
-        columns = arrays.SAMPLE + 3 * self._model.n
-        columns += state.impulse.shape[-1] + state.modes.shape[-1]
+        columns = interpreted(arrays.report_columns)(self._state)
         reports = np.zeros((len(counts), *self._effort.shape[:-1], columns))
         reports.T[arrays.COUNT] = counts
         return reports
@@ -190,7 +188,7 @@ class Plant(BasePlant):
 
     @cached_property
     def _advance(self) -> Callable[..., int]:
-        """Compiled step, a function of (tau, wrenches, report), bound to the memory of this plant."""
+        """Compiled step, a function of (tau, wrenches, reports), bound to the memory of this plant."""
         return partial(kind_for(self._model).plant_step, *self._memory)
 
     @property

@@ -24,13 +24,7 @@ from robot_dynamics_ros.dynamics.codegen.tracing import (
     trace_algorithm,
 )
 from robot_dynamics_ros.dynamics.kernels.compilation import compile_for
-from robot_dynamics_ros.dynamics.kernels.entries import (
-    Call,
-    GeneralKernels,
-    Kernel,
-    bound_kernel,
-    state_function,
-)
+from robot_dynamics_ros.dynamics.kernels.entries import GeneralKernels, Kernel
 from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from robot_dynamics_ros.dynamics.kernels.layout import MASS, unpack
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
@@ -121,20 +115,9 @@ class CustomisedKernels(GeneralKernels):
             self.topology, parameters, self._generated if same else None
         )
 
-    def function(
-        self,
-        entry: Kernel,
-        vectors: int,
-        shape: tuple[int, ...],
-        otherwise: Call,
-        *bound: Array,
-    ) -> Call:
-        """Return the ``state_function`` of this robot's own kernel, or of the general one if there is none."""
+    def _single(self, entry: Kernel) -> tuple[Kernel, tuple[Array | IntArray, ...]]:
         own = self._own(entry, customised_kernel)
-        if own is None:
-            return super().function(entry, vectors, shape, otherwise, *bound)
-        kernel = bound_kernel(own, self._fixed[1:], [1] * vectors + [len(shape)])
-        return state_function(kernel, vectors, shape, otherwise)
+        return super()._single(entry) if own is None else (own, self._fixed[1:])
 
     def batch(self, entry: Kernel) -> Kernel:
         """Return this robot's own batched function, or the general one if there is none."""

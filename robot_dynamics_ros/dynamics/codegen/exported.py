@@ -93,7 +93,7 @@ class ExportedKernels(GeneralKernels):
         if own is None:
             return super().function(entry, vectors, shape, otherwise, *bound)
 
-        def of_one(q: Any) -> Any:
+        def of_one(q: Any) -> Array:
             try:
                 if q.ndim == 1:
                     return own(q, *context)
@@ -101,7 +101,7 @@ class ExportedKernels(GeneralKernels):
                 pass
             return otherwise(q)
 
-        def of_three(first: Any, second: Any, third: Any) -> Any:
+        def of_three(first: Any, second: Any, third: Any) -> Array:
             try:
                 if first.ndim == 1:
                     return own(first, second, third, *context)

@@ -52,7 +52,7 @@ from robot_dynamics_ros.dynamics.kernels.regressor import regressor
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
 Kernel = Callable[..., int]
-Call = Callable[..., Any]  # see state_function
+Call = Callable[..., Array]  # see state_function
 
 OK = 0
 WRONG_SHAPE = 1
@@ -578,7 +578,7 @@ def state_function(
     result for other objects than C-contiguous, writeable float64 arrays of the right shape, and if the kernel fails.
     """
 
-    def of_one(q: Any) -> Any:
+    def of_one(q: Any) -> Array:
         try:
             if type(q) is _ARRAY and q.dtype is _FLOAT64:
                 result = np.empty(shape)
@@ -588,7 +588,7 @@ def state_function(
             pass
         return otherwise(q)
 
-    def of_three(first: Any, second: Any, third: Any) -> Any:
+    def of_three(first: Any, second: Any, third: Any) -> Array:
         try:
             if (
                 type(first) is _ARRAY
@@ -657,9 +657,14 @@ class GeneralKernels:
 
         ``entry`` has the arguments ``bound`` before its vectors.
         """
-        fixed: list[Array | IntArray] = [*self._with_scratch, *bound]
-        kernel = bound_kernel(entry, fixed, [1] * vectors + [len(shape)])
+        kernel, fixed = self._single(entry)
+        axes = [1] * vectors + [len(shape)]
+        kernel = bound_kernel(kernel, [*fixed, *bound], axes)
         return state_function(kernel, vectors, shape, otherwise)
+
+    def _single(self, entry: Kernel) -> tuple[Kernel, tuple[Array | IntArray, ...]]:
+        """Return the single-state kernel of this robot for a function of this module, and its first arguments."""
+        return entry, self._with_scratch
 
     def bound(self, entry: Kernel, *extra: Any) -> Kernel:
         """Return a batched function of this module with the model arrays and its next arguments ``extra`` bound."""

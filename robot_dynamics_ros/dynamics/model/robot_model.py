@@ -688,8 +688,7 @@ class RobotModel:
         if external_wrenches is not None:
             bound = self.kernels.bound(entries.inverse_dynamics_batch)
             return self._run(bound, (self.n,), external_wrenches, q=q, qd=qd, qdd=qdd)
-        tau: Array = self._inverse_dynamics(q, qd, qdd)
-        return tau
+        return self._inverse_dynamics(q, qd, qdd)
 
     @cached_property
     def _inverse_dynamics(self) -> Call:
@@ -728,8 +727,7 @@ class RobotModel:
         if external_wrenches is not None:
             bound = self.kernels.bound(entries.forward_dynamics_batch)
             return self._run(bound, (self.n,), external_wrenches, q=q, qd=qd, tau=tau)
-        qdd: Array = self._forward_dynamics(q, qd, tau)
-        return qdd
+        return self._forward_dynamics(q, qd, tau)
 
     @cached_property
     def _forward_dynamics(self) -> Call:
@@ -742,8 +740,7 @@ class RobotModel:
 
         It is computed by the composite-rigid-body algorithm.
         """
-        matrix: Array = self._mass_matrix(q)
-        return matrix
+        return self._mass_matrix(q)
 
     @cached_property
     def _mass_matrix(self) -> Call:
@@ -759,8 +756,7 @@ class RobotModel:
 
     def gravity_torque(self, q: ArrayLike) -> Array:
         """Return the gravity torque (..., n), G(q) of Craig (6.59), at ``q`` (..., n)."""
-        tau: Array = self._gravity_torque(q)
-        return tau
+        return self._gravity_torque(q)
 
     @cached_property
     def _gravity_torque(self) -> Call:
@@ -814,8 +810,7 @@ class RobotModel:
                 if self._load_matters
                 else self._zeros
             )
-        tau: Array = self._friction_torque(fade)(q, qd, load)
-        return tau
+        return self._friction_torque(fade)(q, qd, load)
 
     @cached_property
     def _friction_torque(self) -> Callable[[float], Call]:
@@ -860,7 +855,7 @@ class RobotModel:
         Element [i, j] is the derivative of torque i by coordinate j. The derivatives are analytical: Singh, Russo,
         Wensing 2022 (see kernels/derivatives.py). dtau/dqdd is the mass matrix.
         """
-        both: Array = self._derivatives(q, qd, qdd)
+        both = self._derivatives(q, qd, qdd)
         by_q = both[..., 0, :, :]
         by_qd = both[..., 1, :, :]
         return np.ascontiguousarray(by_q), np.ascontiguousarray(by_qd)

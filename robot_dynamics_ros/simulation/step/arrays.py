@@ -191,6 +191,15 @@ def arms_of(batch: Batch, first: int, after: int) -> Batch:
 
 
 @inlined
+def report_columns(state: State) -> int:
+    """Return the number of columns of a report on plants with this ``state``."""
+    n: int = state.position.shape[-1]
+    impulses: int = state.impulse.shape[-1]
+    modes: int = state.modes.shape[-1]
+    return SAMPLE + 3 * n + impulses + modes
+
+
+@inlined
 def state_of(states: State, i: int) -> State:
     """Return the state of the arm with index ``i`` of a batch, as views: changes of it change the batch."""
     return State(

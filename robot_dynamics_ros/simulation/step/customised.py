@@ -51,11 +51,11 @@ def customised_motion(
 
 @kernel
 def plant_step(
-    integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array
+    integers: IntArray, floats: Array, tau: Array, wrenches: Array, reports: Array
 ) -> int:
     """Take steps of a plant as ``integrators.plant_step`` does."""
     return integrators.plant_step(
-        customised_motion, trees.finish_plain, integers, floats, tau, wrenches, report
+        customised_motion, trees.finish_plain, integers, floats, tau, wrenches, reports
     )
 
 

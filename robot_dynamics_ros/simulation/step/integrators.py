@@ -218,8 +218,7 @@ def plant_step(
     """
     plant = arrays.plant_arrays(Memory(integers, floats))
     n = plant.effort.shape[0]
-    size = arrays.SAMPLE + 3 * n
-    size += plant.state.impulse.shape[0] + plant.state.modes.shape[0]
+    size = arrays.report_columns(plant.state)
     bodies = wrenches.shape[0]
     good = (
         tau.shape[0] * size == reports.shape[0] * n

@@ -296,11 +296,11 @@ def finish_step(arm: Arm, half: float, state: State, buffers: Buffers) -> Outcom
 
 @kernel
 def looped_step(
-    integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array
+    integers: IntArray, floats: Array, tau: Array, wrenches: Array, reports: Array
 ) -> int:
     """Take steps of an arm with closed loops as ``integrators.plant_step`` does."""
     return integrators.plant_step(
-        looped_motion, finish_step, integers, floats, tau, wrenches, report
+        looped_motion, finish_step, integers, floats, tau, wrenches, reports
     )
 
 

@@ -332,11 +332,11 @@ def end_steps(
 
 @kernel
 def plain_step(
-    integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array
+    integers: IntArray, floats: Array, tau: Array, wrenches: Array, reports: Array
 ) -> int:
     """Take steps of a plain arm as ``integrators.plant_step`` does."""
     return integrators.plant_step(
-        plain_motion, finish_plain, integers, floats, tau, wrenches, report
+        plain_motion, finish_plain, integers, floats, tau, wrenches, reports
     )
 
 
@@ -358,11 +358,11 @@ def plain_advance(
 
 @kernel
 def coupled_step(
-    integers: IntArray, floats: Array, tau: Array, wrenches: Array, report: Array
+    integers: IntArray, floats: Array, tau: Array, wrenches: Array, reports: Array
 ) -> int:
     """Take steps of a coupled arm as ``integrators.plant_step`` does."""
     return integrators.plant_step(
-        coupled_motion, finish_coupled, integers, floats, tau, wrenches, report
+        coupled_motion, finish_coupled, integers, floats, tau, wrenches, reports
     )
 
 
