@@ -319,7 +319,7 @@ class Controller:
                 return None
             command = self._run_law(estimate, instant)
         self.command = command or self._fall_back(estimate, instant)
-        self.reports.command(instant.steady, self.command.effort)
+        self.reports.command(self.command.effort)
         self.clock.commanded(instant.steady)
         self.cycles += instant.regular
         return self.command

@@ -271,3 +271,15 @@ def test_delayed_and_measured_efforts_are_no_fault(delay: int) -> None:
         session.pass_time()
         session.state(effort=measured())
     assert session.causes == []
+
+
+def test_commands_that_arrive_late_are_no_other_controller() -> None:
+    """A busy machine delays them by up to 0.5 s; the driver repeats the one before meanwhile."""
+    session = Session("panda", noise=(1e-5, 1e-4), viscous=1.0, reports_effort=True)
+    session.run(1.0)
+    assert session.go([session.plant.q + 0.4 * WAY], [2.0])
+    last = round(0.5 / session.period)
+    for age in [*range(last), *[last] * 250, *range(last, 0, -3)]:
+        session.pass_time()
+        session.state(effort=session.commands[-1 - age].effort)
+    assert session.causes == []

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 
 import numpy as np
 
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
-_LONGEST_DELAY = 0.25  # s, from a command to its report
+_MOST_COMMANDS = 1000  # between a command and its report
 _CONFIRMATION = 0.5  # s of reports that are commands
 _CHANGES = 50  # of the reports within this time
 _OTHERS = 20e-3  # s of reports that are not, and at least as many of them:
@@ -19,8 +20,9 @@ class EffortReports:
     """Comparison of reported efforts with the commands before them.
 
     Some drivers report the effort that was commanded, and not a measured one. If all reports of half a second, in which
-    they changed, were commands of the last 0.25 s, later ones that are not come from another controller, or from
-    drives that do not give what is commanded. Single precision suffices for the comparison.
+    they changed, were commands, later ones that are not come from another controller, or from drives that do not give
+    what is commanded. Commands count from the last reported one on, whatever their age: a busy machine may delay
+    commands and reports. Single precision suffices for the comparison.
 
     Attributes
     ----------
@@ -30,8 +32,8 @@ class EffortReports:
     """
 
     def __init__(self) -> None:
-        # Last time (s) of each command, oldest first
-        self._commands: dict[bytes, float] = {}
+        # The last reported command and those since, oldest first, at most _MOST_COMMANDS
+        self._commands: OrderedDict[bytes, None] = OrderedDict()
         self._given: Array = np.zeros(0)  # last command
         self._is_reported = False  # the driver reports efforts
         self.reset()
@@ -46,17 +48,16 @@ class EffortReports:
         self._others_since = math.inf
         self._others = 0
 
-    def command(self, steady: float, effort: Array) -> None:
-        """Add a commanded ``effort`` (n,), Nm or N, at ``steady`` (s)."""
+    def command(self, effort: Array) -> None:
+        """Add a commanded ``effort`` (n,), Nm or N."""
         if not self._is_reported:
             return
         self._given = effort
         key = _key(effort)
-        self._commands.pop(key, None)
-        self._commands[key] = steady
-        oldest = next(iter(self._commands))
-        if steady - self._commands[oldest] > _LONGEST_DELAY:
-            del self._commands[oldest]
+        self._commands[key] = None
+        self._commands.move_to_end(key)
+        if len(self._commands) > _MOST_COMMANDS:
+            self._commands.popitem(last=False)
 
     def report(self, steady: float, effort: Array) -> None:
         """Compare a reported ``effort`` (n,), Nm or N, that arrived at ``steady`` (s).
@@ -68,6 +69,8 @@ class EffortReports:
             return
         self._is_reported = True
         if key in self._commands:
+            while next(iter(self._commands)) != key:
+                self._commands.popitem(last=False)
             self._since = min(self._since, steady)
             self._changes += key != self._key
             lasts = steady - self._since >= _CONFIRMATION
