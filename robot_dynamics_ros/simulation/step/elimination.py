@@ -42,19 +42,22 @@ class Equations(NamedTuple):
         (n,): index of the original row of each equation; -1 for those to which the elimination added rows.
     rank
         Number of equations.
+    single
+        True if each equation is v_p = b, so that the zeros of ``table`` need not be read.
     """
 
     table: Array
     pivots: IntArray
     members: IntArray
     rank: int
+    single: bool
 
 
 @allocating_kernel
 def no_equations(n: int) -> Equations:
     """Return an empty set of equations for ``n`` coordinates."""
     integers = np.empty((2, n), np.int64)
-    return Equations(np.empty((n, 2 * n + 1)), integers[0], integers[1], 0)
+    return Equations(np.empty((n, 2 * n + 1)), integers[0], integers[1], 0, True)
 
 
 @kernel
@@ -134,7 +137,7 @@ def eliminate(
         pivots[rank] = pivot
         members[rank] = source
         rank += 1
-    return Equations(table, pivots, members, rank)
+    return Equations(table, pivots, members, rank, False)
 
 
 @allocating_kernel
@@ -151,7 +154,7 @@ def _single_coordinates(chosen: NDArray[np.bool_], targets: Array) -> Equations:
             table[rank, 2 * n] = targets[k]
             pivots[rank] = members[rank] = k
             rank += 1
-    return Equations(table, pivots, members, rank)
+    return Equations(table, pivots, members, rank, True)
 
 
 @inlined
@@ -174,7 +177,7 @@ def satisfy(equations: Equations, v: Array) -> None:
     n = v.shape[0]
     for i in range(equations.rank):
         total = equations.table[i, 2 * n]
-        for j in range(n):
+        for j in range(0 if equations.single else n):
             if j != equations.pivots[i]:
                 total -= equations.table[i, j] * v[j]
         v[equations.pivots[i]] = total
@@ -191,43 +194,46 @@ def minimise_in_null_space(
     """
     n = force.shape[0]
     d = n - equations.rank
+    coupled = 0 if equations.single else equations.rank
+    table = equations.table
+    pivots = equations.pivots
     others = np.empty(d, np.int64)
-    basis = np.zeros((d, n))
-    reduced = np.zeros((d, d))
+    reduced = np.empty((d, d))
     values = np.empty(d)
     pull = np.empty(n)
+    is_pivot = np.zeros(n, np.bool_)
+    for i in range(equations.rank):
+        is_pivot[pivots[i]] = True
     a = 0
     for j in range(n):
-        result[j] = 0.0
-        is_pivot = False
-        for i in range(equations.rank):
-            is_pivot = is_pivot or equations.pivots[i] == j
-        if not is_pivot:
+        if not is_pivot[j]:
             others[a] = j
-            basis[a, j] = 1.0
-            for i in range(equations.rank):
-                basis[a, equations.pivots[i]] = -equations.table[i, j]
-            values[a] = row.product(basis, a, force)
             a += 1
-    # A row of the basis has a single 1 among the other coordinates, and zeros at pivots that do not depend on it.
+    # Vector a of the basis has a 1 at coordinate j of the others, and -table[i, j] at pivot i.
     for a in range(d):
-        pull[:] = 0.0
-        for j in range(n):
-            if basis[a, j] != 0.0:
-                for i in range(n):
-                    pull[i] += matrix[i, j] * basis[a, j]
-        for b in range(d):
+        j = others[a]
+        values[a] = force[j]
+        for k in range(n):
+            pull[k] = matrix[k, j]
+        for i in range(coupled):
+            share = table[i, j]
+            if share != 0.0:
+                values[a] -= share * force[pivots[i]]
+                for k in range(n):
+                    pull[k] -= share * matrix[k, pivots[i]]
+        for b in range(a, d):  # the lower triangle
             reduced[b, a] = pull[others[b]]
-            for i in range(equations.rank):
-                p = equations.pivots[i]
-                reduced[b, a] += basis[b, p] * pull[p]
+            for i in range(coupled):
+                reduced[b, a] -= table[i, others[b]] * pull[pivots[i]]
+    result[:] = 0.0
     bad = factorise(reduced)
     if bad >= 0:
         return int(others[bad])
     solve_factorised(reduced, values)
     for a in range(d):
-        for i in range(n):
-            result[i] += basis[a, i] * values[a]
+        result[others[a]] = values[a]
+        for i in range(coupled):
+            result[pivots[i]] -= table[i, others[a]] * values[a]
     return -1
 
 
@@ -255,6 +261,8 @@ def multiplier(equations: Equations, pull: Array, i: int) -> float:
 
     E_i is the original row of the equation.
     """
+    if equations.single:
+        return float(pull[equations.pivots[i]])
     n = pull.shape[0]
     total = 0.0
     for m in range(equations.rank):
