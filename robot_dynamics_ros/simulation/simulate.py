@@ -7,7 +7,7 @@ simulated seconds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -277,98 +277,154 @@ def run_plant(
     RobotDynamicsError
         For an array of torques of a wrong shape.
     """
-    periods, steps, delay = schedule
-    age, split = divmod(delay, steps)
-    pieces = [split, steps - split] if split > 0 else [steps]
-    count = len(pieces)
-    shape = plant.position.shape
-    start = round(plant.time / plant.step_size)
-    exact = measurement.exact_position and measurement.exact_velocity
-    readings: list[Array] = []
-    # Arrays have the time axis first; efforts also have those that act after the end.
-    commands: Array = np.empty((periods, *shape))
-    efforts = np.zeros((periods + age + 1, count, *shape))
-    command = np.moveaxis(commands, 0, -2)
+    recorded = _RecordedPlant(plant, schedule, measurement)
     if not callable(controller):
-        table = _table(controller, command.shape, plant.model.joint_names)
-        finite_rows = np.isfinite(table).all(axis=-1).reshape(-1, periods).all(axis=0)
-        finite_periods = int(np.append(finite_rows, False).argmin())
-    # The first report takes no step: it has the present state.
-    reports = plant.new_reports(np.append(0, np.tile(pieces, periods)))
-    plant.follow(efforts[0, :1], reports[:1])
+        controller = _table(controller, plant, schedule.periods)
+    with tqdm(
+        total=schedule.periods,
+        unit="period",
+        **(BAR if progress else {"disable": True}),
+    ) as bar:
+        try:
+            for torques in _torques(controller, recorded):
+                recorded.follow(torques)
+                bar.update(len(torques))
+        except RobotDynamicsError as error:
+            message = f"the simulation ends at t = {plant.time:.6g} s: {error}"
+            raise SimulationError(message, recorded.run()) from error
+    return recorded.run()
 
-    def read(position: Array, velocity: Array) -> Array:
-        readings.append(np.array(measurement.read(position, velocity)))
-        return readings[-1].copy()
 
-    def completed() -> Run:
-        done = int(reports.T[arrays.STEPS].sum(axis=-1).min()) // steps
+class _RecordedPlant:
+    """Plant or batch that takes control periods, and the record of its motion, torques and measurements.
+
+    In shapes, ... is () for a plant and (N,) for a batch. A period is one piece, or two if a command takes effect
+    within it; a piece has one torque and one report. The other arguments are those of ``run_plant``.
+
+    Attributes
+    ----------
+    plant, schedule
+        The arguments.
+    """
+
+    def __init__(
+        self, plant: Plant | PlantBatch, schedule: Schedule, measurement: Measurement
+    ) -> None:
+        self.plant = plant
+        self.schedule = schedule
+        self._measurement = measurement
+        self._exact = measurement.exact_position and measurement.exact_velocity
+        self._readings: list[Array] = []
+        self._first_step = round(plant.time / plant.step_size)
+        self._taken = 0  # periods
+        # Whole periods from a command to its effect, and the steps that remain.
+        self._age, self._split = divmod(schedule.delay, schedule.steps)
+        pieces = [self._split] if self._split > 0 else []
+        pieces.append(schedule.steps - self._split)
+        shape = plant.position.shape
+        self._commands: Array = np.empty((schedule.periods, *shape))
+        # also those that act after the end
+        rows = schedule.periods + self._age + 1
+        self._efforts: Array = np.zeros((rows, len(pieces), *shape))
+        # The first report takes no step: it has the present state.
+        counts = np.append(0, np.tile(pieces, schedule.periods))
+        self._reports = plant.new_reports(counts)
+        plant.follow(self._efforts[0, :1], self._reports[:1])
+
+    def measured(self) -> tuple[Array, Array]:
+        """Read the sensors; return the measured positions and velocities (..., n) of the present state."""
+        position = self.plant.position
+        velocity = self.plant.velocity
+        if self._exact:
+            return position, velocity
+        return self._read(position, velocity)
+
+    def _read(self, position: Array, velocity: Array) -> tuple[Array, Array]:
+        reading = np.array(self._measurement.read(position, velocity))
+        self._readings.append(reading)
+        return reading[0].copy(), reading[1].copy()
+
+    def follow(self, torques: Array) -> None:
+        """Take a control period under each of ``torques`` (k, ..., n), Nm or N, or (k, n); raises as ``step`` does."""
+        first = self._taken
+        after = first + len(torques)
+        self._commands[first:after] = torques
+        self._efforts[first + self._age : after + self._age, -1] = torques
+        if self._split > 0:
+            self._efforts[first + self._age + 1 : after + self._age + 1, 0] = torques
+        pieces = self._efforts.shape[1]
+        reports = self._reports[1 + first * pieces : 1 + after * pieces]
+        shape = self._commands.shape[1:]
+        efforts = self._efforts[first:after].reshape(len(reports), *shape)
+        self.plant.follow(efforts, reports)
+        self._taken = after
+
+    def run(self) -> Run:
+        """Return the control periods that are complete."""
+        steps = self.schedule.steps
+        pieces = self._efforts.shape[1]
+        done = int(self._reports.T[arrays.STEPS].sum(axis=-1).min()) // steps
+        ends = self._reports[: 1 + done * pieces : pieces]
         position, velocity, effort, stuck, forces = (
-            np.moveaxis(array, 0, -2)
-            for array in plant.samples(reports[: 1 + done * count : count])
+            np.moveaxis(array, 0, -2) for array in self.plant.samples(ends)
         )
         measured = [position, velocity]
-        if not exact:
-            for k in range(len(readings), done + 1):
-                read(position[..., k, :], velocity[..., k, :])
-            measured = list(np.stack(readings[: done + 1], axis=-2))
-        parts = reports[1:].reshape(periods, -1, reports.shape[-1])[:done]
-        taken = start + steps * np.arange(done + 1, dtype=np.float64)
+        if not self._exact:
+            for k in range(len(self._readings), done + 1):
+                self._read(position[..., k, :], velocity[..., k, :])
+            measured = list(np.stack(self._readings[: done + 1], axis=-2))
+        taken = self._first_step + steps * np.arange(done + 1, dtype=np.float64)
+        exact = self._measurement
         run = Run(
-            time=taken * plant.step_size,
+            time=taken * self.plant.step_size,
             position=position,
             velocity=velocity,
-            measured_position=position if measurement.exact_position else measured[0],
-            measured_velocity=velocity if measurement.exact_velocity else measured[1],
+            measured_position=position if exact.exact_position else measured[0],
+            measured_velocity=velocity if exact.exact_velocity else measured[1],
             stuck=stuck,
-            command=command[..., :done, :],
+            command=np.moveaxis(self._commands[:done], 0, -2),
             effort=effort[..., 1:, :],
         )
-        if isinstance(plant, Plant):
+        if isinstance(self.plant, Plant):
+            columns = self._reports.shape[-1]
+            parts = self._reports[1 : 1 + done * pieces].reshape(done, pieces, columns)
             run = replace(
                 run,
                 residual=parts[..., arrays.RESIDUAL].max(axis=1),
                 solves=parts[..., arrays.SOLVES].sum(axis=1).astype(np.int64),
             )
-        if plant.model.loops:
-            vectors = (*forces.shape[:-2], done, len(plant.model.loops), 3)
+        loops = len(self.plant.model.loops)
+        if loops > 0:
+            vectors = (*forces.shape[:-2], done, loops, 3)
             run = replace(run, loop_forces=forces[..., 1:, :].reshape(vectors))
         return run
 
-    done = 0
-    with tqdm(
-        total=periods, unit="period", **(BAR if progress else {"disable": True})
-    ) as bar:
-        try:
-            while done < periods:
-                after = done + 1
-                if callable(controller):
-                    motion = plant.position, plant.velocity
-                    torque = controller(
-                        plant.time, *(motion if exact else read(*motion))
-                    )
-                else:
-                    # A block ends before a torque that is not finite.
-                    block = max(1, _BLOCK // steps)
-                    after = min(done + block, max(after, finite_periods))
-                    torque = table[..., done, :]
-                    command[..., done:after, :] = table[..., done:after, :]
-                command[..., done, :] = finite(
-                    plant.model, "the controller's torque", torque, shape[:-1]
-                )
-                efforts[done + age : after + age, -1] = commands[done:after]
-                if split > 0:
-                    efforts[done + age + 1 : after + age + 1, 0] = commands[done:after]
-                plant.follow(
-                    efforts[done:after].reshape(-1, *shape),
-                    reports[1 + done * count : 1 + after * count],
-                )
-                bar.update(after - done)
-                done = after
-        except RobotDynamicsError as error:
-            message = f"the simulation ends at t = {plant.time:.6g} s: {error}"
-            raise SimulationError(message, completed()) from error
-    return completed()
+
+def _torques(
+    controller: Controller | Array, recorded: _RecordedPlant
+) -> Iterator[Array]:
+    """Yield the torques (k, ..., n), or (k, n), of the next k control periods, until all periods are simulated.
+
+    ``controller`` is a function, called once for each period, or the result of ``_table``. Raises RobotDynamicsError
+    for a torque that is not finite or has a wrong shape.
+    """
+    plant = recorded.plant
+    periods = recorded.schedule.periods
+    shape = plant.position.shape
+    name = "the controller's torque"
+    if callable(controller):
+        for _ in range(periods):
+            given = controller(plant.time, *recorded.measured())
+            yield finite(plant.model, name, given, shape[:-1])[np.newaxis]
+        return
+    block = max(1, _BLOCK // recorded.schedule.steps)
+    for first in range(0, periods, block):
+        torques: Array = controller[first : first + block]
+        is_finite = np.isfinite(torques).reshape(len(torques), -1).all(axis=1)
+        end = len(torques) if is_finite.all() else int(is_finite.argmin())
+        yield torques[:end]
+        if end < len(torques):
+            finite(plant.model, name, torques[end], shape[:-1])
 
 
 def _whole(name: str, value: float, units: str, unit: float, least: int) -> int:
@@ -384,14 +440,16 @@ def _whole(name: str, value: float, units: str, unit: float, least: int) -> int:
     return round(count)
 
 
-def _table(torques: ArrayLike, shape: tuple[int, ...], names: tuple[str, ...]) -> Array:
-    """Return ``torques`` as an array that can be assigned to one of ``shape`` (..., T, n)."""
+def _table(torques: ArrayLike, plant: Plant | PlantBatch, periods: int) -> Array:
+    """Return ``torques`` (..., T, n), or (T, n) for all plants of a batch, as (T, ..., n)."""
+    *plants, n = plant.position.shape
     array = real_numbers(torques)
-    expected = [(*lead, *shape[-2:]) for lead in {(), shape[:-2]}]
+    expected = [(*lead, periods, n) for lead in {(), tuple(plants)}]
     if array is None or array.shape not in expected:
         given = f"{torques!r}" if array is None else f"an array {array.shape}"
         raise RobotDynamicsError(
             f"controller: {given}. Cure: give a function of t, q and qd, or an array of torques of shape "
-            f"{' or '.join(map(str, expected))}, one row per control period, columns {', '.join(names)}"
+            f"{' or '.join(map(str, expected))}, one row per control period, columns "
+            f"{', '.join(plant.model.joint_names)}"
         )
-    return array
+    return np.moveaxis(np.broadcast_to(array, (*plants, periods, n)), -2, 0)
