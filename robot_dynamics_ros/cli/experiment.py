@@ -54,11 +54,11 @@ from robot_dynamics_ros.runs.recorder import COMMANDS, Replay
 from robot_dynamics_ros.runs.simulation import simulate_to_bag
 from robot_dynamics_ros.runs.trajectory_file import read_trajectory_file
 from robot_dynamics_ros.simulation import parameters as simulation
+from robot_dynamics_ros.simulation.arm import step_of
 from robot_dynamics_ros.simulation.parameters import (
     read_settings as simulation_settings,
 )
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
-from robot_dynamics_ros.simulation.steps import step_of
 
 _DEFAULT_KIND = trajectory.KIND.default
 _SETTLING_TIME = 0.5  # s after the motion

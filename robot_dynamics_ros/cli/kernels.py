@@ -120,7 +120,7 @@ def _announce_once() -> Callable[[str], None]:
 def step_compiled_beside(model: RobotModel) -> Iterator[None]:
     """Compile the plant's step in another process while the block runs, if it is not in the cache."""
     # deferred: torque and identify do not need it
-    from robot_dynamics_ros.simulation.steps import step_of
+    from robot_dynamics_ros.simulation.arm import step_of
 
     with (
         nullcontext()

@@ -1,8 +1,16 @@
-"""Arrays of a robot for the compiled step, its initial friction modes, and the joints that friction holds."""
+"""Robot as a plant: its compiled step, its arrays, its initial friction modes, and the joints that friction holds.
+
+The compiled step is that of the robot's kind of arm, or that of a customised robot. One function for all kinds would
+take several times as long to compile.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +24,9 @@ from robot_dynamics_ros.dynamics.model.joint_limits import LOWER, UPPER, VELOCIT
 from robot_dynamics_ros.dynamics.model.model_data import views
 from robot_dynamics_ros.simulation.step import row
 from robot_dynamics_ros.simulation.step.arrays import Arm, Joints
+from robot_dynamics_ros.simulation.step.integrators import Kind
+from robot_dynamics_ros.simulation.step.loops import LOOPED
+from robot_dynamics_ros.simulation.step.trees import COUPLED, LANES, PLAIN
 
 # columns of the friction table to which dry friction is proportional
 _DRY = [
@@ -24,6 +35,8 @@ _DRY = [
     for parameter in term.parameters
     if parameter.linear and term.kind != "smooth"
 ]
+_KINDS = 32  # customised robots of a process whose kinds are kept
+_TEMPLATE = Path(__file__).with_name("step") / "customised.py"
 _SAME = 1e-12  # relative: directions that differ by less are one constraint row
 
 
@@ -38,7 +51,7 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
     ranges = _ranges(model, directions)
     if not velocity_limits:
         ranges[:, row.FASTEST] = math.inf
-    if not model.loops and _are_single(matrix[:joint_count]):
+    if _general_kind(model) is PLAIN:
         directions = np.empty((0, model.n))
     structure, numbers = append_loops(
         model.kernels.topology, model.kernels.parameters, _loops(model)
@@ -49,10 +62,60 @@ def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
     return Arm(views(structure, numbers), structure, numbers, joints)
 
 
-def is_plain(model: RobotModel) -> bool:
-    """Return True for an arm without loops whose joints each depend on one coordinate."""
+def _general_kind(model: RobotModel) -> Kind:
+    """Return the kind of a robot's arm, without generated code."""
+    if model.loops:
+        return LOOPED
     joints = model.coupling_matrix[: len(model.moving_joints)]
-    return not model.loops and _are_single(joints)
+    return PLAIN if _are_single(joints) else COUPLED
+
+
+def step_of(model: RobotModel) -> Callable[..., Any]:
+    """Return the compiled step function of the general kernels for a robot."""
+    return _general_kind(model).plant_step
+
+
+def kind_for(model: RobotModel) -> Kind:
+    """Return the kind of a robot's arm.
+
+    That of a customised plain arm uses its generated forward dynamics in steps without external wrenches.
+    """
+    general = _general_kind(model)
+    if not model.kernels.customised or general is not PLAIN:
+        return general
+    kernels = model.kernels
+    return _customised_kind(kernels.topology.tobytes(), kernels.parameters.tobytes())
+
+
+@lru_cache(_KINDS)  # tracing takes longer than a thousand steps
+def _customised_kind(topology: bytes, parameters: bytes) -> Kind:
+    """Return the kind of the customised plain robot with these model arrays; PLAIN if it cannot be traced."""
+    # Deferred: only customised models need code generation.
+    from robot_dynamics_ros.dynamics.codegen.loading import load_source
+    from robot_dynamics_ros.dynamics.codegen.source import batch_source, function_source
+    from robot_dynamics_ros.dynamics.codegen.tracing import (
+        FIXED_MODE_MOTION,
+        trace_algorithm,
+    )
+
+    program = trace_algorithm(
+        FIXED_MODE_MOTION,
+        np.frombuffer(topology, np.int64),
+        np.frombuffer(parameters, np.float64),
+    )
+    if program is None:
+        return PLAIN
+    many = program._replace(results=program.results[:2])
+    one = function_source(program)
+    batch = batch_source(many, own_parameters=True, block=LANES)
+    name = FIXED_MODE_MOTION.name
+    kernels = {
+        name: load_source(one, name)[name],
+        f"{name}_batch": load_source(batch, name)[f"{name}_batch"],
+    }
+    own = load_source(_TEMPLATE.read_text(encoding="utf-8"), "step", **kernels)
+    kind: Kind = own["CUSTOMISED"]
+    return kind
 
 
 def _are_single(matrix: Array) -> bool:

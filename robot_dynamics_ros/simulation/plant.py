@@ -14,8 +14,12 @@ from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.simulation import checks
-from robot_dynamics_ros.simulation.arm import initial_modes, make_arm, stuck_joints
-from robot_dynamics_ros.simulation.loop_checks import loop_gaps, require_closed
+from robot_dynamics_ros.simulation.arm import (
+    initial_modes,
+    kind_for,
+    make_arm,
+    stuck_joints,
+)
 from robot_dynamics_ros.simulation.step import arrays
 from robot_dynamics_ros.simulation.step.arrays import (
     Arm,
@@ -24,7 +28,6 @@ from robot_dynamics_ros.simulation.step.arrays import (
     plant_arrays,
 )
 from robot_dynamics_ros.simulation.step.integrators import INTEGRATORS
-from robot_dynamics_ros.simulation.steps import kind_for
 
 
 class BasePlant:
@@ -170,7 +173,7 @@ class Plant(BasePlant):
         self._start, self._start_velocity = checks.initial_state(
             model, initial_positions, initial_velocities
         )
-        require_closed(model, self._start, self._start_velocity)
+        checks.require_closed(model, self._start, self._start_velocity)
         self.reset()
 
     def _set_model(self, model: RobotModel) -> None:
@@ -199,7 +202,7 @@ class Plant(BasePlant):
     @property
     def loop_gaps(self) -> Array:
         """Distance (loops,) between the two points of each loop in the present state, m; empty without loops."""
-        return loop_gaps(self._model, self._state.position)
+        return checks.loop_gaps(self._model, self._state.position)
 
     @property
     def solves(self) -> int:

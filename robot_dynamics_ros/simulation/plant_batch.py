@@ -17,8 +17,7 @@ from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.arguments import over_rows
 from robot_dynamics_ros.simulation import checks
-from robot_dynamics_ros.simulation.arm import initial_modes, make_arm
-from robot_dynamics_ros.simulation.loop_checks import require_closed
+from robot_dynamics_ros.simulation.arm import initial_modes, kind_for, make_arm
 from robot_dynamics_ros.simulation.plant import BasePlant
 from robot_dynamics_ros.simulation.step import arrays
 from robot_dynamics_ros.simulation.step.arrays import (
@@ -31,7 +30,6 @@ from robot_dynamics_ros.simulation.step.arrays import (
 )
 from robot_dynamics_ros.simulation.step.integrators import INTEGRATORS
 from robot_dynamics_ros.simulation.step.trees import LANES, make_block
-from robot_dynamics_ros.simulation.steps import kind_for
 
 
 def models_of(
@@ -121,7 +119,7 @@ class PlantBatch(BasePlant):
             (q.tobytes(), v.tobytes()): (q, v)
             for q, v in zip(*self._start, strict=True)
         }.values():
-            require_closed(first, q, v)
+            checks.require_closed(first, q, v)
         self.reset()
 
     @property

@@ -21,7 +21,7 @@ from robot_dynamics_ros.dynamics.kernels import compilation, entries
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.loops import close_loops
 from robot_dynamics_ros.simulation import Plant
-from robot_dynamics_ros.simulation.steps import step_of
+from robot_dynamics_ros.simulation.arm import step_of
 
 
 def add_warm_up(parser: ArgumentParser) -> None:
