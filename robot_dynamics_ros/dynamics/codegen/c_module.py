@@ -9,6 +9,7 @@ from robot_dynamics_ros.dynamics.codegen.c_source import (
     sizes,
 )
 
+# The arguments with a default are the last.
 _DEFAULTS = {
     "gravity": "{robot}_gravity",
     "payload": "{robot}_payload",
@@ -45,7 +46,7 @@ def _function(robot: Tree, signature: Signature) -> str:
     )
     fields = [
         f'"{name}"',
-        str(_required(signature)),
+        str(sum(x not in _DEFAULTS for x in arguments)),
         str(len(arguments)),
         f"{{{', '.join(str(size[x]) for x in arguments)}}}",
         f"{{{defaults}}}",
@@ -56,14 +57,9 @@ def _function(robot: Tree, signature: Signature) -> str:
     return (
         f"static int run_{name}(const double *const *x, double *result)\n{{\n{body}\n}}\n\n"
         f"static const Function {name}_function = {{\n    {', '.join(fields)}}};\n\n"
-        f"static PyObject *python_{name}(PyObject *module, PyObject *const *objects, Py_ssize_t count)\n{{\n"
-        f"    (void)module;\n    return call(&{name}_function, objects, count);\n}}"
+        f"static PyObject *python_{name}(PyObject *self, PyObject *const *objects, Py_ssize_t count)\n{{\n"
+        f"    return call(&{name}_function, self, objects, count);\n}}"
     )
-
-
-def _required(signature: Signature) -> int:
-    """Return the number of arguments without default; those with one are the last."""
-    return sum(x not in _DEFAULTS for x in signature.arguments)
 
 
 def _documentation(signature: Signature) -> str:

@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.dynamics.codegen.tracing import LinkPlacement
-from robot_dynamics_ros.dynamics.kernels import entries
 from robot_dynamics_ros.dynamics.kernels.composite_body import add_inertia
-from robot_dynamics_ros.dynamics.kernels.entries import Call, GeneralKernels, Kernel
+from robot_dynamics_ros.dynamics.kernels.entries import (
+    OK,
+    Call,
+    GeneralKernels,
+    Kernel,
+)
 from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from robot_dynamics_ros.dynamics.kernels.layout import MASS, unpack
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
 _FUNCTIONS = ("inverse_dynamics", "forward_dynamics", "gravity_torque", "mass_matrix")
-# arguments that the module does not take
-_REFUSED = (AttributeError, TypeError, ValueError, ArithmeticError)
 
 
 class ExportedKernels(GeneralKernels):
@@ -89,54 +91,30 @@ class ExportedKernels(GeneralKernels):
         *bound: Array,
     ) -> Call:
         """Return the module's function of a state, or a general one; ``otherwise`` has the results that it refuses."""
-        own, context = self._own(entry)
-        if own is None:
+        if entry.__name__ not in _FUNCTIONS:
             return super().function(entry, vectors, shape, otherwise, *bound)
-
-        def of_one(q: Any) -> Array:
-            try:
-                if q.ndim == 1:
-                    return own(q, *context)
-            except _REFUSED:
-                pass
-            return otherwise(q)
-
-        def of_three(first: Any, second: Any, third: Any) -> Array:
-            try:
-                if first.ndim == 1:
-                    return own(first, second, third, *context)
-            except _REFUSED:
-                pass
-            return otherwise(first, second, third)
-
-        return of_one if vectors == 1 else of_three
+        own, context = self._own(entry.__name__)
+        function: Call = self._module.bind(own, otherwise, *context)
+        return function
 
     def batch(self, entry: Kernel) -> Kernel:
-        """Return a batched function that calls the module's, or the general one if it has none."""
+        """Return a batched function that calls the module's."""
         general = super().batch(entry)
-        function, context = self._own(entry)
-        if function is None:
-            return general
+        function, context = self._own(entry.__name__.removesuffix("_batch"))
 
         def batch(*arrays: Array) -> int:
             try:
                 arrays[-1][:] = function(*arrays[:-1], *context)
             except ArithmeticError:
                 return general(*arrays)  # it finds the singular state
-            return entries.OK
+            return OK
 
         return batch
 
-    def _own(
-        self, general: Kernel
-    ) -> tuple[Callable[..., Array] | None, tuple[Any, ...]]:
-        """Return the module's function for a general kernel, or None, and its arguments after the vectors."""
-        name = general.__name__.removesuffix("_batch")
-        context = (
-            (self.payload,) if name == "mass_matrix" else (self._gravity, self.payload)
-        )
-        own = getattr(self._module, name, None) if name in _FUNCTIONS else None
-        return own, context
+    def _own(self, name: str) -> tuple[Callable[..., Array], tuple[Any, ...]]:
+        """Return the module's function of this name, and its arguments after the vectors."""
+        context = (self._gravity, self.payload)
+        return getattr(self._module, name), context[name == "mass_matrix" :]
 
 
 def payload_on(
@@ -146,20 +124,16 @@ def payload_on(
 
     ``parameters`` are the robot's, ``bare`` those of the same robot without payload.
     """
-    model, without = (
-        interpreted(unpack)(topology, x.copy()) for x in (parameters, bare)
-    )
-    without.gravity[:] = model.gravity
+    difference = parameters - bare
+    robot = interpreted(unpack)(topology, difference)
+    robot.gravity[:] = 0.0
     added = np.zeros(10)
-    payload = np.zeros(10)
     if carrier.body >= 0:
-        own = model.bodies[carrier.body, MASS:]
-        other = without.bodies[carrier.body, MASS:]
-        added = own - other
-        other[:] = own
-    for one, other in zip(model, without, strict=True):
-        if not np.array_equal(one, other):
-            return None
+        added += robot.bodies[carrier.body, MASS:]
+        robot.bodies[carrier.body, MASS:] = 0.0
+    if difference.any():
+        return None
+    payload = np.zeros(10)
     rotation = carrier.frame[:9].reshape(3, 3)
     position = carrier.frame[9:]
     inverse = np.concatenate([rotation.T.ravel(), -rotation.T @ position])

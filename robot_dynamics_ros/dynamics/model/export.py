@@ -30,7 +30,6 @@ from robot_dynamics_ros.dynamics.model.model_data import ModelData, views
 if TYPE_CHECKING:
     from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
 
-_CHECKED = ("URDF", "dynamics file")
 # File systems allow 255 characters, with the endings of C and Python.
 _PREFIX = re.compile(r"[A-Za-z]\w{0,99}", re.ASCII)
 _TOLERANCE = 1e-9  # of the norm of a result
@@ -92,21 +91,18 @@ def export_c(
     return robot.name
 
 
-def exported_kernels(
-    model: RobotModel, data: ModelData, module: ModuleType
-) -> ExportedKernels:
-    """Return the kernels of ``RobotModel.use`` for a model that has the ``data``, and raise as it does."""
-    name = module.__name__
+def with_module(model: RobotModel, data: ModelData, module: ModuleType) -> RobotModel:
+    """Return the model of ``RobotModel.use`` for a model that has the ``data``, and raise as it does."""
 
     def refused(reason: str) -> RobotDynamicsError:
         return RobotDynamicsError(
-            f'{name}: {reason}. Cure: export robot "{model.name}" again, and install the folder'
+            f'{module.__name__}: {reason}. Cure: export robot "{model.name}" again, and install the folder'
         )
 
-    if not hasattr(module, "urdf_sha256"):
-        raise refused("not a module of exported C code")
+    if not hasattr(module, "bind"):
+        raise refused("not a module of C code that this version exported")
     for title, own, other in zip(
-        _CHECKED,
+        ("URDF", "dynamics file"),
         data.checksums,
         (module.urdf_sha256, module.dynamics_sha256),
         strict=True,
@@ -122,12 +118,10 @@ def exported_kernels(
             f'its payload is on link "{module.payload_link}", not on "{model.payload_link}"'
         )
     carrier = _placement(data, module.payload_link)
-    kernels = ExportedKernels(
-        data.topology, data.parameters, module, _bare(data), carrier
-    )
-    general, used = (
-        replace(model, kernels=x)
-        for x in (GeneralKernels(data.topology, data.parameters), kernels)
+    arrays = data.topology, data.parameters
+    general = replace(model, kernels=GeneralKernels(*arrays))
+    used = replace(
+        model, kernels=ExportedKernels(*arrays, module, _bare(data), carrier)
     )
     for q, qd, qdd in np.random.default_rng(0).uniform(-3.0, 3.0, (100, 3, model.n)):
         tau = general.inverse_dynamics(q, qd, qdd)
@@ -146,7 +140,7 @@ def exported_kernels(
                 expected
             ):
                 raise refused(f"{function} differs from the model at q = {q.tolist()}")
-    return kernels
+    return used
 
 
 def _bare(data: ModelData) -> Array:

@@ -396,11 +396,9 @@ class RobotModel:
             link, or if a result at one of 100 random states differs by more than 1e-9 of its norm.
         """
         # Imported here, since it imports the code generator.
-        from robot_dynamics_ros.dynamics.model.export import exported_kernels
+        from robot_dynamics_ros.dynamics.model.export import with_module
 
-        return dataclasses.replace(
-            self, kernels=exported_kernels(self, self._data, module)
-        )
+        return with_module(self, self._data, module)
 
     def warm_up(self) -> None:
         """Compile the kernels that a controller calls, or load them from the cache.
@@ -722,15 +720,15 @@ class RobotModel:
         RobotDynamicsError
             For arguments of a wrong shape, and for an unknown link.
         """
-        if self._data.massless_joints:
-            self.require_mass()
         if external_wrenches is not None:
+            self.require_mass()
             bound = self.kernels.bound(entries.forward_dynamics_batch)
             return self._run(bound, (self.n,), external_wrenches, q=q, qd=qd, tau=tau)
         return self._forward_dynamics(q, qd, tau)
 
     @cached_property
     def _forward_dynamics(self) -> Call:
+        self.require_mass()
         batch = partial(self.kernels.batch, entries.forward_dynamics_batch)
         vectors = ("q", "qd", "tau")
         return self._function(entries.forward_dynamics, batch, vectors, (self.n,))

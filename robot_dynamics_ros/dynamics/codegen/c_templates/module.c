@@ -32,6 +32,7 @@ typedef struct {
 typedef struct {
     const double *data;
     npy_intp step;
+    npy_intp checked; /* number of elements; the result is NaN if one of them is not finite */
     double number;
     PyArrayObject *owner; /* array that is released after the call, or NULL */
 } Argument;
@@ -78,36 +79,28 @@ static int read_argument(const Function *function, int i, PyObject *object, Argu
     return -1;
 }
 
-/* Return 1 if all arguments of a state are finite, else 0. */
-static int all_finite(const Function *function, const double *const *data)
-{
-    for (int i = 0; i < function->count; i++) {
-        const npy_intp size = function->sizes[i] ? function->sizes[i] : 1;
-        for (npy_intp j = 0; j < size; j++)
-            if (!isfinite(data[i][j]))
-                return 0;
-    }
-    return 1;
-}
-
 /* Compute the results for all states. Return 0, or the status of the first state that failed. */
 static int run(const Function *function, const Argument *arguments, npy_intp states, double *result, npy_intp size)
 {
     const double *data[MOST_ARGUMENTS];
     for (npy_intp k = 0; k < states; k++) {
-        for (int i = 0; i < function->count; i++)
+        int finite = 1;
+        for (int i = 0; i < function->count; i++) {
             data[i] = arguments[i].data + k * arguments[i].step;
+            for (npy_intp j = 0; j < arguments[i].checked; j++)
+                finite &= isfinite(data[i][j]) != 0;
+        }
         const int status = function->run(data, result + k * size);
         if (status)
             return status;
-        if (!all_finite(function, data))
-            for (npy_intp j = 0; j < size; j++)
-                result[k * size + j] = NAN;
+        for (npy_intp j = 0; j < size && !finite; j++)
+            result[k * size + j] = NAN;
     }
     return 0;
 }
 
-static PyObject *call(const Function *function, PyObject *const *objects, Py_ssize_t count)
+/* Return the result for "count" arguments and the "last" ones, or their defaults; NULL with an exception. */
+static PyObject *compute(const Function *function, PyObject *const *objects, Py_ssize_t count, PyObject *const *last)
 {
     Argument arguments[MOST_ARGUMENTS];
     PyObject *result = NULL;
@@ -117,16 +110,12 @@ static PyObject *call(const Function *function, PyObject *const *objects, Py_ssi
         return PyErr_Format(PyExc_TypeError, "%s takes %d to %d arguments, not %zd", function->name, function->required,
                             function->count, count);
     }
-    for (int i = (int)count; i < function->count; i++) {
-        arguments[i].data = function->defaults[i];
-        arguments[i].step = 0;
-    }
-    for (; passed < count; passed++) {
-        arguments[passed].owner = NULL;
-        if (read_argument(function, passed, objects[passed], &arguments[passed], &states) < 0) {
-            passed++;
+    while (passed < function->count) {
+        const int i = passed++;
+        PyObject *const object = i < count ? objects[i] : last != NULL ? last[i - count] : Py_None;
+        if (read_argument(function, i, object, &arguments[i], &states) < 0)
             goto end;
-        }
+        arguments[i].checked = i >= count ? 0 : function->sizes[i] ? function->sizes[i] : 1;
     }
     const npy_intp shape[3] = {states, function->shape[0], function->shape[1]};
     const npy_intp size = function->shape[0] * (function->axes == 2 ? function->shape[1] : 1);
@@ -156,10 +145,38 @@ end:
     return result;
 }
 
+/* Call a function of the module, or one of bind, whose arguments are then self: function, otherwise, *last. */
+static PyObject *call(const Function *function, PyObject *self, PyObject *const *objects, Py_ssize_t count)
+{
+    if (!PyTuple_CheckExact(self))
+        return compute(function, objects, count, NULL);
+    int plain = count == function->required && count + PyTuple_GET_SIZE(self) - 2 == function->count;
+    for (Py_ssize_t i = 0; plain && i < count; i++) {
+        PyArrayObject *const array = (PyArrayObject *)objects[i];
+        plain = PyArray_CheckExact(array) && PyArray_TYPE(array) == NPY_DOUBLE && PyArray_NDIM(array) == 1;
+    }
+    PyObject *const result = plain ? compute(function, objects, count, ((PyTupleObject *)self)->ob_item + 2) : NULL;
+    if (result != NULL)
+        return result;
+    PyErr_Clear();
+    return PyObject_Vectorcall(PyTuple_GET_ITEM(self, 1), objects, (size_t)count, NULL);
+}
+
+static PyObject *python_bind(PyObject *module, PyObject *self)
+{
+    PyObject *const function = PyTuple_GET_SIZE(self) < 2 ? NULL : PyTuple_GET_ITEM(self, 0);
+    if (function == NULL || !PyCFunction_CheckExact(function) || PyCFunction_GET_SELF(function) != module)
+        return PyErr_Format(PyExc_TypeError, "bind takes a function of this module, another function, and arguments");
+    return PyCFunction_New(((PyCFunctionObject *)function)->m_ml, self);
+}
+
 @functions@
 
 static PyMethodDef methods[] = {
 @methods@
+    {"bind", python_bind, METH_VARARGS,
+     "bind($module, function, otherwise, /, *last)\n--\n\nFunction of one state with its last arguments bound. It "
+     "returns otherwise(*arguments) if it fails, and for other arguments than float64 arrays with one axis."},
     {NULL, NULL, 0, NULL}};
 
 static struct PyModuleDef definition = {
