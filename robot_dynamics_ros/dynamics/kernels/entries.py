@@ -530,53 +530,38 @@ def potential_energy_batch(
     return OK
 
 
-def bound_kernel(
-    entry: Kernel, fixed: Sequence[Array | IntArray], axes: Sequence[int]
-) -> Kernel:
-    """Return a compiled kernel with its first arguments bound, which takes no other types of arrays.
+# One function for each number of vectors: passing on a tuple of arguments would take a tenth of a microsecond more.
+def state_function(
+    entry: Kernel,
+    fixed: Sequence[Array | IntArray],
+    vectors: int,
+    shape: tuple[int, ...],
+    otherwise: Call,
+) -> Call:
+    """Compile a single-state function of this module, and return a function of one state that returns its result.
 
     Parameters
     ----------
     entry
-        Single-state function of this module: takes arrays, and returns a status.
+        Takes arrays, the last of which is the result, and returns a status.
     fixed
         First arguments of ``entry``, C-contiguous int64 or float64 arrays of shape (count,). They are not copied.
-    axes
-        Number of axes of each further argument, a C-contiguous, writeable float64 array. numba finds the machine code
-        by the types of all arguments and raises NO_MACHINE_CODE if there is none; it does not check the byte order.
+    vectors
+        Number of further arguments (n,) of ``entry``, and of arguments of the returned function: one or three.
+    shape
+        Shape of the result.
+    otherwise
+        Function of the same arguments, for other objects than C-contiguous, writeable float64 arrays of the right
+        shape, and if ``entry`` fails.
     """
-    if not COMPILED:
-        return partial(_interpreted, entry, fixed, axes)
-    kinds = [f"{array.dtype}[::1]" for array in fixed] + [
-        f"float64[{(count - 1) * ':,'}::1]" for count in axes
-    ]
-    compile_only_for(entry, f"int64({', '.join(kinds)})")
-    return partial(entry, *fixed)
-
-
-def _interpreted(
-    entry: Kernel, fixed: Sequence[Any], axes: Sequence[int], *arguments: Any
-) -> int:
-    for array, count in zip(arguments, axes, strict=True):
-        if (
-            type(array) is not np.ndarray
-            or array.ndim != count
-            or not array.flags.carray
-        ):
-            raise TypeError
-    with _LOCK:
-        return entry(*fixed, *arguments)
-
-
-# One function for each number of vectors: passing on a tuple of arguments would take a tenth of a microsecond more.
-def state_function(
-    bound: Kernel, vectors: int, shape: tuple[int, ...], otherwise: Call
-) -> Call:
-    """Return a function of one state that returns the result of a ``bound_kernel``, an array (*shape).
-
-    Its arguments are one or three ``vectors``. The last argument of ``bound`` is the result. ``otherwise`` is the
-    result for other objects than C-contiguous, writeable float64 arrays of the right shape, and if the kernel fails.
-    """
+    if COMPILED:
+        # numba finds the machine code by the types of all arguments; it does not check the byte order.
+        kinds = [f"{array.dtype}[::1]" for array in fixed] + vectors * ["float64[::1]"]
+        result = f"float64[{(len(shape) - 1) * ':,'}::1]"
+        compile_only_for(entry, f"int64({', '.join(kinds)}, {result})")
+        bound = partial(entry, *fixed)
+    else:
+        bound = partial(_interpreted, entry, fixed)
 
     def of_one(q: Any) -> Array:
         try:
@@ -591,12 +576,8 @@ def state_function(
     def of_three(first: Any, second: Any, third: Any) -> Array:
         try:
             if (
-                type(first) is _ARRAY
-                and type(second) is _ARRAY
-                and type(third) is _ARRAY
-                and first.dtype is _FLOAT64
-                and second.dtype is _FLOAT64
-                and third.dtype is _FLOAT64
+                type(first) is type(second) is type(third) is _ARRAY
+                and first.dtype is second.dtype is third.dtype is _FLOAT64
             ):
                 result = np.empty(shape)
                 if bound(first, second, third, result) == OK:
@@ -606,6 +587,15 @@ def state_function(
         return otherwise(first, second, third)
 
     return of_one if vectors == 1 else of_three
+
+
+def _interpreted(
+    entry: Kernel, fixed: Sequence[Array | IntArray], *arrays: Array
+) -> int:
+    if any(array.ndim != 1 or not array.flags.carray for array in arrays[:-1]):
+        raise TypeError
+    with _LOCK:
+        return entry(*fixed, *arrays)
 
 
 class GeneralKernels:
@@ -658,9 +648,7 @@ class GeneralKernels:
         ``entry`` has the arguments ``bound`` before its vectors.
         """
         kernel, fixed = self._single(entry)
-        axes = [1] * vectors + [len(shape)]
-        kernel = bound_kernel(kernel, [*fixed, *bound], axes)
-        return state_function(kernel, vectors, shape, otherwise)
+        return state_function(kernel, [*fixed, *bound], vectors, shape, otherwise)
 
     def _single(self, entry: Kernel) -> tuple[Kernel, tuple[Array | IntArray, ...]]:
         """Return the single-state kernel of this robot for a function of this module, and its first arguments."""
