@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -186,15 +186,11 @@ def _about_origin(payload: Inertial) -> Array:
     return total.flat()
 
 
-class _State(NamedTuple):
-    """State of the self-test: arguments of the C functions, and the payload about its centre of mass."""
+def _states(model: RobotModel, payload: Inertial) -> list[dict[str, Array]]:
+    """Return arguments of the C functions by name at zero, random and extreme states.
 
-    arguments: dict[str, Array]
-    payload: Inertial
-
-
-def _states(model: RobotModel, payload: Inertial) -> list[_State]:
-    """Return zero, random and extreme states, with the model's payload and gravity and with other ones."""
+    Payload and gravity are the model's or other ones.
+    """
     rng = np.random.default_rng(0)
     n = model.n
     lower = np.clip(model.position_lower, -1e3, 1e3)
@@ -211,7 +207,9 @@ def _states(model: RobotModel, payload: Inertial) -> list[_State]:
     )
     tilted = np.array([3.0, -5.0, 7.0])
 
-    def state(q: Array, rates: float, load: Inertial, gravity: Array) -> _State:
+    def state(
+        q: Array, rates: float, load: Inertial, gravity: Array
+    ) -> dict[str, Array]:
         motion = {
             name: rates * rng.uniform(-1.0, 1.0, n)
             for name in ("qdd", "tau", "load", "qdd_d")
@@ -232,7 +230,7 @@ def _states(model: RobotModel, payload: Inertial) -> list[_State]:
             "inertia": load.inertia[np.triu_indices(3)],
             "smoothing_velocity": np.array(rng.choice([0.0, 0.1])),
         }
-        return _State({name: value + 0.0 for name, value in arguments.items()}, load)
+        return {name: value + 0.0 for name, value in arguments.items()}
 
     return [
         state(np.clip(np.zeros(n), lower, upper), 0.0, payload, model.gravity),
@@ -249,32 +247,30 @@ def _vectors(
 ) -> Vectors:
     """Return states of the self-test with the results of the general kernels."""
     states = _states(model, payload)
-    results = [_results(model, holder, state, links) for state in states]
+    outcomes = [_outcomes(model, holder, state, links) for state in states]
+    results = [result for result, _ in outcomes]
     return Vectors(
         arguments={
-            name: np.array([state.arguments[name] for state in states])
-            for name in states[0].arguments
+            name: np.array([state[name] for state in states]) for name in states[0]
         },
         expected={
-            name: np.array([values[name].ravel() for values, _, _ in results])
-            for name in results[0][0]
+            name: np.array([result[name][0].ravel() for result in results])
+            for name in results[0]
         },
         terms={
-            name: np.array([terms.get(name, 0.0) for _, terms, _ in results])
-            for name in results[0][0]
+            name: np.array([result[name][1] for result in results])
+            for name in results[0]
         },
-        singular=np.array([float(singular) for _, _, singular in results]),
+        singular=np.array([float(singular) for _, singular in outcomes]),
     )
 
 
-def _results(
-    model: RobotModel, holder: str, state: _State, links: dict[str, str]
-) -> tuple[dict[str, Array], dict[str, float], bool]:
-    """Return the results by function for a state, the magnitude of their terms, and True if forward dynamics fails."""
-    x = state.arguments
-    load = state.payload
+def _outcomes(
+    model: RobotModel, holder: str, x: dict[str, Array], links: dict[str, str]
+) -> tuple[dict[str, tuple[Array, float]], bool]:
+    """Return by function its result at a state and the magnitude of its terms, and True if forward dynamics fails."""
     model = model.with_gravity(x["gravity"]).with_payload(
-        holder, load.mass, load.com, load.inertia
+        holder, float(x["mass"]), x["com"], x["inertia"]
     )
     q = x["q"]
     qd = x["qd"]
@@ -284,37 +280,28 @@ def _results(
     weight = float(model.body_parameters[:, 0].sum() * np.linalg.norm(x["gravity"]))
     size = float(np.linalg.norm(matrix))
     force = weight + size * float(np.linalg.norm(qdd) + np.linalg.norm(law) + qd @ qd)
-    singular = False
-    try:
-        model.forward_dynamics(q, qd, x["tau"])
-    except RobotModelError:
-        singular = True
+    fade = float(x["smoothing_velocity"])
     results = {
-        "make_payload": x["payload"],
-        "inverse_dynamics": model.inverse_dynamics(q, qd, qdd),
-        "gravity_torque": model.gravity_torque(q),
-        "bias_torque": model.bias_torque(q, qd),
-        "mass_matrix": matrix,
-        "gear_load": model.gear_load(q, qd, qdd),
-        "friction_torque": model.friction_torque(
-            q, qd, float(x["smoothing_velocity"]), load=x["load"]
-        ),
-        "computed_torque": model.inverse_dynamics(q, qd, law),
+        "make_payload": (x["payload"], 0.0),
+        "inverse_dynamics": (model.inverse_dynamics(q, qd, qdd), force),
+        "gravity_torque": (model.gravity_torque(q), weight),
+        "bias_torque": (model.bias_torque(q, qd), force),
+        "mass_matrix": (matrix, size),
+        "gear_load": (model.gear_load(q, qd, qdd), force),
+        "friction_torque": (model.friction_torque(q, qd, fade, load=x["load"]), 0.0),
+        "computed_torque": (model.inverse_dynamics(q, qd, law), force),
     }
-    terms = dict.fromkeys(
-        ("inverse_dynamics", "bias_torque", "gear_load", "computed_torque"), force
-    )
-    terms |= {"gravity_torque": weight, "mass_matrix": size}
     for key, link in links.items():
         jacobian = model.jacobian(q, link)
         size = float(np.linalg.norm(jacobian))
+        product = model.jacobian_dot_qd(q, qd, link)
         results |= {
-            f"pose_{key}": model.link_pose(q, link),
-            f"jacobian_{key}": jacobian,
+            f"pose_{key}": (model.link_pose(q, link), 0.0),
+            f"jacobian_{key}": (jacobian, size),
+            f"jacobian_dot_qd_{key}": (product, size * float(qd @ qd) + 100.0),
         }
-        results[f"jacobian_dot_qd_{key}"] = model.jacobian_dot_qd(q, qd, link)
-        terms |= {
-            f"jacobian_{key}": size,
-            f"jacobian_dot_qd_{key}": size * float(qd @ qd) + 100.0,
-        }
-    return results, terms, singular
+    try:
+        model.forward_dynamics(q, qd, x["tau"])
+    except RobotModelError:
+        return results, True
+    return results, False
