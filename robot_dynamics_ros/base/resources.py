@@ -1,8 +1,8 @@
 """Robots, textbook arms, settings, launch files and recordings that this package installs.
 
 Files are found in a source tree, after `pip install` (into an environment, with --user or --target) and after `colcon
-build` (also merged or with --symlink-install). ROS is not needed.
-"""
+build` (also merged or with --symlink-install). ROS is not needed. Every function raises RobotDynamicsError as
+``share_directory``."""
 
 import os
 from functools import cache

@@ -356,7 +356,9 @@ class TopicNames(Names):
     """List of full names of topics, which may be empty; attributes as in ``Names``."""
 
     def check(self, value: object) -> tuple[str, ...]:
-        """Return the names as a tuple; RobotDynamicsError also for names that do not begin with a slash."""
+        """Return the names as a tuple; RobotDynamicsError as in ``Names``, and for other than full names.
+
+        A full name has a slash before each part, which consists of letters, digits and underscores."""
         names = super().check(value)
         if not all(_TOPIC.fullmatch(name) for name in names):
             raise self.refuse(value)
