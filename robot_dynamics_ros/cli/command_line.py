@@ -65,10 +65,10 @@ def pair(text: str, form: str) -> tuple[str, str]:
 
 
 def one_of(text: str, names: Sequence[str]) -> str:
-    """Return an argument, the ``type`` of one with ``names`` as ``choices``, which refuses other texts.
+    """Return the argument ``text`` unchanged; the ``type`` of an option whose ``choices`` are ``names``.
 
-    Raises ArgumentTypeError for a misspelt name.
-    """
+    Raises ArgumentTypeError, with the most similar name, for a misspelt one. Other unknown texts are left to argparse,
+    which refuses them."""
     if text not in names and did_you_mean(text, names):
         raise ArgumentTypeError(f"{text!r} is unknown. Cure: {use_one_of(text, names)}")
     return text
@@ -340,10 +340,9 @@ def check_output(
 ) -> None:
     """Check that ``output`` can be written; call this before any work is done.
 
-    Raises RobotDynamicsError if it is an input of ``arguments``, inside an input bag or around one, if it exists and
-    --overwrite is not given, or if the existing one is not of the ``kind``: a plain file, a bag without other files, or
-    a folder of exported C code. An output of None is not checked.
-    """
+    Raises RobotDynamicsError if it is an input of ``arguments``, inside an input bag or around one, if a file's folder
+    does not exist, if it exists and --overwrite is not given, or if the existing one is not of the ``kind``: a plain
+    file, a bag without other files, or a folder of exported C code. An output of None is not checked."""
     if output is None:
         return
     place = output.resolve()
@@ -434,8 +433,7 @@ def plant_step_size(rate: float) -> float:
 def read_series(bag: Path | BagReader, arguments: Namespace) -> JointSeries:
     """Return the joint states of a bag that --topic and --rename select, and report a choice between topics.
 
-    Raises BagError if the bag cannot be read, has no or several such topics, or no message that names joints.
-    """
+    Raises BagError as ``joint_state_topic`` and ``read_joint_states``."""
     with opened(bag) as reader:
         topic = joint_state_topic(reader, arguments.topic)
         # Commands of this package's controller are no measurements.
@@ -477,7 +475,7 @@ def joint_state_topic(bag: BagReader, topic: str | None) -> str:
 
 
 def read_measured(bag: Path, arguments: Namespace) -> tuple[JointSeries, RecordedSetup]:
-    """Return ``read_series`` and ``load_setup`` of a bag."""
+    """Return ``read_series`` and ``load_setup`` of a bag; RobotDynamicsError as these."""
     with BagReader(bag) as reader:
         series = read_series(reader, arguments)
         return series, load_setup(arguments, reader, series)
@@ -492,8 +490,8 @@ def load_setup(
     """Return the setup of a bag for its joint states ``series`` by --joints and --locked, and its model.
 
     The robot is ``robot``; None for that of --robot, else that of the bag. The source of a recorded robot, and locked
-    joints are reported on stderr. Raises RobotDynamicsError as ``measured_setup``.
-    """
+    joints are reported on stderr. Raises RobotDynamicsError as ``named_robot``, ``joint_state_topic`` and
+    ``measured_setup``."""
     if robot is None and arguments.robot is not None:
         robot = named_robot(arguments)
     setup = measured_setup(

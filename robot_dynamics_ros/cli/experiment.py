@@ -97,11 +97,13 @@ class Experiment:
 
     @property
     def law(self) -> str:
-        """Name of the control law that ``values`` select."""
+        """Name of the control law that ``values`` select; RobotDynamicsError for parameters that are not allowed."""
         return controller.read_settings(self.values).law
 
     def load(self, law: str) -> tuple[controller.ControllerSettings, SimulatedArm]:
-        """Return the settings of the controller with the law named ``law``, and the arm; both have their kernels."""
+        """Return the settings of the controller with the law named ``law``, and the arm; both have their kernels.
+
+        Raises RobotDynamicsError for parameters that are not allowed or do not fit the robot."""
         settings = controller.read_settings(overridden(self.values, {"law": law}))
         arm = SimulatedArm(self.plant)
 
@@ -116,9 +118,8 @@ class Experiment:
         """Simulate with the law named ``law`` into the new bag ``bag``; return the summary and the real time (s).
 
         The real time is that of the simulation without loading kernels. A run that ends in a fault is no error; the
-        transitions of the summary have it. Raises RobotDynamicsError if the controller rejects activation or motion, or
-        the simulation of the arm fails, and BagError if ``bag`` exists or cannot be written.
-        """
+        transitions of the summary have it. Raises RobotDynamicsError as ``load``, if the controller rejects activation
+        or motion, or the simulation of the arm fails, and BagError if ``bag`` exists or cannot be written."""
         settings, arm = self.load(law)
         moves = (self.points.positions != self.points.positions[0]).any(axis=1)
         # at the first point

@@ -118,7 +118,9 @@ def _announce_once() -> Callable[[str], None]:
 
 @contextmanager
 def step_compiled_beside(model: RobotModel) -> Iterator[None]:
-    """Compile the plant's step in another process while the block runs, if it is not in the cache."""
+    """Compile the plant's step in another process while the block runs, if it is not in the cache.
+
+    No effect for a model with loops, and on a machine with one core. The block's end waits for the other process."""
     # deferred: torque and identify do not need it
     from robot_dynamics_ros.simulation.arm import step_of
 

@@ -249,8 +249,9 @@ def add_report(parser: ArgumentParser) -> None:
 def run_report(arguments: Namespace) -> None:
     """Write the report of the bag to --output as an HTML page, and print its path, size and the verdict's titles.
 
-    Raises RobotDynamicsError for a bag or a robot that cannot be read.
-    """
+    Without --robot and --compare-dynamics, a recorded robot that cannot be read is only noted on the page. Raises
+    RobotDynamicsError for a bag, robot or dynamics file that cannot be read, for invalid options of the filter, and as
+    ``check_output``."""
     # slow to load: not for record and play
     from robot_dynamics_ros.analysis.identification.identified_file import (
         read_parameter_table,
@@ -360,9 +361,9 @@ def _port(text: str) -> int:
 def run_view(arguments: Namespace) -> None:
     """Serve the page of the robot of ``arguments`` until Ctrl-C, at a pose, with bags or live; print and open its URL.
 
-    Raises RobotDynamicsError if viser or trimesh is not installed, a robot or a bag cannot be read, the joints of the
-    bags differ, or the address is not available; with --live also if ROS 2 is not installed.
-    """
+    Raises RobotDynamicsError if viser or trimesh is not installed, a robot or a bag cannot be read, --joints or
+    --locked do not fit, the joints of the bags differ, or the address is not available. With --live it is also raised
+    for bags, for a xacro file, and if ROS 2 is not installed."""
     # Slow to load: not for record and play.
     from robot_dynamics_ros.analysis.view.geometry import require_viewer
     from robot_dynamics_ros.analysis.view.playback import bag_labels, bag_view

@@ -78,7 +78,10 @@ def add_from_dh(parser: ArgumentParser) -> None:
 
 
 def run_from_dh(arguments: Namespace) -> None:
-    """Write the URDF. Raise RobotDynamicsError for an invalid table, and if a file exists without --overwrite."""
+    """Write the URDF of the table, and a dynamics file of the same name (.dynamics.yaml) if the table has one.
+
+    Raises RobotDynamicsError for a table that cannot be read or is invalid, for unknown parameters of --set, and, as
+    ``check_output``, for files that exist without --overwrite or cannot be written there."""
     if arguments.table in textbook_arm_names():
         arguments.table = find_resource("textbook_arms", f"{arguments.table}.yaml")
     text, dynamics = read_dh_file(arguments.table, dict(arguments.set))
@@ -133,9 +136,8 @@ def add_to_joints(parser: ArgumentParser) -> None:
 def run_to_joints(arguments: Namespace) -> None:
     """Write the joint trajectory of ``arguments``, and print its path and the next command.
 
-    Raises RobotDynamicsError for an invalid path, robot or rate, for a path that cannot be followed, and if the output
-    exists without --overwrite.
-    """
+    Raises RobotDynamicsError for an invalid path, robot or rate, for a path that cannot be followed, and as
+    ``check_output``."""
     check_output(arguments, arguments.output)
     if not 0.0 < arguments.rate <= _LARGEST_RATE:
         raise RobotDynamicsError(
@@ -260,9 +262,8 @@ def add_export(parser: ArgumentParser) -> None:
 def run_export(arguments: Namespace) -> None:
     """Write the files for the robot of ``arguments``, with --check run the self-test, with --python install the module.
 
-    Raises RobotDynamicsError if the folder exists without --overwrite, if the robot cannot be read or exported, and
-    with --check and --python if there is no compiler, it fails, or the self-test does.
-    """
+    Raises RobotDynamicsError as ``check_output``, if the robot cannot be read or exported, with --check if there is no
+    compiler, it fails, or the self-test does, and with --python if pip fails."""
     folder = arguments.output
     check_output(arguments, folder, kind="export")
     model = chosen_model(named_robot(arguments), arguments)

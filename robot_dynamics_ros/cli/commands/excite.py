@@ -93,7 +93,10 @@ def add_excite(parser: ArgumentParser) -> None:
 
 
 def run_excite(arguments: Namespace) -> None:
-    """Write the trajectory file. Raise RobotDynamicsError for arguments out of range, or if none is found."""
+    """Write the parameter file of trajectory_node; print condition numbers and the largest values beside the limits.
+
+    Raises RobotDynamicsError without --robot, for a robot that cannot be read, for arguments out of range, if no motion
+    within the limits is found, and as ``check_output``."""
     if arguments.robot is None:
         raise RobotDynamicsError(
             "no robot is given. Cure: --robot with the name of a shipped robot, or a URDF file"

@@ -65,8 +65,7 @@ def add_inspect(parser: ArgumentParser) -> None:
 def run_inspect(arguments: Namespace) -> None:
     """Print the model that ``arguments`` select, as tables or JSON.
 
-    Raises RobotDynamicsError if it cannot be read, or an option does not fit it.
-    """
+    Raises RobotDynamicsError if it cannot be read, an option does not fit it, or SymPy is missing for formulas."""
     source = named_robot(arguments)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotModelWarning)

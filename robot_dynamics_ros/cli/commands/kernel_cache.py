@@ -46,10 +46,10 @@ def add_warm_up(parser: ArgumentParser) -> None:
 
 
 def run_warm_up(arguments: Namespace) -> None:
-    """Compile and store the kernels for the robot of ``arguments``; with --check only check, with --clear remove them.
+    """Compile and store the kernels for the robot of ``arguments``; with --check only check, with --clear remove all.
 
-    Raises RobotDynamicsError if numba is not available, kernels cannot be stored, or, with --check, one is missing.
-    """
+    Raises RobotDynamicsError if numba is not available, if the robot is unknown, cannot be read or cannot be simulated,
+    if kernels cannot be stored or removed and, with --check, if one is missing."""
     if not compilation.COMPILED:
         raise RobotDynamicsError(
             "numba is not installed or disabled. Cure: install it, or unset NUMBA_DISABLE_JIT"

@@ -79,8 +79,8 @@ def _topic(text: str) -> tuple[str, str]:
 def run_replay(arguments: Namespace) -> None:
     """Replay the bag of ``arguments`` to a new bag and print a summary.
 
-    Raises RobotDynamicsError for an unusable bag, robot, parameter or output.
-    """
+    Raises RobotDynamicsError for a bag, robot or parameter file that cannot be read or used, and as
+    ``check_output``."""
     check_output(arguments, arguments.output, kind="bag")
     topics = dict(arguments.topic)
     with BagReader(arguments.bag) as bag:

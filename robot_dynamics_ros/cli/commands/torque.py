@@ -86,7 +86,10 @@ def add_torque(parser: ArgumentParser) -> None:
 
 
 def run_torque(arguments: Namespace) -> None:
-    """Print the table of torques and the hints. Raise RobotDynamicsError for unusable bags, robots and arguments."""
+    """Print the table of torques and the hints, or them as JSON; with --output write motion and torques as CSV.
+
+    Raises RobotDynamicsError for a bag or a robot that cannot be read or used, for invalid options of the filter, and
+    as ``check_output``."""
     if arguments.example:
         _use_example(arguments)
     check_output(arguments, arguments.output)
@@ -200,7 +203,9 @@ def torque_command(arguments: Namespace, bag: Path) -> str:
 def filtered_motion(
     series: JointSeries, model: RobotModel, arguments: Namespace
 ) -> RecordedMotion:
-    """Return the motion of the model's joints by --cutoff, --effort-delay and --drive-gains."""
+    """Return the motion of the model's joints by --cutoff, --effort-delay and --drive-gains.
+
+    Raises RobotDynamicsError as ``recorded_motion``, and for joints that ``series`` does not have."""
     gains = drive_gains(arguments, model.joint_names)
     return recorded_motion(
         series.in_order(model.joint_names),
