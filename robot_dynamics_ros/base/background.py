@@ -41,13 +41,12 @@ def run_in_background(work: Callable[[], T]) -> Future[T]:
 
 
 def end_after(seconds: float, *, failed: bool = False) -> None:
-    """Let this process end in ``seconds``, whatever blocks it; 0, not with ``failed``:
+    """Let this process end in ``seconds``, whatever blocks it; this replaces an earlier limit.
 
-    no limit. This replaces an earlier limit.
-
-    It ends by SIGALRM, or if it has ``failed`` with exit code 1 and the stacks of its threads on stderr. Both need
-    neither a signal handler nor a thread of Python, which cannot run while rclpy calls the middleware: it holds the
-    interpreter lock. Call this in the main thread."""
+    0 is no limit, and not allowed with ``failed``. It ends by SIGALRM, or if it has ``failed`` with exit code 1 and the
+    stacks of its threads on stderr. Both need neither a signal handler nor a thread of Python, which cannot run while
+    rclpy calls the middleware: it holds the interpreter lock. Call this in the main thread.
+    """
     seconds = min(seconds, _LONGEST_LIMIT)
     faulthandler.cancel_dump_traceback_later()
     if failed:

@@ -64,7 +64,8 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     """Return "; did you mean NAME?", the end of a cure, with the name of ``known`` most similar to ``name``.
 
     A name that contains ``name``, if that has at least 3 letters, precedes one with similar letters. The text is empty
-    if none is similar, and if ``name`` is not a text, or longer than 200 characters."""
+    if none is similar, and if ``name`` is not a text, or longer than 200 characters.
+    """
     # from messages: the search takes time
     if not isinstance(name, str) or len(name) > _LONGEST_NAME:
         return ""

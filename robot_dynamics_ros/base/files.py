@@ -12,7 +12,8 @@ def read_bytes(path: str | Path, kind: str) -> bytes:
     """Return the content of a file.
 
     ``kind`` is the noun for the file in messages, such as "URDF". Raises RobotModelError if it cannot be read, or if
-    ``path`` is neither a str nor a Path."""
+    ``path`` is neither a str nor a Path.
+    """
     if not isinstance(path, str | Path):
         raise RobotModelError(
             f"{path!r} is not the path of a {kind}. Cure: pass a str or a Path"

@@ -2,7 +2,8 @@
 
 Files are found in a source tree, after `pip install` (into an environment, with --user or --target) and after `colcon
 build` (also merged or with --symlink-install). ROS is not needed. Every function raises RobotDynamicsError as
-``share_directory``."""
+``share_directory``.
+"""
 
 import os
 from functools import cache

@@ -68,7 +68,8 @@ def one_of(text: str, names: Sequence[str]) -> str:
     """Return the argument ``text`` unchanged; the ``type`` of an option whose ``choices`` are ``names``.
 
     Raises ArgumentTypeError, with the most similar name, for a misspelt one. Other unknown texts are left to argparse,
-    which refuses them."""
+    which refuses them.
+    """
     if text not in names and did_you_mean(text, names):
         raise ArgumentTypeError(f"{text!r} is unknown. Cure: {use_one_of(text, names)}")
     return text
@@ -341,8 +342,10 @@ def check_output(
     """Check that ``output`` can be written; call this before any work is done.
 
     Raises RobotDynamicsError if it is an input of ``arguments``, inside an input bag or around one, if a file's folder
-    does not exist, if it exists and --overwrite is not given, or if the existing one is not of the ``kind``: a plain
-    file, a bag without other files, or a folder of exported C code. An output of None is not checked."""
+    does not exist, if it exists and --overwrite is not given. With --overwrite it is raised if the existing one is not
+    of the ``kind``: a plain file, a bag without other files, or a folder of exported C code. An output of None is not
+    checked.
+    """
     if output is None:
         return
     place = output.resolve()
@@ -433,7 +436,8 @@ def plant_step_size(rate: float) -> float:
 def read_series(bag: Path | BagReader, arguments: Namespace) -> JointSeries:
     """Return the joint states of a bag that --topic and --rename select, and report a choice between topics.
 
-    Raises BagError as ``joint_state_topic`` and ``read_joint_states``."""
+    Raises BagError as ``joint_state_topic`` and ``read_joint_states``.
+    """
     with opened(bag) as reader:
         topic = joint_state_topic(reader, arguments.topic)
         # Commands of this package's controller are no measurements.
@@ -491,7 +495,8 @@ def load_setup(
 
     The robot is ``robot``; None for that of --robot, else that of the bag. The source of a recorded robot, and locked
     joints are reported on stderr. Raises RobotDynamicsError as ``named_robot``, ``joint_state_topic`` and
-    ``measured_setup``."""
+    ``measured_setup``.
+    """
     if robot is None and arguments.robot is not None:
         robot = named_robot(arguments)
     setup = measured_setup(

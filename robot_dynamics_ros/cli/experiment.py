@@ -103,7 +103,8 @@ class Experiment:
     def load(self, law: str) -> tuple[controller.ControllerSettings, SimulatedArm]:
         """Return the settings of the controller with the law named ``law``, and the arm; both have their kernels.
 
-        Raises RobotDynamicsError for parameters that are not allowed or do not fit the robot."""
+        Raises RobotDynamicsError for parameters that are not allowed or do not fit the robot.
+        """
         settings = controller.read_settings(overridden(self.values, {"law": law}))
         arm = SimulatedArm(self.plant)
 
@@ -119,7 +120,8 @@ class Experiment:
 
         The real time is that of the simulation without loading kernels. A run that ends in a fault is no error; the
         transitions of the summary have it. Raises RobotDynamicsError as ``load``, if the controller rejects activation
-        or motion, or the simulation of the arm fails, and BagError if ``bag`` exists or cannot be written."""
+        or motion, or the simulation of the arm fails, and BagError if ``bag`` exists or cannot be written.
+        """
         settings, arm = self.load(law)
         moves = (self.points.positions != self.points.positions[0]).any(axis=1)
         # at the first point

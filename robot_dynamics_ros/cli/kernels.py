@@ -120,7 +120,8 @@ def _announce_once() -> Callable[[str], None]:
 def step_compiled_beside(model: RobotModel) -> Iterator[None]:
     """Compile the plant's step in another process while the block runs, if it is not in the cache.
 
-    No effect for a model with loops, and on a machine with one core. The block's end waits for the other process."""
+    No effect for a model with loops, and on a machine with one core. The block's end waits for the other process.
+    """
     # deferred: torque and identify do not need it
     from robot_dynamics_ros.simulation.arm import step_of
 

@@ -44,7 +44,8 @@ def node_parameters(
     """Return one table of ROS parameters by name, for plant, controller and the node that sends the trajectory.
 
     ``trajectory`` is the path of the desired motion's file. Raises RobotDynamicsError for values that are not
-    allowed."""
+    allowed.
+    """
     source = experiment.source
     plant = experiment.plant
     given = {
@@ -87,7 +88,8 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
     They run in real time. The recording is ``bag``, which is removed first if it exists. Logs, parameters and
     trajectory are written to its parent folder. Raises RobotDynamicsError as ``Experiment.load`` and ``private_graph``,
     for processes that fail, and if the motion does not begin within 300 s or end within 300 s of its time; BagError if
-    the recording lacks a part of the motion."""
+    the recording lacks a part of the motion.
+    """
     experiment.load(law)  # compiles for the nodes, whose start is limited in time
     folder = bag.parent
     folder.mkdir(parents=True, exist_ok=True)

@@ -53,7 +53,8 @@ def model_facts(
 ) -> Facts:
     """Return the properties of a model of ``source`` at positions q (n,).
 
-    ``messages`` are the warnings of the model. Raises RobotModelError if the dynamics file cannot be read."""
+    ``messages`` are the warnings of the model. Raises RobotModelError if the dynamics file cannot be read.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RobotModelWarning)
         description = parse_urdf(source.text, source.name)

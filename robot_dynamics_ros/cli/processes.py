@@ -121,7 +121,8 @@ class NodeProcess:
     errors go to the file ``log``, which is replaced; with ``pipe`` stdout is the pipe ``process.stdout``.
     ``environment`` are all its environment variables, None for the present ones. ``process`` is its subprocess.Popen.
     Call ``stop`` and then ``join`` to end it. Raises OSError if the log cannot be written or the program not
-    started."""
+    started.
+    """
 
     def __init__(
         self,

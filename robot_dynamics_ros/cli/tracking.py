@@ -112,7 +112,8 @@ def error_units(model: RobotModel, joint_names: Sequence[str]) -> list[str]:
 def joint_groups(units: Sequence[str]) -> dict[str, list[int]]:
     """Return the indices of joints by kind, "revolute" and "prismatic"; if all are of one kind, by "all".
 
-    Errors of the joints of a kind can be added. ``units`` has one for each joint."""
+    Errors of the joints of a kind can be added. ``units`` has one for each joint.
+    """
     kinds = ["prismatic" if unit == "mm" else "revolute" for unit in units]
     if len(set(kinds)) == 1:
         return {"all": list(range(len(units)))}

@@ -586,7 +586,10 @@ def make_controller(robot: RobotModel, settings: ControllerSettings) -> Controll
 
 
 def warm_up_controller(model: RobotModel, settings: ControllerSettings) -> None:
-    """Compile and load all kernels that a controller uses, also after a change of its settings while it runs."""
+    """Compile and load all kernels that a controller uses, also after a change of its settings while it runs.
+
+    Raises RobotDynamicsError for settings that do not fit the model.
+    """
     model.warm_up()
     still = np.zeros(model.n)
     end_effector = model.link_names[-1]

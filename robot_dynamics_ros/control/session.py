@@ -120,7 +120,10 @@ class ControllerSession:
         }
 
     def restore(self, lasting: Mapping[str, Any]) -> list[Output]:
-        """Apply ``lasting`` of another session, while inactive, and return log messages; KeyError for a missing key."""
+        """Apply ``lasting`` of another session, while inactive, and return log messages.
+
+        Raises KeyError for a missing key; values of other types raise TypeError, ValueError or AttributeError.
+        """
         for source, engaged in lasting["emergency_stops"].items():
             self.safety.request_emergency_stop(source)
             self.safety.emergency_stop(source, engaged)
@@ -139,10 +142,10 @@ class ControllerSession:
     ) -> Output:
         """Activate the controller; the arm holds its position, or ``held`` (n,), rad or m, until a trajectory arrives.
 
-        Raises RobotDynamicsError if the arm moves, the gains are unstable, an effort limit is below the gravity torque
-        or, with ``compare_effort``, the measured effort contradicts it. These checks use the last states; if there are
-        none that are newer than ``state_timeout`` at ``now`` and have a velocity, ``on_state`` makes them with the
-        first ones.
+        Raises RobotDynamicsError if the arm moves, a joint is far beyond its limits, the gains are unstable, also as
+        ``Tuning.check_payload``, an effort limit is below the gravity torque or, with ``compare_effort``, the measured
+        effort contradicts it. These checks use the last states; if there are none that are newer than ``state_timeout``
+        at ``now`` and have a velocity, ``on_state`` makes them with the first ones.
         """
         safety = self.settings.safety
         if now is not None:
@@ -505,8 +508,8 @@ class ControllerSession:
         """Return from a fault to normal control; without a fault there are no transitions in the output.
 
         If the state of a joint is refuted, the checks of ``activate`` are repeated first, and the measured state is
-        trusted again. Raises RobotDynamicsError as ``activate`` and ``Controller.clear_fault`` do, and while the
-        session is inactive.
+        trusted again. Raises RobotDynamicsError as ``activate`` and ``Controller.clear_fault`` do, if there are too few
+        states for these checks, and while the session is inactive.
         """
         controller = self.controller
         if controller is None:

@@ -122,8 +122,8 @@ def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
     """Return the declarations of the launch arguments ``names``, keys of ``_SHARED`` such as "robot", "law", "record".
 
     ``defaults`` are default values by name, in place of those of ``_SHARED``; names that are not in ``names`` are
-    ignored. An empty default of robot means the robot of the topic robot_description. Raises KeyError if one of
-    ``names`` is not in ``_SHARED``.
+    ignored. A default that is not among the choices is added to them. An empty default of robot means the robot of the
+    topic robot_description. Raises KeyError if one of ``names`` is not in ``_SHARED``.
     """
     declared = []
     for name in names:
@@ -225,8 +225,8 @@ def find_robot(
     a URDF or xacro file that is used instead, if not empty, ``xacro_args`` its arguments, "name:=value name:=value".
     ``dynamics`` is as for ``robot_dynamics_ros.base.resources.dynamics_file``.
 
-    Raises RobotDynamicsError for an unknown name, a missing file, an invalid URDF, and a xacro file that cannot be
-    expanded.
+    Raises RobotDynamicsError for an unknown name, a missing file, an invalid URDF, a xacro file that cannot be
+    expanded, and ``xacro_args`` without one. Raises ValueError for an unclosed quote in them.
     """
     file = dynamics_file(dynamics, "" if urdf else name)
     path = "" if file is None else str(existing_file("dynamics_file", file))
@@ -425,7 +425,8 @@ def record(context: LaunchContext, *topics: str) -> list[Any]:
     """Return an action in a list that records ``topics`` to the bag of the argument record; an empty list without one.
 
     ``topics`` are names in the namespace of the launch file. The argument is unset if empty or false; true gives a name
-    with date and time. Raises RobotDynamicsError if the folder of the bag exists.
+    with date and time. Raises RobotDynamicsError if the folder of the bag exists, as ``own_parameters``, and if
+    emergency_stop_topics of that file are not full names.
     """
     folder = bag_folder(context)
     if not folder:
@@ -472,9 +473,10 @@ def bag_folder(context: LaunchContext) -> str:
 def bag_recorder(folder: str, topics: list[str], stops: Iterable[str] = ()) -> Any:
     """Return an action that records ``topics``, by full names, to a new folder; its failure ends the launch.
 
-    The latched robot_description beside joint_states, configuration, emergency_stop and brakes_engaged beside
-    command_states, and the ``stops``, full names of further emergency stops, are recorded with them if they are
-    published. ros2 bag is used if it is installed, else recorder_node. Raises RobotDynamicsError if the folder exists.
+    The latched robot_description beside joint_states, and configuration, emergency_stop and brakes_engaged beside
+    command_states are recorded with them if they are published. ros2 bag is used if it is installed, and also records
+    the ``stops``, full names of further emergency stops. Otherwise recorder_node is used, which ignores ``stops`` and
+    records those that a recorded configuration names. Raises RobotDynamicsError if the folder exists.
     """
     if Path(folder).exists():
         raise RobotDynamicsError(

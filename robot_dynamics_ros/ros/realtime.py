@@ -83,12 +83,13 @@ def lock_memory() -> str | None:
     """Lock all present and future memory of the process into RAM (mlockall).
 
     Call this once, on configuration. It takes about a second and makes all mapped memory resident: 0.5 GB instead of
-    0.15 GB.
+    0.15 GB. The soft limit of lockable memory (RLIMIT_MEMLOCK) is first raised to the hard one.
 
     Returns
     -------
     str or None
-        A warning if the operating system refuses, else None.
+        None if the memory is locked, else a warning: if the operating system refuses, and for every finite limit
+        without CAP_IPC_LOCK, since an allocation beyond it would end the process.
     """
     cure = (
         f"Cure: add the line `{_user()} - memlock unlimited` to /etc/security/limits.d/realtime.conf and log in "

@@ -49,7 +49,8 @@ def _ranges(model: RobotModel) -> tuple[Array, Array, Array]:
 def default_start(model: RobotModel) -> Array:
     """Return initial positions (n,), rad or m: near 0, at a distance from the position limits.
 
-    If gravity there takes more than 70 % of a joint's effort limit, that joint is moved to where it takes less.
+    If gravity there takes more than 70 % of a joint's effort limit, that joint is moved to where it takes less. If no
+    such positions are found, gravity takes more there, too.
     """
     rows = model.limit_rows
     (lower, upper, reach) = _ranges(model)
@@ -120,10 +121,11 @@ def scaled_to_limits(
 ) -> tuple[TrajectoryPoints, Array]:
     """Return the points, moved towards the first one until all limits hold, and the factors (k,).
 
-    The limits are those of velocity, acceleration, jerk and effort. ``points`` of k joints have velocities and
-    accelerations and begin at rest. A factor, 0 to 1, scales a joint's motion from the first point. ``start`` (n,), rad
-    or m, are the positions of all joints. The effort is that of inverse dynamics, friction included. A joint whose
-    friction its effort limit cannot overcome has factor 0.
+    The limits are 80 % of those of velocity, acceleration and jerk, and of the effort beyond gravity at the start;
+    those of position are not considered. ``points`` of k joints have velocities and accelerations and begin at rest. A
+    factor, 0 to 1, scales a joint's motion from the first point. ``start`` (n,), rad or m, are the positions of all
+    joints. The effort is that of inverse dynamics, friction included. A joint whose friction its effort limit cannot
+    overcome has factor 0.
 
     Raises RobotDynamicsError, with the joint, if an effort limit is below the gravity torque at the start, and if the
     limits leave no room for a motion.

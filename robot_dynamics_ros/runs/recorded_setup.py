@@ -185,9 +185,10 @@ def controller_files(
     dynamics: str | None,
     gravity: Sequence[float] | None,
 ) -> tuple[RobotSource, Values]:
-    """Return robot and parameters of a controller, with ``dynamics`` and ``gravity`` if they are given.
+    """Return ``robot`` and ``parameters`` of a controller, with ``gravity`` if it is given.
 
-    Without ``dynamics`` the parameter dynamics_file, if set, replaces the dynamics file of ``robot``.
+    Without ``dynamics``, which ``robot`` has already, the parameter dynamics_file, if set, replaces the dynamics file
+    of ``robot``. Raises RobotDynamicsError if that parameter is not a text.
     """
     if dynamics is None:
         path = DYNAMICS_FILE.read(parameters) or robot.dynamics
@@ -196,7 +197,10 @@ def controller_files(
 
 
 def model_keywords(parameters: Values) -> dict[str, Any]:
-    """Return gravity, joints and locked positions of a controller, the keywords of ``RobotSource.model``."""
+    """Return gravity, joints and locked positions of a controller, the keywords of ``RobotSource.model``.
+
+    Raises RobotDynamicsError for values of these parameters that are not allowed.
+    """
     return {
         "gravity": _GRAVITY.read(parameters) or None,
         "joints": JOINTS.read(parameters) or None,

@@ -58,7 +58,10 @@ _LATE = (Cause.STATE_STALE, Cause.CLOCK_JUMPED_AHEAD)  # faults by times of arri
 
 
 def commands_of(reader: BagReader, given: str | None = None) -> str:
-    """Return ``given``, with a slash in front, else the bag's topic of commands or, without one, the node's."""
+    """Return ``given``, with a slash in front, else the bag's topic of commands or, without one, the node's.
+
+    Raises BagError as ``command_topic``.
+    """
     return (
         f"/{given.removeprefix('/')}"
         if given is not None
@@ -112,7 +115,8 @@ def replay(
     BagError
         If the bag cannot be read, nothing is commanded, or the output cannot be written.
     RobotDynamicsError
-        If the activation check fails. Messages written before an error remain; if no command was computed, no bag.
+        If settings do not fit the model, or the activation check fails. Messages written before an error remain; if no
+        command was computed, no bag.
     """
     given = dict(topics or {})
     # A recording may begin in the middle of a motion.

@@ -97,7 +97,8 @@ def simulate_to_bag(
     Raises
     ------
     RobotDynamicsError
-        If the controller rejects the trajectory or its activation, or the simulation of the arm fails.
+        If settings do not fit the model, the controller rejects the trajectory or its activation, or the simulation
+        fails.
     BagError
         If the bag cannot be written. Messages written before an error remain, if they have a command.
     """

@@ -358,7 +358,8 @@ class TopicNames(Names):
     def check(self, value: object) -> tuple[str, ...]:
         """Return the names as a tuple; RobotDynamicsError as in ``Names``, and for other than full names.
 
-        A full name has a slash before each part, which consists of letters, digits and underscores."""
+        A full name has a slash before each part, which consists of letters, digits and underscores.
+        """
         names = super().check(value)
         if not all(_TOPIC.fullmatch(name) for name in names):
             raise self.refuse(value)

@@ -251,7 +251,8 @@ def run_report(arguments: Namespace) -> None:
 
     Without --robot and --compare-dynamics, a recorded robot that cannot be read is only noted on the page. Raises
     RobotDynamicsError for a bag, robot or dynamics file that cannot be read, for invalid options of the filter, and as
-    ``check_output``."""
+    ``check_output``.
+    """
     # slow to load: not for record and play
     from robot_dynamics_ros.analysis.identification.identified_file import (
         read_parameter_table,
@@ -363,7 +364,8 @@ def run_view(arguments: Namespace) -> None:
 
     Raises RobotDynamicsError if viser or trimesh is not installed, a robot or a bag cannot be read, --joints or
     --locked do not fit, the joints of the bags differ, or the address is not available. With --live it is also raised
-    for bags, for a xacro file, and if ROS 2 is not installed."""
+    for bags, for a xacro file, and if ROS 2 is not installed.
+    """
     # Slow to load: not for record and play.
     from robot_dynamics_ros.analysis.view.geometry import require_viewer
     from robot_dynamics_ros.analysis.view.playback import bag_labels, bag_view

@@ -81,7 +81,8 @@ def run_from_dh(arguments: Namespace) -> None:
     """Write the URDF of the table, and a dynamics file of the same name (.dynamics.yaml) if the table has one.
 
     Raises RobotDynamicsError for a table that cannot be read or is invalid, for unknown parameters of --set, and, as
-    ``check_output``, for files that exist without --overwrite or cannot be written there."""
+    ``check_output``, for files that exist without --overwrite or cannot be written there.
+    """
     if arguments.table in textbook_arm_names():
         arguments.table = find_resource("textbook_arms", f"{arguments.table}.yaml")
     text, dynamics = read_dh_file(arguments.table, dict(arguments.set))
@@ -137,7 +138,8 @@ def run_to_joints(arguments: Namespace) -> None:
     """Write the joint trajectory of ``arguments``, and print its path and the next command.
 
     Raises RobotDynamicsError for an invalid path, robot or rate, for a path that cannot be followed, and as
-    ``check_output``."""
+    ``check_output``.
+    """
     check_output(arguments, arguments.output)
     if not 0.0 < arguments.rate <= _LARGEST_RATE:
         raise RobotDynamicsError(
@@ -263,7 +265,8 @@ def run_export(arguments: Namespace) -> None:
     """Write the files for the robot of ``arguments``, with --check run the self-test, with --python install the module.
 
     Raises RobotDynamicsError as ``check_output``, if the robot cannot be read or exported, with --check if there is no
-    compiler, it fails, or the self-test does, and with --python if pip fails."""
+    compiler, it fails, or the self-test does, and with --python if pip fails.
+    """
     folder = arguments.output
     check_output(arguments, folder, kind="export")
     model = chosen_model(named_robot(arguments), arguments)

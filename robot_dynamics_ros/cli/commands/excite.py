@@ -96,7 +96,8 @@ def run_excite(arguments: Namespace) -> None:
     """Write the parameter file of trajectory_node; print condition numbers and the largest values beside the limits.
 
     Raises RobotDynamicsError without --robot, for a robot that cannot be read, for arguments out of range, if no motion
-    within the limits is found, and as ``check_output``."""
+    within the limits is found, and as ``check_output``.
+    """
     if arguments.robot is None:
         raise RobotDynamicsError(
             "no robot is given. Cure: --robot with the name of a shipped robot, or a URDF file"

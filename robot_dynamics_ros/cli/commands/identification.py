@@ -139,7 +139,8 @@ def run_identify(arguments: Namespace) -> None:
     """Write the dynamics file, with --urdf and --mjcf these files, too; print the quality of the estimate.
 
     Raises RobotDynamicsError for bags and robots that cannot be used or read, for arguments out of range, if two
-    outputs are the same file, and as ``check_output``."""
+    outputs are the same file, and as ``check_output``.
+    """
     if not 0.0 <= arguments.holdout <= _MAX_HOLDOUT:
         raise RobotDynamicsError(
             f"--holdout {arguments.holdout:g} is out of range. Cure: give a share from 0 to {_MAX_HOLDOUT:g}"

@@ -65,7 +65,8 @@ def add_inspect(parser: ArgumentParser) -> None:
 def run_inspect(arguments: Namespace) -> None:
     """Print the model that ``arguments`` select, as tables or JSON.
 
-    Raises RobotDynamicsError if it cannot be read, an option does not fit it, or SymPy is missing for formulas."""
+    Raises RobotDynamicsError if it cannot be read, an option does not fit it, or SymPy is missing for formulas.
+    """
     source = named_robot(arguments)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RobotModelWarning)

@@ -49,7 +49,8 @@ def run_warm_up(arguments: Namespace) -> None:
     """Compile and store the kernels for the robot of ``arguments``; with --check only check, with --clear remove all.
 
     Raises RobotDynamicsError if numba is not available, if the robot is unknown, cannot be read or cannot be simulated,
-    if kernels cannot be stored or removed and, with --check, if one is missing."""
+    if kernels cannot be stored or removed and, with --check, if one is missing.
+    """
     if not compilation.COMPILED:
         raise RobotDynamicsError(
             "numba is not installed or disabled. Cure: install it, or unset NUMBA_DISABLE_JIT"

@@ -124,7 +124,8 @@ def run_simulate(arguments: Namespace) -> None:
     """Simulate with each law of ``arguments``, print the table, and keep the recordings with --output.
 
     Raises RobotDynamicsError as ``check_output``, with several laws and --output as ``check_folder``, as ``prepare``
-    and, after the table, if a run fails or ends in a fault."""
+    and, after the table, if a run fails or ends in a fault.
+    """
     laws = list(dict.fromkeys(arguments.law or ()))
     output = arguments.output
     if len(laws) > 1 and output is not None:
@@ -158,7 +159,8 @@ def check_folder(arguments: Namespace, folder: Path, laws: Sequence[str]) -> Non
     """Check that the bags of ``laws`` and their plot can be written to ``folder``; call this before any work is done.
 
     Raises RobotDynamicsError if ``folder`` exists without --overwrite or is a file, something in the place of a bag or
-    the plot is neither, one of them is an input, or matplotlib is not installed."""
+    the plot is neither, one of them is an input, or matplotlib is not installed.
+    """
     require_plotter()
     if not (arguments.overwrite and folder.is_dir()):
         check_output(arguments, folder, kind="bag")
@@ -175,7 +177,8 @@ def compare_laws(
 
     A bag is written where ``bags`` has a path, and replaces one there; None: it is not kept. The plot of these laws is
     written to the file ``picture`` if it is not None; it requires matplotlib. If a run fails or ends in a fault,
-    RobotDynamicsError is raised after the table of the others."""
+    RobotDynamicsError is raised after the table of the others.
+    """
     model = experiment.model
     notes = []
     runs: list[Tracking] = []
@@ -342,7 +345,8 @@ def run_demo(arguments: Namespace) -> None:
     """Simulate each law of ``arguments``, print tracking errors, write bags and a plot; with --view serve them.
 
     Raises RobotDynamicsError for invalid arguments, for a folder of --output that exists or cannot be replaced, for
-    missing packages, and for runs that fail; without --live also for runs that end in a fault."""
+    missing packages, and for runs that fail; without --live also for runs that end in a fault.
+    """
     if arguments.live:
         require_ros()
     if arguments.view:

@@ -80,7 +80,8 @@ def run_replay(arguments: Namespace) -> None:
     """Replay the bag of ``arguments`` to a new bag and print a summary.
 
     Raises RobotDynamicsError for a bag, robot or parameter file that cannot be read or used, and as
-    ``check_output``."""
+    ``check_output``.
+    """
     check_output(arguments, arguments.output, kind="bag")
     topics = dict(arguments.topic)
     with BagReader(arguments.bag) as bag:

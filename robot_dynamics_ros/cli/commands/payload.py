@@ -71,7 +71,8 @@ def run_payload(arguments: Namespace) -> None:
     """Print the payload and a command that publishes it, or with --known the drive gains, with 95 % intervals.
 
     Raises RobotDynamicsError for bags and robots that cannot be read or used, for an unknown --link, for --known with
-    other than 4 or 10 numbers or with --drive-gains, and for invalid options of the filter."""
+    other than 4 or 10 numbers or with --drive-gains, and for invalid options of the filter.
+    """
     known = arguments.known
     if known is not None and (len(known) not in (4, 10) or arguments.drive_gains):
         raise RobotDynamicsError(

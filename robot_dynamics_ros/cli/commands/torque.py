@@ -89,7 +89,8 @@ def run_torque(arguments: Namespace) -> None:
     """Print the table of torques and the hints, or them as JSON; with --output write motion and torques as CSV.
 
     Raises RobotDynamicsError for a bag or a robot that cannot be read or used, for invalid options of the filter, and
-    as ``check_output``."""
+    as ``check_output``.
+    """
     if arguments.example:
         _use_example(arguments)
     check_output(arguments, arguments.output)
@@ -205,7 +206,8 @@ def filtered_motion(
 ) -> RecordedMotion:
     """Return the motion of the model's joints by --cutoff, --effort-delay and --drive-gains.
 
-    Raises RobotDynamicsError as ``recorded_motion``, and for joints that ``series`` does not have."""
+    Raises RobotDynamicsError as ``recorded_motion``, and for joints that ``series`` does not have.
+    """
     gains = drive_gains(arguments, model.joint_names)
     return recorded_motion(
         series.in_order(model.joint_names),

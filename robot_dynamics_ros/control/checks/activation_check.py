@@ -58,7 +58,8 @@ def check_activation(model: RobotModel, q: Array, measured: Array) -> tuple[str,
     """Compare the measured effort (n,) of an arm at rest at ``q`` (n,) with the model.
 
     ``model`` must include gravity even if the robot compensates for it. Returns the texts of warnings, usually none.
-    Raises RobotDynamicsError, naming cause, joints, values and cure, for the errors above.
+    Raises RobotDynamicsError, naming cause, joints, values and cure, for a wrong sign or order of the efforts, and for
+    about twice or half the gravity torque.
     """
     return check_effort(
         model.joint_names,
@@ -133,7 +134,8 @@ def check_effort(
     Raises
     ------
     RobotDynamicsError
-        For the errors above, naming cause, joints, values and cure.
+        For a wrong sign or order of the efforts, and about twice or half the gravity torque, naming cause, joints,
+        values and cure.
     """
     known = np.isfinite(measured)
     if not known.any():
@@ -202,7 +204,8 @@ def holding_friction(model: RobotModel, q: Array) -> Array:
 def payload_effort(model: RobotModel, q: Array) -> Array:
     """Return the effort (n,), Nm or N, by which the motors hold 1 kg at the end effector, at ``q`` (n,).
 
-    It is -J^T g, with the acceleration of gravity g and the linear Jacobian J (3, n) of the end effector's origin.
+    It is -J^T g, with the acceleration of gravity g and the linear Jacobian J (3, n) of the end effector's origin. The
+    end effector is the link that the largest number of joints moves, the last one of several.
     """
     return np.asarray(-_end_effector_jacobian(model, q)[:3].T @ model.gravity)
 

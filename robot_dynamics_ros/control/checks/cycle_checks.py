@@ -282,7 +282,8 @@ class LastingExcess:
     ) -> int | None:
         """Return the first joint whose magnitude of ``values`` (n,) has reached its limit (n,) for over ``seconds``.
 
-        ``dt`` (s) is the time since the last call. ``values`` and ``limits`` have the same unit. None: there is none.
+        ``dt`` (s) is the time since the last call. ``values`` and ``limits`` (n,) have the same unit. None: there is
+        none.
         """
         reached = np.abs(values) >= limits
         self.counts = bool(reached.any())

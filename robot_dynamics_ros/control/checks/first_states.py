@@ -83,7 +83,7 @@ class FirstStates:
     def check(
         self, arm: ControlledArm, period: float, compare_effort: bool
     ) -> tuple[list[Note], Array | None]:
-        """Check the last state before the start of the controller of an ``arm``, and drop all.
+        """Check the last state before the start of the controller of an ``arm``, and drop all; it requires ``suffice``.
 
         Returns warnings, and with ``compare_effort`` the measured effort (n,) if it holds the arm, else None. Raises
         RobotDynamicsError if a joint moves faster than ``activation_max_velocity`` or is far beyond its limits, if the

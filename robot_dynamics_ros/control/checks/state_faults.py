@@ -33,7 +33,7 @@ def out_of_bounds(names: Sequence[str], state: Array) -> Fault:
 
 
 def no_response(name: str, position: float) -> Fault:
-    """Return the fault of a joint at this ``position`` that rests although its effort demands a motion."""
+    """Return the fault of a joint at this ``position`` (rad or m) that rests although its effort demands a motion."""
     text = (
         f'joint "{name}" rests at {position:.6g} by joint_states, although its effort has to move it. Cure: check for '
         "contact, a load, closed brakes, a drive without power, or a driver that repeats states; then clear the fault"
@@ -60,7 +60,10 @@ def other_effort(name: str) -> Fault:
 
 
 def contradiction(name: str, moved: float, implied: float, velocity: float) -> Fault:
-    """Return the fault of a joint that ``moved`` by another distance than its measured velocity ``implied``."""
+    """Return the fault of a joint that ``moved`` by another distance than its measured velocity ``implied`` (rad or m).
+
+    ``velocity`` (rad/s or m/s), the measured one, is the value of the fault.
+    """
     text = (
         f'joint_states: joint "{name}" moved by {moved:.3g}, its velocity implies {implied:.3g}. Cure: check sign, '
         "unit and delay of the velocity in its driver, or leave it out; or raise position_step_limit"
@@ -71,7 +74,10 @@ def contradiction(name: str, moved: float, implied: float, velocity: float) -> F
 def implausible(
     name: str, before: float, position: float, velocity: float, seconds: float
 ) -> Fault:
-    """Return the fault of a ``position`` that differs too much from the last trusted one, ``seconds`` ``before``."""
+    """Return the fault of a ``position`` that differs too much from the last trusted one, ``before`` (rad or m).
+
+    ``velocity`` (rad/s or m/s) is the measured one, and ``seconds`` (s) the time between both positions.
+    """
     text = (
         f'joint_states: joint "{name}" moves from {before:.6g} to {position:.6g} in {seconds:.3g} s with a velocity '
         f"of {velocity:.6g}. Cure: check its encoder and for a second publisher of joint_states, raise "
@@ -81,7 +87,10 @@ def implausible(
 
 
 def stale(age: float, timeout: float, lags: bool, absent: str) -> Fault:
-    """Return the fault of a state of this ``age`` (s); ``lags``: by its stamp; ``absent``: reason or ""."""
+    """Return the fault of a state of this ``age`` (s), above the ``timeout`` (s).
+
+    ``lags`` is True if it is old by its stamp, ``absent`` the reason why no state arrives, "" if it is unknown.
+    """
     reason = (
         absent
         or "Cure: check their publisher, and the load of this process (realtime_priority)"
@@ -106,7 +115,10 @@ def lag(seconds: float, largest: float) -> Fault:
 
 
 def late(seconds: float, timeout: float) -> Fault:
-    """Return the fault of states that were delivered late, whose stamps advanced by ``seconds`` at once."""
+    """Return the fault of states that were delivered late.
+
+    Their stamps advanced by ``seconds`` (s) at once, more than the ``timeout`` (s).
+    """
     text = (
         f"joint_states were delivered late: their stamps advanced by {seconds:.3f} s at once, over state_timeout "
         f"{timeout:g} s. Cure: check the network and the load of the machines"

@@ -43,6 +43,8 @@ _PER_COMPONENT = f"one for each of {' '.join(COMPONENTS)}, or one for all"
 class Settings:
     """Base class of the settings classes; a field is checked and converted as its parameter is.
 
+    Creation raises RobotDynamicsError, naming parameter, value and cure, for a value that its parameter does not allow.
+
     Attributes
     ----------
     prefix
@@ -67,7 +69,10 @@ class Settings:
 
     @classmethod
     def read(cls: type[_T], values: Values) -> _T:
-        """Return settings; ``values`` returns the value of a parameter by name. Contained settings have defaults."""
+        """Return settings; ``values`` returns the value of a parameter by name. Contained settings have defaults.
+
+        Raises RobotDynamicsError for values that are not allowed.
+        """
         return cls(
             **{
                 name: values(parameter.name)

@@ -52,6 +52,8 @@ _STEP_SHARE = 0.5  # of the effort limit, in a response time
 class Tuning:
     """Validated settings of one robot's controller as arrays; immutable.
 
+    Creation raises RobotDynamicsError, naming setting and cure, for settings that do not fit the robot.
+
     Attributes
     ----------
     settings
@@ -182,7 +184,10 @@ class Tuning:
         return Gains(unit * kp, unit * kd, ki)
 
     def hold_gains(self, inertia: Array) -> Gains:
-        """Return the gains of the hold: those of the law or, for joints without stiffness, at least 5 rad/s."""
+        """Return the gains of the hold: those of the law or, for joints without stiffness, those of at least 5 rad/s.
+
+        ``inertia`` (n,) and the errors are those of ``gains``.
+        """
         gains = self.gains(inertia)
         unit = 1.0 if self.law.gains_are_accelerations else inertia
         soft = gains.kp == 0.0
@@ -210,8 +215,8 @@ class Tuning:
     ) -> None:
         """Raise RobotDynamicsError for gains that are unstable at the update rate, else at a ``measured`` period (s).
 
-        A period of 0 is unknown, and not checked. ``inertia`` (n,), kg m^2 or kg, is the diagonal of the mass matrix;
-        if it is None, gains that are torques are not checked.
+        A period of 0 is unknown, and not checked. The velocity filter is included. ``inertia`` (n,), kg m^2 or kg, is
+        the diagonal of the mass matrix; if it is None, gains that are torques are not checked.
         """
         period = self._period(measured)
         if period <= 0.0:

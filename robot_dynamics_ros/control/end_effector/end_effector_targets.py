@@ -106,7 +106,7 @@ class EndEffectorTargets:
         """Add the ``target`` of a message, for the time ``begin`` (s); return True if it is the first pose.
 
         ``root`` is the name of the root link, ``now`` the time (s). Raises RobotDynamicsError for another frame, and as
-        ``follow`` and ``feed_forward`` do.
+        ``pose_of``, ``follow`` and ``feed_forward`` do.
         """
         if target.frame not in ("", root):
             raise RobotDynamicsError(

@@ -250,7 +250,7 @@ class MotionPlan:
         Raises
         ------
         JointNamesError
-            For unknown, repeated and, unless `rules` allow it, missing joints.
+            For unknown, repeated and, unless `rules` allow it, missing joints, and as ``JointLimits.check_joints``.
         TrajectoryError
             For invalid points, motion beyond the limits, a start that is not finite, a trajectory that ended before
             `now`, and if too many trajectories have starts in the future. The plan is then unchanged.

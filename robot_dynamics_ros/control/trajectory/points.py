@@ -27,7 +27,8 @@ def joint_columns(
 ) -> list[int]:
     """Return for each name in ``named``, the joints of a trajectory, its index in ``joint_names``.
 
-    Raises JointNamesError, naming the joint, for unknown, repeated and, unless ``allow_partial``, missing joints.
+    Raises JointNamesError if ``named`` is empty and, naming the joint, for unknown, repeated and, unless
+    ``allow_partial``, missing joints.
     """
     places = {name: i for i, name in enumerate(joint_names)}
     if not named:

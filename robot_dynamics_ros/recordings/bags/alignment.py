@@ -66,7 +66,8 @@ def message_times(
 ) -> dict[str, MessageTimes]:
     """Return times and checksums of each topic's messages in a bag: header.stamp if the type has one, else arrival.
 
-    The stamp of a message that is too short for it is 0, as an unset one. Raises KeyError for a missing topic.
+    The stamp of a message that is too short for it is 0, as an unset one. Raises KeyError for a missing topic, and
+    BagError if reading stops.
     """
     times, checksums = ({topic: array("q") for topic in topics} for _ in range(2))
     stamped = {topic for topic in topics if has_stamp(reader.topics[topic])}
@@ -90,8 +91,8 @@ def time_shift(a: MessageTimes, b: MessageTimes, known: int = 0) -> int:
     """Return the constant time (ns) by which the stamps of B are later than those of A; 0 if there is none.
 
     ``a`` and ``b`` are the times of one topic in A and B, ``known`` is the shift (ns) of another topic to try, or 0. A
-    shift is accepted if it pairs more messages than equal stamps do, and at least as many with equal content.
-    Recordings that only begin at different times have no shift.
+    shift is accepted if it pairs more messages than equal stamps do, at least as many with equal content, and at least
+    half of those of the shorter recording. Recordings that only begin at different times have no shift.
     """
     same = align(a.times, b.times, stamped=True)
     shortest = min(len(a.times), len(b.times))

@@ -157,8 +157,7 @@ def assert_bags_match(
     """Raise AssertionError, with a table of the differences, unless bag B matches bag A by |a - b| <= atol + rtol |b|.
 
     ``atol`` is in the unit of each field. ``topics`` are those to compare (None: all but ~/configuration). ``common``
-    is True to ignore topics and messages that only one bag has, and /diagnostics. Raises BagError if a bag cannot be
-    read, one of ``topics`` is missing, or nothing can be compared.
+    is True to ignore topics and messages that only one bag has, and /diagnostics. Raises BagError as ``compare_bags``.
     """
     comparison = compare_bags(a, b, topics, atol, rtol, common=common)
     if not comparison.matches:

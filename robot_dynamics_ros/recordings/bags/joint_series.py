@@ -121,7 +121,7 @@ def answers(state: JointSeries, command: JointSeries) -> Answers:
 
 
 def unwrapped(position: Array) -> Array:
-    """Return the positions (m,) of a joint, continuous where they were recorded modulo 2 pi.
+    """Return the positions (m,) of a joint, rad, continuous where they were recorded modulo 2 pi.
 
     No joint moves by pi between two messages. Those in degrees or counts, over a larger range, do, and are unchanged.
     """
@@ -137,12 +137,13 @@ def read_joint_states(
     """Return the sensor_msgs/JointState messages of each topic, in order of arrival.
 
     The series have the joints ``joint_names`` (after renaming) in this order; default: all joints of the topic, those
-    with most values first. Joints that come in several messages are merged, at the times of those with most
-    values; a BagWarning reports interpolation. If the recorder's clock was set back, the messages are in the order of
-    their stamps, with a BagWarning. Messages that add no joint or cannot be decoded are left out; a BagWarning reports
-    their number. Messages without any of ``joint_names`` are ignored.
+    with most values first. Joints that come in several messages are merged, at the times of those with most values; a
+    BagWarning reports interpolation. If the recorder's clock was set back, the messages are in the order of their
+    stamps, with a BagWarning. Messages that add no joint or cannot be decoded are left out; a BagWarning reports their
+    number. Messages without any of ``joint_names`` are ignored.
 
-    Raises BagError if the bag cannot be read, or a topic is missing, has another type, or lacks one of the joints.
+    Raises BagError if the bag cannot be read, or a topic is missing, has another type, lacks one of the joints, or has
+    no message that can be used.
     """
     with opened(path) as reader:
         for topic in topics:

@@ -131,7 +131,10 @@ def require_topics(reader: BagReader, topics: Collection[str]) -> None:
 
 
 def read_texts(reader: BagReader, name: str) -> Iterator[tuple[str, str]]:
-    """Yield topic and text of the messages of type std_msgs/String on all topics whose last part is ``name``."""
+    """Yield topic and text of the messages of type std_msgs/String on all topics whose last part is ``name``.
+
+    Messages that cannot be decoded are left out. Raises BagError if reading stops.
+    """
     topics = [
         topic
         for topic, kind in reader.topics.items()

@@ -435,9 +435,10 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def sqlite_is_bounded(path: Path) -> bool:
-    """Return True if rosbags reads a file with bounded memory: its B-trees are intact, its schema has stored values.
+    """Return True if rosbags reads a file with bounded memory.
 
-    A damaged B-tree can have any number of rows.
+    Its B-trees are then intact, as a damaged one can have any number of rows, and its tables have stored columns only.
+    False also for a file of another format.
     """
     with (
         suppress(sqlite3.DatabaseError, ValueError, OverflowError),

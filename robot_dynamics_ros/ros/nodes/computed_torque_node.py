@@ -180,9 +180,9 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
     def configure(self) -> None:
         """Load the robot of the present URDF, check all parameters, and create topics and services.
 
-        The node is then inactive. Raises RobotDynamicsError for an unknown or invalid robot and an invalid parameter,
-        and NotReadyError while kernels are compiled, and before the first state if it has the positions of locked
-        joints.
+        The node is then inactive. Raises RobotDynamicsError for an unknown or invalid robot and an invalid parameter or
+        topic name, and NotReadyError while kernels are compiled, and before the first state if it has the positions of
+        locked joints.
         """
         self.require_kernels()
         description = self.description()
@@ -341,9 +341,9 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
     def activate(self) -> None:
         """Start to publish commands; the arm holds its position until a trajectory is received.
 
-        Raises RobotDynamicsError if the arm moves, the gains are unstable, or with the parameter ``activation_check``
-        the measured effort contradicts the gravity torque; and with ``exclusive_topics`` if other nodes publish
-        effort_commands, or several publish joint_states or the same emergency stop.
+        Raises RobotDynamicsError as ``ControllerSession.activate``, which compares efforts with the parameter
+        ``activation_check``. With ``exclusive_topics`` it is also raised if other nodes publish effort_commands, or
+        several publish joint_states or the same emergency stop.
         """
         assert self._session is not None
         others = self._report.check_publishers()
@@ -372,7 +372,7 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
     def deactivate(self) -> None:
         """Stop the arm and publish a final effort, which an effort controller continues to apply.
 
-        This waits until the arm rests, for at most ``stop_timeout``.
+        This waits until the arm rests, for at most ``stop_timeout``. It does nothing if the node is not active.
         """
         session = self._session
         if session is None or session.controller is None:

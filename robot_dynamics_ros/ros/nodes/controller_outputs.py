@@ -261,7 +261,7 @@ class ControllerReport:
         self._others = ""
 
     def check_publishers(self) -> str:
-        """Return a warning if a topic that must have one publisher has several, else ""; log it if it is new."""
+        """Return a warning if a topic that must have one publisher has several, else ""; log it if it has changed."""
         before = self._others
         self._others = other_publishers(self._node, self._stops)
         if self._others != before:

@@ -63,7 +63,7 @@ class NodeClient:
         return parameter_value_to_python(values[0])
 
     def set_parameter(self, name: str, text: str) -> None:
-        """Set the parameter ``name`` to the value of ``text``, in YAML."""
+        """Set the parameter ``name`` to the value of ``text``, in YAML; RobotDynamicsError also if that is no value."""
         self.parameter(name)
         try:
             parameter = Parameter(name, value=yaml.safe_load(text)).to_parameter_msg()

@@ -84,7 +84,7 @@ class NodeProgram(Node):
         )
 
     def spin_until(self, condition: Callable[[], bool], timeout: float) -> None:
-        """Run callbacks until ``condition()`` is true, or for ``timeout`` (s) of the steady clock.
+        """Run callbacks until ``condition()`` is true, for at most ``timeout`` (s) of the steady clock.
 
         If this is called in a callback, only callbacks of other callback groups run.
         """
@@ -308,7 +308,7 @@ def make_executor(kind: str = "auto", context: Context | None = None) -> Executo
 
 
 def spin_once(executor: Executor, node: NodeProgram, timeout: float) -> None:
-    """Run the callbacks that are ready; wait at most ``timeout`` (s) for the first one.
+    """Run one callback that is ready (of an events executor, one event); wait at most ``timeout`` (s) for it.
 
     RuntimeError and ValueError are logged by ``node``: rclpy raises ValueError for a negative time on /clock and, in
     Jazzy, RuntimeError for a request of an invalid lifecycle transition. Such messages must not end the node.
@@ -356,7 +356,10 @@ class Spinner:
         self._check = self._executor.create_task(lambda: None)
 
     def spin_once(self, timeout: float) -> None:
-        """Run the callbacks that are ready; wait at most ``timeout`` (s) for the first one."""
+        """Run one callback as the function ``spin_once``, and replace the executor if it has fallen behind.
+
+        It waits at most ``timeout`` (s) for the callback.
+        """
         spin_once(self._executor, self._node, timeout)
         if not self._keeps_events:
             return
@@ -380,7 +383,7 @@ class Spinner:
             self._use("single_threaded")
 
     def send_pending(self) -> None:
-        """Run callbacks until the node has sent its last messages, or for half a second."""
+        """Run callbacks until the node has sent its last messages, but not longer than half a second."""
         if not self._node.unsent:
             return
         end = time.monotonic() + _SEND_TIMEOUT

@@ -110,9 +110,11 @@ class RobotNode(NodeProgram):
         return new
 
     def description(self) -> str:
-        """Return the URDF last received on the topic, else that of the parameters; empty if there is none.
+        """Return the URDF last received on the topic, else the parameter robot_description, else the file of urdf.
 
-        Raises RobotDynamicsError if the file of the parameter urdf cannot be read.
+        It is empty if there is none. A .xacro file is expanded. Raises RobotDynamicsError if the parameter urdf or,
+        without a URDF from the topic, robot_description is not a text, and if the file is used and cannot be read or
+        expanded.
         """
         text = self._latched or ROBOT_DESCRIPTION.read(self.values)
         file = URDF.read(self.values)
@@ -131,8 +133,9 @@ class RobotNode(NodeProgram):
     def warm_up(self, work: Callable[[], object]) -> None:
         """Run ``work``, which uses the kernels, and wait for its end if they were compiled before.
 
-        Otherwise it continues in a background thread, and NotReadyError is raised at once. After its end the executor
-        calls ``start_when_possible``, and a new call of ``warm_up`` only loads the kernels.
+        Errors of ``work`` are then raised. Otherwise it continues in a background thread, and NotReadyError is raised
+        at once, as during an earlier compilation. After its end the executor calls ``start_when_possible``, and a new
+        call of ``warm_up`` only loads the kernels.
         """
         self.require_kernels()
         self._start = time.monotonic()

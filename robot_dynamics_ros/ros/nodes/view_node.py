@@ -72,7 +72,8 @@ class ViewNode(NodeProgram):
     def __init__(self, **options: Any) -> None:
         """Load the robot of the parameter ``urdf`` and start the web server, whose address is logged.
 
-        ``options`` are keyword arguments of ``rclpy.node.Node``. Raises RobotDynamicsError for invalid files.
+        ``options`` are keyword arguments of ``rclpy.node.Node``. Raises RobotDynamicsError for invalid files and
+        parameters, and as ``live_view``.
         """
         super().__init__("view", ALL, **options)
         path = Path(URDF.read(self.values))
