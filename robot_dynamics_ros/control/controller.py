@@ -599,7 +599,10 @@ def warm_up_controller(model: RobotModel, settings: ControllerSettings) -> None:
 
 
 def warm_up_cycles(model: RobotModel, settings: ControllerSettings) -> None:
-    """Compile and load the kernels that cycles with these settings use."""
+    """Compile and load the kernels that cycles with these settings use.
+
+    Raises RobotDynamicsError for settings that do not fit the model.
+    """
     still = np.zeros(model.n)
     points = TrajectoryPoints(
         model.joint_names, np.array([0.1, 0.2]), np.zeros((2, model.n))

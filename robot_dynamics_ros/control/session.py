@@ -143,9 +143,9 @@ class ControllerSession:
         """Activate the controller; the arm holds its position, or ``held`` (n,), rad or m, until a trajectory arrives.
 
         Raises RobotDynamicsError if the arm moves, a joint is far beyond its limits, the gains are unstable, also as
-        ``Tuning.check_payload``, an effort limit is below the gravity torque or, with ``compare_effort``, the measured
-        effort contradicts it. These checks use the last states; if there are none that are newer than ``state_timeout``
-        at ``now`` and have a velocity, ``on_state`` makes them with the first ones.
+        ``Tuning.check_payload``, or an effort limit is below the gravity torque. With ``compare_effort`` it is also
+        raised if the measured effort contradicts that torque. These checks use the last states; if there are none that
+        are newer than ``state_timeout`` at ``now`` and have a velocity, ``on_state`` makes them with the first ones.
         """
         safety = self.settings.safety
         if now is not None:

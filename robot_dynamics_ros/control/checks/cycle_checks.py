@@ -280,7 +280,9 @@ class LastingExcess:
     def lasting(
         self, values: Array, limits: Array, dt: float, seconds: float
     ) -> int | None:
-        """Return the first joint whose magnitude of ``values`` (n,) has reached its limit (n,) for over ``seconds``.
+        """Return the index of the first joint whose ``values`` (n,) have reached its limit for over ``seconds``.
+
+        The magnitudes of the values count.
 
         ``dt`` (s) is the time since the last call. ``values`` and ``limits`` (n,) have the same unit. None: there is
         none.

@@ -424,9 +424,9 @@ def check_filter(
 ) -> None:
     """Raise RobotDynamicsError for gains (n,) that are unstable with a velocity filter of this ``cutoff`` (Hz).
 
-    As for ``check_sampling``, but the feedback is kd times the filtered velocity f_k = v_k + exp(-w T) (f_{k-1} - v_k),
-    w = 2 pi cutoff; all eigenvalues of the sampled system must be within the unit circle. ``names`` (n) are for the
-    message. A cutoff of 0 is no filter.
+    Their units are 1/s^2 and 1/s. As for ``check_sampling``, but the feedback is kd times the filtered velocity f_k =
+    v_k + exp(-w T) (f_{k-1} - v_k), w = 2 pi cutoff; all eigenvalues of the sampled system must be within the unit
+    circle. ``names`` (n) are for the message. A cutoff of 0 is no filter.
     """
     if cutoff == 0.0:
         return

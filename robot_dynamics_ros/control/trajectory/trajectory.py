@@ -130,8 +130,8 @@ class Trajectory:
             For unknown, missing and repeated joints, and for some but not all of the joints that move a limited one.
         TrajectoryError
             For empty, unsorted or non-finite points or those too close in time, wrong sizes, a start that is not
-            finite, accelerations without velocities, a nonzero final velocity, and motion or effort beyond the limits,
-            naming point and joint.
+            finite, accelerations without velocities, and a nonzero final velocity. Also for motion or effort beyond the
+            limits, naming point and joint.
         """
         columns = joint_columns(
             points.joint_names, joint_names, rules.allow_partial_joints_goal

@@ -165,7 +165,7 @@ def will_be_stored(function: Any) -> bool:
 def clear_cache() -> Path:
     """Remove the compiled kernels of all versions of this source and return the removed folder.
 
-    Raises RobotDynamicsError if the folder cannot be removed.
+    Raises RobotDynamicsError if the folder does not exist or cannot be removed.
     """
     folder = _folder().parent
     try:

@@ -142,7 +142,7 @@ def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
 
 @forceinlined_kernel
 def composite_body(robot: ModelArrays, q: Array, work: Array, matrix: Array) -> None:
-    """Write the mass matrix (n, n) at position ``q``, both triangles, to ``matrix``."""
+    """Write the mass matrix (n, n) at position ``q``, with rotors, both triangles, to ``matrix``."""
     expand(robot, q, work, JOINT_POSITION)
     place_bodies(robot, work)
     gather_composites(robot, work, matrix)

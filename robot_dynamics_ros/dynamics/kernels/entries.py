@@ -155,7 +155,7 @@ def gravity_torque(topology: IntArray, parameters: Array, q: Array, tau: Array) 
 
 @kernel
 def mass_matrix(topology: IntArray, parameters: Array, q: Array, matrix: Array) -> int:
-    """Write the mass matrix at ``q`` to ``matrix`` (n, n). Returns OK or WRONG_SHAPE."""
+    """Write the mass matrix at ``q``, with rotors, to ``matrix`` (n, n), kg m^2, kg m or kg. Returns OK or WRONG_SHAPE."""
     n = coordinate_count(topology)
     if q.shape[0] != n or matrix.shape[0] != n or matrix.shape[1] != n:
         return WRONG_SHAPE
@@ -201,7 +201,8 @@ def inverse_dynamics_derivatives(
 ) -> int:
     """Write dtau/dq and dtau/dqd of ``inverse_dynamics`` to ``derivative`` (2, n, n). Returns OK or WRONG_SHAPE.
 
-    Element [0, i, j] is the derivative of torque i by position j, [1, i, j] that by velocity j.
+    Element [0, i, j] is the derivative of torque i by position j, [1, i, j] that by velocity j, in Nm or N, per rad or
+    m and per rad/s or m/s.
     """
     n = coordinate_count(topology)
     if q.shape[0] != n or qd.shape[0] != n or qdd.shape[0] != n:
@@ -288,7 +289,7 @@ def inverse_dynamics_batch(
 def mass_matrix_batch(
     topology: IntArray, parameters: Array, q: Array, matrix: Array
 ) -> int:
-    """Write the mass matrices at ``q`` to ``matrix`` (count, n, n). Returns OK."""
+    """Write the mass matrices at ``q``, with rotors, to ``matrix`` (count, n, n), kg m^2, kg m or kg. Returns OK."""
     robot = unpack(topology, parameters)
     work = make_work(robot)
     for k in range(q.shape[0]):
@@ -341,7 +342,8 @@ def inverse_dynamics_derivatives_batch(
 ) -> int:
     """Write dtau/dq and dtau/dqd of inverse dynamics without wrenches to ``derivative`` (count, 2, n, n). Returns OK.
 
-    Element [k, 0, i, j] is, at state k, the derivative of torque i by position j, [k, 1, i, j] that by velocity j.
+    Element [k, 0, i, j] is, at state k, the derivative of torque i by position j, [k, 1, i, j] that by velocity j, in
+    Nm or N, per rad or m and per rad/s or m/s.
     """
     robot = unpack(topology, parameters)
     bodies = robot.bodies.shape[0]
@@ -446,7 +448,7 @@ def link_pose_batch(
     q: Array,
     pose: Array,
 ) -> int:
-    """Write the poses of a link in the root frame to ``pose`` (count, 4, 4). Returns OK."""
+    """Write the poses of a link in the root frame, positions in m, to ``pose`` (count, 4, 4). Returns OK."""
     robot = unpack(topology, parameters)
     work = make_work(robot)
     world = np.empty((robot.bodies.shape[0], 12))
@@ -466,7 +468,7 @@ def jacobian_batch(
 ) -> int:
     """Write the Jacobians of a link at its origin, in root axes, to ``matrix`` (count, 6, n). Returns OK.
 
-    Rows 0 to 2 give the linear velocity, 3 to 5 the angular velocity.
+    Rows 0 to 2 give the linear velocity (m/s), 3 to 5 the angular velocity (rad/s).
     """
     robot = unpack(topology, parameters)
     work = make_work(robot)
@@ -521,7 +523,8 @@ def potential_energy_batch(
 ) -> int:
     """Write the potential energies at ``q``, J, to ``energy`` (count,). Returns OK.
 
-    The energy is -m g . c: total mass m, acceleration of gravity g, and centre of mass c from the root frame's origin.
+    The energy is -m g . c: mass m of the moving bodies, acceleration of gravity g, and their centre of mass c from the
+    root frame's origin.
     """
     robot = unpack(topology, parameters)
     work = make_work(robot)

@@ -32,7 +32,7 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
 class FrictionParameter(NamedTuple):
-    """FrictionParameter of a term: a column of the friction table and a key of the dynamics file.
+    """Parameter of a term: a column of the friction table and a key of the dynamics file.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class FrictionParameter(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Key in its table: that after the dot."""
+        """Key in its table: the part of ``key`` after the dot, or all of it without one."""
         return self.key.rpartition(".")[2]
 
     @property
@@ -129,7 +129,10 @@ CUBIC = 12
 
 @kernel
 def polynomial(joint: Array, rate: float) -> tuple[float, float]:
-    """Return the friction in proportion to v, v |v| and v^3; the higher powers are losses as of a greased gear."""
+    """Return the friction (Nm or N) in proportion to v, v |v| and v^3, and its derivative by velocity.
+
+    The higher powers are losses as of a greased gear.
+    """
     speed = abs(rate)
     factor = joint[VISCOUS] + (joint[QUADRATIC] + joint[CUBIC] * speed) * speed
     slope = (
@@ -168,7 +171,7 @@ STRIBECK_VELOCITY = 4
 
 @kernel
 def dry_level(joint: Array, level: float, rate: float) -> float:
-    """Return the level of Coulomb and static friction: ``static`` at rest, ``coulomb`` far from it.
+    """Return the level (Nm or N) of Coulomb and static friction: ``static`` at rest, ``coulomb`` far from it.
 
     The level against motion in the negative direction is ``coulomb_negative``. The static level, by default and at
     least the Coulomb level, decays over ``stribeck_velocity``; 0: static level at rest only.
@@ -271,7 +274,7 @@ RIPPLE_PHASE = 7
 
 @kernel
 def ripple(joint: Array, position: float) -> float:
-    """Return the variation of the level with position, as of eccentric gears: ``per_turn`` periods per turn.
+    """Return the variation (Nm or N) of the level with position, as of eccentric gears: ``per_turn`` periods per turn.
 
     The position of a coupled joint is without the coupling's offset.
     """
@@ -322,7 +325,10 @@ def logistic(x: float) -> float:
 
 @kernel
 def sigmoid(joint: Array, rate: float) -> tuple[float, float]:
-    """Return the friction that a sigmoid describes without stiction, as in the published model of the Panda."""
+    """Return the friction (Nm or N) that a sigmoid describes without stiction, and its derivative by velocity.
+
+    It is the published model of the Panda.
+    """
     amplitude = joint[SIGMOID_AMPLITUDE]
     if amplitude == 0.0:
         return 0.0, 0.0
