@@ -246,7 +246,8 @@ class Plant(BasePlant):
     def change_model(self, model: RobotModel) -> None:
         """Replace the model by one with other payload, masses or friction; time and state are kept.
 
-        Raises RobotDynamicsError if joints, links or their placements differ.
+        Raises RobotDynamicsError if joints, links or their placements differ, and RobotModelError if a joint moves no
+        mass.
         """
         if not self._model.differs_in_parameters_only(model):
             raise RobotDynamicsError(

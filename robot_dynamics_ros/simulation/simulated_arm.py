@@ -174,7 +174,7 @@ class SimulatedArm:
 
         These are model, sensors, real_time_factor, command_timeout and on_command_timeout. All other fields of
         ``settings`` must equal the present ones; this is not checked. New sensors start their noise from its beginning.
-        Raises RobotDynamicsError, and changes nothing, for a model with other joints, links or placements.
+        Raises RobotDynamicsError, and changes nothing, for a model that ``Plant.change_model`` rejects.
         """
         if settings.model is not self._settings.model:
             self._plant.change_model(settings.model)

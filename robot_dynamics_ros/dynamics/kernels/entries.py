@@ -155,7 +155,10 @@ def gravity_torque(topology: IntArray, parameters: Array, q: Array, tau: Array) 
 
 @kernel
 def mass_matrix(topology: IntArray, parameters: Array, q: Array, matrix: Array) -> int:
-    """Write the mass matrix at ``q``, with rotors, to ``matrix`` (n, n), kg m^2, kg m or kg. Returns OK or WRONG_SHAPE."""
+    """Write the mass matrix at ``q``, with rotors, to ``matrix`` (n, n), kg m^2, kg m or kg.
+
+    Returns OK or WRONG_SHAPE.
+    """
     n = coordinate_count(topology)
     if q.shape[0] != n or matrix.shape[0] != n or matrix.shape[1] != n:
         return WRONG_SHAPE
@@ -342,8 +345,8 @@ def inverse_dynamics_derivatives_batch(
 ) -> int:
     """Write dtau/dq and dtau/dqd of inverse dynamics without wrenches to ``derivative`` (count, 2, n, n). Returns OK.
 
-    Element [k, 0, i, j] is, at state k, the derivative of torque i by position j, [k, 1, i, j] that by velocity j, in
-    Nm or N, per rad or m and per rad/s or m/s.
+    Element [k, 0, i, j] is, at state k, the derivative of torque i by position j, [k, 1, i, j] that by velocity j.
+    Units are Nm or N, per rad or m and per rad/s or m/s.
     """
     robot = unpack(topology, parameters)
     bodies = robot.bodies.shape[0]

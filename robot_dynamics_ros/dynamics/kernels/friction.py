@@ -171,7 +171,7 @@ STRIBECK_VELOCITY = 4
 
 @kernel
 def dry_level(joint: Array, level: float, rate: float) -> float:
-    """Return the level (Nm or N) of Coulomb and static friction: ``static`` at rest, ``coulomb`` far from it.
+    """Return the level of Coulomb and static friction: ``static`` at rest, ``coulomb`` far from it.
 
     The level against motion in the negative direction is ``coulomb_negative``. The static level, by default and at
     least the Coulomb level, decays over ``stribeck_velocity``; 0: static level at rest only.
@@ -274,7 +274,7 @@ RIPPLE_PHASE = 7
 
 @kernel
 def ripple(joint: Array, position: float) -> float:
-    """Return the variation (Nm or N) of the level with position, as of eccentric gears: ``per_turn`` periods per turn.
+    """Return the variation of the level with position, as of eccentric gears: ``per_turn`` periods per turn.
 
     The position of a coupled joint is without the coupling's offset.
     """
@@ -327,7 +327,7 @@ def logistic(x: float) -> float:
 def sigmoid(joint: Array, rate: float) -> tuple[float, float]:
     """Return the friction (Nm or N) that a sigmoid describes without stiction, and its derivative by velocity.
 
-    It is the published model of the Panda.
+    The published model of the Panda has this form.
     """
     amplitude = joint[SIGMOID_AMPLITUDE]
     if amplitude == 0.0:

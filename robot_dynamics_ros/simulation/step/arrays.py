@@ -278,9 +278,10 @@ class Memory(NamedTuple):
 
 
 def make_memory(arm: Arm, effort_limits: Array, integrator: int, dt: float) -> Memory:
-    """Return the memory of a plant, from its constant data, ``effort_limits`` (n,), and integrator and step size.
+    """Return the memory of a plant with copies of its constant data ``arm`` and ``effort_limits`` (n,), Nm or N.
 
-    State and effort are 0.
+    ``integrator`` is RK4 or SEMI_IMPLICIT of integrators, ``dt`` the step size (s). State and effort are 0; the caller
+    sets the friction modes, of which 0 is AT_LOWER.
     """
     joints = arm.joints
     buffers = make_buffers(arm)

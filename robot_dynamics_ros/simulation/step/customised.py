@@ -1,6 +1,6 @@
 """Template of the kind of one customised robot.
 
-``steps.kind_for`` loads a copy of this module for each robot, in which ``own_fixed_mode_motion`` and
+``kind_for`` of simulation.arm loads a copy of this module for each robot, in which ``own_fixed_mode_motion`` and
 ``own_fixed_mode_motion_batch`` are the robot's generated kernels.
 """
 
@@ -33,7 +33,7 @@ def customised_motion(
     buffers: Buffers,
     motion: Array,
 ) -> int:
-    """Compute ``fixed_mode_motion`` of the robot."""
+    """Compute ``fixed_mode_motion``, which module integrators describes, of the robot."""
     if wrenches.shape[0] > 0:
         return trees.plain_motion(arm, dt, weight, wrenches, buffers, motion)
     vectors = buffers.vectors

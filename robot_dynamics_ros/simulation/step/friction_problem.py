@@ -320,7 +320,7 @@ def _release_dependent(rows: Array, modes: IntArray) -> bool:
 
 @allocating_kernel
 def residual(problem: Problem, v: Array) -> float:
-    """Return the largest residual of the optimality conditions and of A (v - v_free) = E^T lambda, as a velocity.
+    """Return the largest residual of the optimality conditions and of A (v - v_free) = E^T lambda, rad/s or m/s.
 
     ``problem.rows`` have the velocities and impulses. It is 0 at the solution. Impulses of the loops are left out.
     """

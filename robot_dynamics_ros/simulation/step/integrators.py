@@ -105,7 +105,7 @@ def step(
     state: State,
     buffers: Buffers,
 ) -> Outcome:
-    """Advance ``state`` by one step in place, and return its outcome; a failed step does not complete it."""
+    """Advance ``state`` by one step in place, and return its outcome; a failed step does not change ``state``."""
     dt = given.dt
     stages.set_up_problem(arm.joints, dt, given.tau, state, buffers)
     implicit = given.integrator == SEMI_IMPLICIT

@@ -88,7 +88,7 @@ def is_frictionless(rows: Array, k: int) -> bool:
 
 @kernel
 def slip_range(rows: Array, k: int, mode: int) -> tuple[float, float]:
-    """Return the range of velocities in a slipping mode; without friction it covers both directions."""
+    """Return the range of velocities (rad/s or m/s) in a slipping mode; without friction it covers both directions."""
     both = is_frictionless(rows, k)
     return (
         rows[k, LOWER] if mode == BACKWARD or both else 0.0,
