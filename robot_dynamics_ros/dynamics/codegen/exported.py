@@ -122,6 +122,8 @@ def payload_on(
 ) -> Array | None:
     """Return the payload (10,) of a robot in the frame of its link, or None if more than gravity and payload differ.
 
+    It is mass (kg), first moment (3), kg m, and inertia about the origin (ixx ixy ixz iyy iyz izz), kg m^2.
+
     ``parameters`` are the robot's, ``bare`` those of the same robot without payload.
     """
     difference = parameters - bare

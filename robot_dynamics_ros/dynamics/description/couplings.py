@@ -95,8 +95,9 @@ def resolve(
     Raises
     ------
     RobotModelError
-        For unknown names, joints that follow themselves, dependent joints in ``joints``, names both in ``joints``
-        and ``locked``, and coordinates that move nothing.
+        For unknown and repeated names, joints that follow themselves, dependent joints in ``joints``, names both in
+        ``joints`` and ``locked``, and locked positions that are not finite. Also for coordinates that move nothing or
+        have the name of a joint, factors that overflow, and if no joint can move.
     """
     movable = dict.fromkeys(
         joint.name for joint in description.joints if joint.kind in MOVABLE

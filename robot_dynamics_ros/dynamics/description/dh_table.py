@@ -79,7 +79,8 @@ def dh_urdf(
     Raises
     ------
     RobotModelError
-        For arguments of a wrong size or type, and for a negative mass.
+        For arguments of a wrong size or type, numbers that are not finite, and an unknown convention. Also for a parent
+        that is not before its link, a direction of zero length, and a negative mass.
     """
     if convention not in ("standard", "craig"):
         raise RobotModelError(

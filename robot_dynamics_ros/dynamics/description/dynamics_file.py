@@ -161,8 +161,8 @@ def read_dynamics_file(path: str | Path) -> DynamicsFile:
     Raises
     ------
     RobotModelError
-        For a missing file, invalid YAML, unknown keys, values of a wrong type or length, and numbers that are not
-        finite. The message has the file, the key and the cure; for an unknown key, the known ones.
+        For a file that cannot be read, and as ``parse_dynamics_file``. The message has the file, the key and the cure;
+        for an unknown key, the known ones.
     """
     return parse_dynamics_file(read_bytes(path, "dynamics file"), str(path))
 
@@ -170,8 +170,9 @@ def read_dynamics_file(path: str | Path) -> DynamicsFile:
 def parse_dynamics_file(text: str | bytes, source: str) -> DynamicsFile:
     """Check the content of a dynamics file, ``text``; ``source`` is its name in messages.
 
-    Raises RobotModelError, with the key and the cure, for invalid YAML, unknown keys, values of a wrong type or length,
-    and numbers that are not finite.
+    Raises RobotModelError, with the key and the cure, for invalid YAML, unknown or missing keys, and values of a wrong
+    type or length. It is also raised for numbers that are not finite or out of range, and inertias that no body can
+    have. Keys without effect cause a RobotModelWarning.
     """
     try:
         content = load_yaml(text, source)

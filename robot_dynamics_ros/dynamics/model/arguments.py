@@ -96,7 +96,8 @@ def wrenches_on_bodies(
     Raises
     ------
     RobotDynamicsError
-        For an unknown link, a value that is not six numbers, and leading axes that cannot be broadcast.
+        For other than a mapping, an unknown link, a value that is not six numbers, and leading axes that cannot be
+        broadcast.
     """
     if wrenches is None:
         return _NO_WRENCHES

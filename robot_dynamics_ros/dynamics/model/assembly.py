@@ -149,10 +149,10 @@ def assemble(
     Raises
     ------
     RobotModelError
-        For links that the URDF does not have, rotors without an axis, static friction below the Coulomb level, position
-        limits of coupled joints that exclude each other, a gravity that is not three finite numbers, a moving body
-        whose inertia no body can have because a link in it has a negative principal moment and, if ``strict``, all such
-        links and moving bodies without mass.
+        As ``friction_table``, for links that the URDF does not have, rotors without an axis, and position limits of
+        coupled joints that exclude each other. Also for a gravity that is not three finite numbers, inertias that
+        overflow, and a moving body made impossible by a negative principal moment of one of its links. If ``strict``,
+        also for every link whose inertia no body can have, and for moving bodies without mass.
     """
     _refuse_unknown_links(description, dynamics)
     frames, moving, bodies = _place(description, couplings)

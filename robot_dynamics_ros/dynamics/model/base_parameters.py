@@ -143,7 +143,8 @@ class MinimalParameters:
     def regressor(self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
         """Return Y (..., n, r) of Spong (9.132) at q, qd, qdd (..., n), rad or m.
 
-        Column i is the torque for a unit value of minimal parameter i; Y Theta is the torque without friction.
+        Column i is the torque for a unit value of minimal parameter i; Y Theta is the torque without friction. Raises
+        RobotDynamicsError for arguments of a wrong shape.
         """
         return np.asarray(self.model.regressor(q, qd, qdd)[..., self.base.independent])
 

@@ -44,7 +44,10 @@ def export_c(
     name: str | None,
     overwrite: bool,
 ) -> str:
-    """Write the files of ``RobotModel.export_c``, whose model has the ``data``."""
+    """Write the files of ``RobotModel.export_c`` for a model that has the ``data``, and return and raise as it does.
+
+    ``links`` are checked by the caller.
+    """
     if model.loops:
         raise RobotDynamicsError(
             f'export: robot "{model.name}" has closed loops, whose constraints the C functions do not contain. '

@@ -103,9 +103,9 @@ class LimitRows:
         return self.nearest(q, self.limits[LOWER] - shift, self.limits[UPPER] - shift)
 
     def owner_note(self, limit: int, row: int) -> str:
-        """Return text for messages that names the joint with a limit, empty if it is the row's own.
+        """Return text for messages that names the joint with a limit, in parentheses after a space.
 
-        ``limit`` is LOWER to VELOCITY.
+        It is empty if the limit is the row's own. ``limit`` is LOWER to VELOCITY, ``row`` the index of the row.
         """
         owner = self.owners[limit][row]
         return (

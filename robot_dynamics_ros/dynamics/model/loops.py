@@ -105,7 +105,8 @@ def close_loops(
     Raises
     ------
     RobotDynamicsError
-        If no such position is found; the message has the loop with the largest gap. Also for unknown joints.
+        If no such position is found; the message has the loop with the largest gap. Also for a robot without loops, a
+        wrong shape of ``q``, and as ``joint_indices``.
     """
     position = model.vector("q", q).copy()
     moved = np.setdiff1d(np.arange(model.n), joint_indices(model, held))

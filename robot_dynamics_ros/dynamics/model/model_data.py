@@ -220,9 +220,9 @@ def scaled(data: ModelData, mass: float, friction: ArrayLike) -> ModelData:
     """Return a copy of the model data with links scaled by ``mass``, and friction by ``friction``, one factor or (n,).
 
     ``mass`` scales mass, first moment and inertia of links, not of payload and rotors; ``friction`` all torques of the
-    joints and of those that follow them. Raises RobotModelError for a ``mass`` that is not positive and finite, for a
-    friction factor that is negative or not finite, for different factors of joints that the same joint follows, and for
-    overflow.
+    joints and of those that follow them. Raises RobotModelError as ``check_load``, for a ``mass`` that is not positive
+    and finite, and for a friction factor that is negative or not finite. It is also raised for different factors of
+    joints that the same joint follows, and for overflow.
     """
     factor = real_numbers(mass)
     if factor is None or factor.shape != () or not 0.0 < factor < np.inf:

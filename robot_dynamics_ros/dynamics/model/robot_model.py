@@ -140,7 +140,8 @@ class RobotModel:
         gravity, joints, locked
             As for ``from_urdf``, also in errors. An unknown name raises RobotDynamicsError.
         parameters
-            Of a textbook arm such as craig_rp, by name: lengths, masses and so on, docs/dh_tables.md.
+            Of a textbook arm such as craig_rp, by name: lengths, masses and so on, docs/dh_tables.md. Unknown ones
+            raise RobotModelError.
         """
         known = (*robot_names(), *textbook_arm_names())
         require_known(name, known, f"robot_dynamics_ros has no robot {name!r}")
@@ -297,7 +298,7 @@ class RobotModel:
         Raises
         ------
         RobotModelError
-            For an unknown link, and for mass properties that no body can have.
+            For an unknown link, for wrong shapes, and for mass properties that are not finite or that no body can have.
         """
         return self._with(
             with_payload(self._data, link, payload_inertial(mass, com, inertia))
@@ -736,7 +737,7 @@ class RobotModel:
     def mass_matrix(self, q: ArrayLike) -> Array:
         """Return the mass matrix M(q) (..., n, n) at ``q`` (..., n), including rotors: Craig (6.59).
 
-        It is computed by the composite-rigid-body algorithm.
+        Its units are kg m^2, kg m or kg. It is computed by the composite-rigid-body algorithm.
         """
         return self._mass_matrix(q)
 
@@ -850,8 +851,8 @@ class RobotModel:
     ) -> tuple[Array, Array]:
         """Return dtau/dq and dtau/dqd (..., n, n) of ``inverse_dynamics`` at ``q``, ``qd``, ``qdd`` (..., n).
 
-        Element [i, j] is the derivative of torque i by coordinate j. The derivatives are analytical: Singh, Russo,
-        Wensing 2022 (see kernels/derivatives.py). dtau/dqdd is the mass matrix.
+        Element [i, j] is the derivative of torque i (Nm or N) by position j (rad or m) or its rate. The derivatives are
+        analytical: Singh, Russo, Wensing 2022 (see kernels/derivatives.py). dtau/dqdd is the mass matrix.
         """
         both = self._derivatives(q, qd, qdd)
         by_q = both[..., 0, :, :]
@@ -867,9 +868,9 @@ class RobotModel:
     def coriolis_matrix(self, q: ArrayLike, qd: ArrayLike) -> Array:
         """Return the Coriolis matrix C (..., n, n) of the Christoffel symbols, Spong (9.61)-(9.63).
 
-        ``q`` and ``qd`` have shape (..., n). C qd is the velocity part of ``bias_torque``, and dM/dt - 2 C is
-        skew-symmetric: Spong, Proposition 9.1. It is computed as dtau/dqd / 2, which is equal: Echeandia and Wensing
-        2021.
+        ``q`` and ``qd`` have shape (..., n). Units are Nm or N, per rad/s or m/s. C qd is the velocity part of
+        ``bias_torque``, and dM/dt - 2 C is skew-symmetric: Spong, Proposition 9.1. It is computed as dtau/dqd / 2,
+        which is equal: Echeandia and Wensing 2021.
         """
         return 0.5 * self.inverse_dynamics_derivatives(q, qd, self._zeros)[1]
 
@@ -949,6 +950,8 @@ class RobotModel:
     def jacobian(self, q: ArrayLike, link: str, axes: str | None = None) -> Array:
         """Return the Jacobian (..., 6, n) of a link frame's origin, linear rows first: Craig chapter 5.
 
+        Its product with qd is the linear velocity (m/s) and the angular velocity (rad/s).
+
         Parameters
         ----------
         q
@@ -972,7 +975,8 @@ class RobotModel:
     def jacobian_dot_qd(self, q: ArrayLike, qd: ArrayLike, link: str) -> Array:
         """Return dJ/dt qd (..., 6): linear and angular acceleration of a link frame's origin at qdd = 0, root axes.
 
-        ``q`` and ``qd`` have shape (..., n). Raises RobotDynamicsError for an unknown link.
+        Units are m/s^2 and rad/s^2. ``q`` and ``qd`` have shape (..., n). Raises RobotDynamicsError for an unknown
+        link.
         """
         return self._run(
             self.kernels.bound(entries.jacobian_dot_qd_batch, *self._link(link)),

@@ -87,7 +87,10 @@ class RobotSource:
                 ) from None
 
     def joint_names(self) -> tuple[str, ...]:
-        """Return the names of all movable joints of the model, without warnings; RobotModelError for invalid files."""
+        """Return the names of all independent joints of the model, without warnings.
+
+        Raises RobotModelError for invalid files.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RobotModelWarning)
             return self.model().joint_names
