@@ -75,7 +75,7 @@ def end_effector_force(jacobian: ArrayLike, tau: ArrayLike, q: ArrayLike) -> Arr
 
     It is the force on the environment, N and Nm, at the point and in the axes of the Jacobian (m, n), without weights.
     For n > m the joints can balance only torques J^T F; the force of the nearest ones is returned. ``q`` (n,) is only
-    part of the error message. Raises RobotDynamicsError as ``joint_rates``.
+    part of the error message. Raises RobotDynamicsError as ``joint_rates``, and for ``tau`` of another shape.
     """
     j = real(jacobian)
     require_regular(j, q)
@@ -177,6 +177,8 @@ def resolved_rate_motion(
 class Task:
     """Components of a link's motion that form the task vector x.
 
+    Creation raises RobotDynamicsError unless there are rows, which differ, from 0 to 5.
+
     Attributes
     ----------
     link
@@ -247,7 +249,8 @@ def cartesian_dynamics(
     Raises
     ------
     RobotDynamicsError
-        At a singularity of the Jacobian, for more components than joints, and for an unknown link or row.
+        At a singularity of the Jacobian, for more components than joints, for vectors of a wrong shape, and for an
+        unknown link.
     """
     j, jdot_qd = _jacobian(model, q, qd, task)
     require_regular(j, q)
@@ -273,7 +276,7 @@ def link_motion(
     """Return pose (..., 4, 4), twist (..., 6) and acceleration (..., 6) of a link's frame for a joint motion (..., n).
 
     Linear components precede angular ones; root axes, m and rad: Tsai (9.173), (9.176). Raises RobotDynamicsError for
-    an unknown link.
+    an unknown link, and for vectors of a wrong shape.
     """
     j = model.jacobian(q, link)
     twist, acceleration = (np.einsum("...ij,...j->...i", j, real(x)) for x in (qd, qdd))
@@ -323,7 +326,7 @@ def configuration_space_form(
     instead of G. tau and G, the gravity torque, are (n,); Mx, Gx and xdd belong to the m components of ``task``.
 
     ``q`` (n,) is the position, rad or m. Raises RobotDynamicsError at a singularity of the Jacobian, for more
-    components than joints, and for an unknown link or row.
+    components than joints, and for an unknown link.
     """
 
     def velocity_torque(qd: Array) -> Array:

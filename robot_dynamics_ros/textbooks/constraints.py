@@ -152,6 +152,7 @@ def consistent_velocity(
     """Return the velocity (n,) after an inelastic impact that stops the components violating the constraints.
 
     Of all velocities with G qd = f it is closest to ``qd`` (n,) in kinetic energy; ``constraints`` are at ``q`` (n,).
+    Raises RobotDynamicsError for vectors of a wrong shape.
     """
     rate = model.vector("qd", qd)
     lacking = constraints.rate - constraints.jacobian @ rate
@@ -372,7 +373,8 @@ def run_constrained(
     ------
     RobotDynamicsError
         If the initial position or velocity violates the constraints (``close_loops`` and ``consistent_velocity``
-        compute those that do not). A velocity with a relative violation below 1e-5 is projected to them.
+        compute those that do not). A velocity with a relative violation below 1e-5 is projected to them. Also for
+        vectors of a wrong shape, and for a joint that moves no inertia (RobotModelError).
     """
     count = max(1, round(np.ceil(duration / step * (1.0 - 1e-12))))
     h = duration / count

@@ -186,7 +186,8 @@ def second_moment(inertia: ArrayLike, direction: ArrayLike) -> Array:
 def product_of_inertia(inertia: ArrayLike, u: ArrayLike, w: ArrayLike) -> float:
     """Return the product of inertia w^T I u, kg m^2, for two directions (3,): Tsai (9.4).
 
-    With his sign: for perpendicular u and w it is minus the integral of (p . u) (p . w) over the mass.
+    With his sign: for perpendicular u and w it is minus the integral of (p . u) (p . w) over the mass. Arguments and
+    errors are as for ``moment_of_inertia``.
     """
     return float(_unit(w) @ second_moment(inertia, u))
 

@@ -40,7 +40,7 @@ _CONVERGED = 1e-9
 
 
 def lagrangian_of(model: RobotModel) -> Lagrangian:
-    """Return L = K - V of a robot, J: LaValle (13.129)."""
+    """Return the function L = K - V of a robot, J: LaValle (13.129)."""
     return lambda q, qd, t: float(
         model.kinetic_energy(q, qd) - model.potential_energy(q)
     )
@@ -224,6 +224,13 @@ def euler_integration(
     -------
     q, qd, qdd
         Positions, velocities and accelerations (steps + 1, n), at the start and after each step.
+
+    Raises
+    ------
+    RobotDynamicsError
+        For vectors of a wrong shape.
+    RobotModelError
+        For a joint that moves no inertia.
     """
     position = model.vector("q", q)
     velocity = model.vector("qd", qd)

@@ -55,7 +55,10 @@ def vector_line(name: str, vector: Any, q: Sequence[Any]) -> str:
 def formula_text(
     expression: Any, q: Sequence[Any], digits: int = 4, least: float = 0.0
 ) -> str:
-    """Return an expression as text, without terms whose numbers are below ``least``."""
+    """Return an expression as text, without terms whose numbers are at most ``least``.
+
+    ``q`` are the symbols of the angles. Numbers have ``digits`` significant digits.
+    """
     terms = []
     for number, rest in _terms(expression):
         if abs(float(number)) > least:

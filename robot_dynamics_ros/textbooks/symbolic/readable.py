@@ -39,8 +39,8 @@ def readable(
 
     Parameters
     ----------
-    sums
-        The array.
+    sympy, sums
+        The module SymPy, and the array.
     q, symbols
         Symbols of the exponents: the angles, and the factors of the terms.
     fractions
