@@ -118,7 +118,7 @@ def textbook_facts(model: RobotModel, arguments: Namespace) -> Facts:
 
 
 def textbook_sections(facts: Facts, arguments: Namespace) -> Iterator[str]:
-    """Yield the equations and the trace as text; ``facts`` are ``model_facts`` and ``textbook_facts`` of ``arguments``."""
+    """Yield the equations and the trace as text; ``facts`` has those of ``model_facts`` and ``textbook_facts``."""
     equations = facts["equations"]
     trace = facts["trace"]
     language = arguments.language
