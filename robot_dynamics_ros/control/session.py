@@ -180,6 +180,8 @@ class ControllerSession:
     def tune(self, settings: ControllerSettings) -> None:
         """Apply new settings but ``update_rate`` and ``robot_compensates_gravity``, which need a new session.
 
+        The checks of gains already use the new ``update_rate``.
+
         Raises RobotDynamicsError, naming setting and cure, for invalid settings, which change nothing.
         """
         if self.controller is not None:

@@ -149,7 +149,7 @@ def impossible_motion(model: RobotModel, motion: RecordedMotion) -> list[str]:
 
 
 def beyond_limits(model: RobotModel, motion: RecordedMotion) -> list[str]:
-    """Return a hint for positions that are beyond the limits, but not so far that they are impossible."""
+    """Return hints for positions beyond the limits, but not so far that they are impossible; empty without any."""
     return _out_of_limits(model, motion, impossible=False)
 
 

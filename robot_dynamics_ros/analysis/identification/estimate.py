@@ -308,8 +308,8 @@ def identify(
 
     ``model`` is the prior. ``motions`` must have its joints, in its order. ``friction`` is "viscous_coulomb", "none",
     "keep" (the prior's) or "auto" (also what FRICTION_KINDS lists, where cross-validation favours it). Of a joint that
-    does not move, neither torque nor friction is used. Raises RobotDynamicsError for any other kind, and BagError if
-    the motions are too short.
+    does not move, neither torque nor friction is used. Raises RobotDynamicsError for any other kind, and BagError as
+    ``estimate_base`` if the motions are too short.
     """
     parameterization = Parameterization.of(
         model, KINDS[0] if friction == FRICTION_KINDS[0] else friction

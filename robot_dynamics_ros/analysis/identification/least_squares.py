@@ -345,7 +345,7 @@ def estimate_base(
 
 
 def least_squares(triangle: Array, columns: Sequence[int] | NDArray[np.intp]) -> Array:
-    """Return the least-squares solution for some ``columns`` of a factor [R z] (rows, p + 1)."""
+    """Return the least-squares solution (k,) for k of the p ``columns`` of a factor [R z] (rows, p + 1)."""
     solution = np.linalg.lstsq(triangle[:, columns], triangle[:, -1], rcond=None)[0]
     return np.asarray(solution, dtype=np.float64)
 

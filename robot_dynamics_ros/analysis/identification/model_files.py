@@ -93,7 +93,8 @@ def urdf_text(urdf: str | bytes, model: RobotModel) -> str:
     """Return the URDF of ``model`` with the model's inertias and friction, otherwise the content of ``urdf``.
 
     The link that a joint moves has the <inertial> of the whole body, including the payload; links fixed to it have
-    none. A sigmoid is Coulomb friction of half its amplitude, and Coulomb friction the mean of both directions.
+    none. A sigmoid is Coulomb friction of half its amplitude, and Coulomb friction the mean of both directions. Raises
+    RobotModelError as ``parse_xml``.
     """
     robot = parse_xml(urdf, "URDF")
     moved = _moved(model)
@@ -134,6 +135,7 @@ def mjcf_text(urdf: str | bytes, model: RobotModel) -> str:
 
     The root link is the world, each other link a body with the frame of the link. Inertias and friction are those of
     ``urdf_text``, but that a largest moment of inertia is at most the sum of the others. Locked joints are fixed.
+    Raises RobotModelError for an invalid URDF.
     """
     with warnings.catch_warnings():
         # issued when the model was loaded

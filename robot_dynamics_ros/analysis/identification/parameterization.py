@@ -65,7 +65,7 @@ class Parameterization:
     own
         Values (p,) of the prior model in SI units, without its payload, whose torque is in ``known``.
     at
-        Values (p,) that determine the load.
+        Values (p,) that determine the load; as returned by ``of``, ``own``.
     """
 
     model: RobotModel
@@ -89,8 +89,9 @@ class Parameterization:
     ) -> Parameterization:
         """Return the parameterization of a model.
 
-        ``shapes`` has exactly one for each moving joint (default: viscous and Coulomb friction). Raises
-        RobotDynamicsError for a kind of ``friction`` other than "viscous_coulomb", "none" and "keep".
+        ``shapes`` has exactly one for each moving joint (default: viscous and Coulomb friction); it is ignored unless
+        ``friction`` is "viscous_coulomb". Raises RobotDynamicsError for a kind of ``friction`` other than
+        "viscous_coulomb", "none" and "keep".
         """
         require_known(friction, KINDS, f"friction {friction!r} is unknown")
         bare = model.without_payload()
@@ -200,7 +201,7 @@ class Parameterization:
         )
 
     def joint_friction(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Return the friction (m, joints, c) of the moving joints for a unit of each of the c coefficients.
+        """Return the friction (m, joints, c), Nm or N, of the moving joints for a unit of each of the c coefficients.
 
         c is 0 if friction is not identified. The load is that of the parameters ``at``.
         """
@@ -218,7 +219,7 @@ class Parameterization:
         return any(shape.used[LOAD] for shape in self.shapes)
 
     def joint_loads(self, load: Array) -> Array:
-        """Return the magnitude (m, joints) of ``load`` (m, n) at the joints; of coupled ones it has no meaning."""
+        """Return the magnitude (m, joints), Nm or N, of ``load`` (m, n) at the joints; meaningless for coupled ones."""
         return np.abs(load @ self._factors.T)
 
     def _by_load(self, friction: Array, ratio: Array) -> Array:
@@ -264,7 +265,7 @@ class Parameterization:
         )
 
     def gear_load(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Return the torque (m, n) that the gears transmit to the links for the parameters ``at``."""
+        """Return the torque (m, n), Nm or N, that the gears transmit to the links for the parameters ``at``."""
         chunks = (slice(first, first + CHUNK) for first in range(0, len(q), CHUNK))
         load = [
             self._load_of(self.model.regressor(q[c], qd[c], qdd[c])) for c in chunks
@@ -322,7 +323,7 @@ class Parameterization:
         return np.asarray(by_joint.reshape(*by_joint.shape[:2], -1))
 
     def known(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Return the torque (m, n) that is assumed known: that of the payload, and of friction of kind ``keep``."""
+        """Return the torque (m, n), Nm or N, that is assumed known: that of the payload, and of friction "keep"."""
         torque = np.zeros_like(q)
         if self._bare is not self.model:
             torque += self.model.inverse_dynamics(

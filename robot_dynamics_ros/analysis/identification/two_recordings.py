@@ -106,7 +106,8 @@ def estimate_drive_gains(
     """Estimate the gains (n,) of the drives, Nm or N per recorded unit of effort.
 
     ``payload`` is mass, centre of mass and inertia of what the second recording has on ``link`` in addition, as for
-    ``RobotModel.with_payload``. The motions may differ. Masses and friction of the model are not used.
+    ``RobotModel.with_payload``. The motions may differ. Masses and friction of the model are not used. Raises
+    RobotModelError as ``RobotModel.with_payload``.
     """
     bare = model.without_payload()
     parameterization = Parameterization.of(bare)

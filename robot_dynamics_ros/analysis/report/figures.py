@@ -170,9 +170,10 @@ def joint_figure(
 
 
 def scatter_figure(recording: Recording, joint: str) -> Figure | None:
-    """Return the residual over velocity, friction over velocity, and the residual over the load of a joint.
+    """Return the residual over velocity, friction over velocity, and the residual over the load of a joint, Nm or N.
 
-    Samples at rest are left out. None if the model torque of the joint is unknown.
+    At most 1000 samples are drawn, those of the statistics: without those near rest, unless there are no others. None
+    if the measured torque or the model torque of the joint is unknown.
     """
     model = recording.model
     analysis = recording.analysis

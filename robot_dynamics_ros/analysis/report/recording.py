@@ -285,12 +285,13 @@ def read_recording(
 
     ``topic`` is the topic of the joint states. The only other one with the name command_states has the commands; if it
     is given as ``topic``, the recording has commands only. ``why`` of the result has the reasons for missing parts.
-    ``model`` is the robot, for units, limits and model torque; it may have a part of the recorded joints.
-    ``no_model`` is the reason that the report gives if there is no model. ``rename`` maps old to new names of
-    joints, or prefixes of them. ``other`` is the name of a second model to compare, and that model, of the same joints.
-    ``cutoff`` is that of ``Smoothing``; ``effort_delay`` and ``drive_gains`` are those of ``recorded_motion``.
+    ``model`` is the robot, for units, limits and model torque; it may have a part of the recorded joints. ``no_model``
+    is the reason that the report gives if there is no model. ``rename`` maps old to new names of joints, or prefixes of
+    them. ``other`` is the name of a second model to compare, and that model, of the same joints. ``cutoff`` is that of
+    ``Smoothing``; ``effort_delay`` and ``drive_gains`` are those of ``recorded_motion``.
 
-    Raises BagError if the bag or the messages on ``topic`` cannot be read, and for a cutoff or gains out of range.
+    Raises BagError as ``read_joint_states``, ``with_gains`` and ``Smoothing``, and unless ``other`` has the joints of
+    ``model`` in its order.
     """
     why: dict[str, str] = {}
     with opened(path) as reader:

@@ -189,8 +189,8 @@ class JointTracks:
         """Return the linearly interpolated state at ``time`` (s) after the first measured position.
 
         Before the first and after the last value of a track that value is held. Derivatives that are not recorded are
-        differences over 50 ms, 0 outside the recording. Without recorded velocity the acceleration is 0. A torque that
-        is not recorded is inverse dynamics plus friction of ``model``.
+        differences over the part of the 50 ms around ``time`` that is inside the track, 0 if none is. Without recorded
+        velocity the acceleration is 0. A torque that is not recorded is inverse dynamics plus friction of ``model``.
         """
         q = self.q.at(time)
         qd = self.q.rate(time) if self.qd is None else self.qd.at(time)
