@@ -265,7 +265,8 @@ class GoalExecution:
 
         To be called after each cycle until the goal has ended, and periodically if there are no cycles. ``steady`` (s)
         is the time of the steady clock, which never stops or jumps, for the age of joint_states. Without a new cycle
-        the event is empty, unless the goal was canceled or aborted.
+        the event is empty, unless the goal was canceled or aborted. If a tolerance is violated, the controller's
+        trajectories are canceled.
         """
         controller = self._controller
         if self._canceled:

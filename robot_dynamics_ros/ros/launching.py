@@ -178,7 +178,9 @@ def number(context: LaunchContext, name: str, within: Bounds = ANY) -> float:
 
 @dataclass(frozen=True)
 class LaunchedRobot:
-    """Files of a robot. If its URDF comes from the topic robot_description, only ``dynamics_file`` is not empty.
+    """Files of a robot.
+
+    If its URDF comes from the topic robot_description, ``urdf``, ``root`` and ``settings`` are empty.
 
     Attributes
     ----------

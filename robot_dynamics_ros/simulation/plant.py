@@ -91,7 +91,8 @@ class BasePlant:
     def samples(self, reports: Array) -> list[NDArray[Any]]:
         """Return the states in ``reports`` (S, ..., columns) that ``follow`` has filled, as views.
 
-        These are position, velocity, effort, stuck joints, all (S, ..., n), and loop forces (S, ..., 3 loops).
+        These are position, velocity, effort, stuck joints, all (S, ..., n), and loop forces (S, ..., 3 loops). Units
+        are rad or m, per s, Nm or N, and N.
         """
         n = self._model.n
         ends = np.cumsum([n, n, n, n, self._state.impulse.shape[-1] - n])

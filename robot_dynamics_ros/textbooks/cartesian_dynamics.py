@@ -276,7 +276,7 @@ def link_motion(
     """Return pose (..., 4, 4), twist (..., 6) and acceleration (..., 6) of a link's frame for a joint motion (..., n).
 
     Linear components precede angular ones; root axes, m and rad: Tsai (9.173), (9.176). Raises RobotDynamicsError for
-    an unknown link, and for vectors of a wrong shape.
+    an unknown link, and for ``q`` of a wrong shape.
     """
     j = model.jacobian(q, link)
     twist, acceleration = (np.einsum("...ij,...j->...i", j, real(x)) for x in (qd, qdd))
@@ -309,7 +309,7 @@ def joint_motion(
     Raises
     ------
     RobotDynamicsError
-        At a singularity, for more components than joints, and for an unknown link.
+        At a singularity, for more components than joints, for an unknown link, and for ``q`` of a wrong shape.
     """
     qd = joint_rates(_jacobian(model, q, np.zeros(model.n), task)[0], xd, q)
     j, jdot_qd = _jacobian(model, q, qd, task)
@@ -326,7 +326,7 @@ def configuration_space_form(
     instead of G. tau and G, the gravity torque, are (n,); Mx, Gx and xdd belong to the m components of ``task``.
 
     ``q`` (n,) is the position, rad or m. Raises RobotDynamicsError at a singularity of the Jacobian, for more
-    components than joints, and for an unknown link.
+    components than joints, for an unknown link, and for ``q`` of a wrong shape.
     """
 
     def velocity_torque(qd: Array) -> Array:

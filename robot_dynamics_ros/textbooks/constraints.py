@@ -195,8 +195,8 @@ def constrained_inverse_dynamics(
     Raises
     ------
     RobotDynamicsError
-        For a motion that violates a constraint, for unknown joints, and if the driven joints do not determine the
-        mechanism.
+        For vectors of a wrong shape, a motion that violates a constraint, unknown joints and links, and if the driven
+        joints do not determine the mechanism.
     """
     chosen = joint_indices(model, driven)
     _require_consistent(constraints, model.vector("qd", qd), model.vector("qdd", qdd))

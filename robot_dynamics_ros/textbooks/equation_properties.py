@@ -322,7 +322,8 @@ def elbow_regressor(
     """Return Y (2, 5) of the planar elbow's torque Y Theta: Spong (9.132) with its misprints corrected.
 
     Theta, (9.133), is m1 lc1^2 + m2 (l1^2 + lc2^2) + I1 + I2, m2 l1 lc2, m2 lc2^2 + I2, m1 lc1 + m2 l1, m2 lc2. q, qd
-    and qdd are (2,), in rad; ``gravity`` in m/s^2 acts against the direction of q1 = 90 degrees.
+    and qdd are (2,), in rad (another length raises ValueError); ``gravity`` in m/s^2 acts against the direction of q1 =
+    90 degrees.
     """
     (q1, q2), (v1, v2), (a1, a2) = (real(x) for x in (q, qd, qdd))
     c = np.cos(q2)

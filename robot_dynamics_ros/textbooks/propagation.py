@@ -4,8 +4,9 @@ A velocity (6,) is that of a frame's origin (m/s), followed by the angular veloc
 (N), followed by the moment (Nm) about the frame's origin. Both are in the axes of their frame. A pose (4, 4) of frame B
 in frame A is Craig's T with superscript A and subscript B, with columns the axes and origin (m) of B in A. Static
 forces do not include weights, which are in G(q). Forces of the end effector on the environment are positive, and so are
-the torques that they require. q and qd have shape (n,), in rad or m. ``link`` is any link's name; its frame is that of
-the URDF. The frame of a moving link in ``LinkTree`` has the z axis on its joint, and ``links`` is their number.
+the torques that they require. q and qd have shape (n,), in rad or m; another shape raises ValueError. ``link`` is any
+link's name; its frame is that of the URDF. The frame of a moving link in ``LinkTree`` has the z axis on its joint, and
+``links`` is their number.
 
 Functions that take a rotation R or a pose use the nearest rotation. R^T R may differ from the identity by
 ``tolerance``; 2e-3 is enough for axes that are printed with three decimals.

@@ -66,8 +66,9 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     ``model`` is the model of ``analysis``. A hypothesis is a set of up to three causes, such as a payload or friction,
     and at most one mistake of signs, order, units, gain or zero. It is fitted by weighted least squares and judged by
     cross-validation over blocks of the recording. Each cause must reduce the squared error, most by about 30 %, have a
-    significant share of some joint's torque, and plausible parameters. Fewer than 60 samples give no hints.
-    A motion that contradicts itself or the limits gives hints at that alone.
+    significant share of some joint's torque, and plausible parameters. Fewer than 60 samples give no hints. A motion
+    that contradicts itself or the limits gives hints at that alone. Positions a little beyond the limits give a hint in
+    addition.
     """
     motion = analysis.motion
     stride = -(-len(motion.time) // _SAMPLES)

@@ -134,8 +134,9 @@ def mjcf_text(urdf: str | bytes, model: RobotModel) -> str:
     """Return the MJCF of ``model``, whose URDF is ``urdf``: bodies and joints, without shapes, actuators and couplings.
 
     The root link is the world, each other link a body with the frame of the link. Inertias and friction are those of
-    ``urdf_text``, but that a largest moment of inertia is at most the sum of the others. Locked joints are fixed.
-    Raises RobotModelError for an invalid URDF.
+    ``urdf_text``, but mass and moments of inertia are at least 1e-12 (kg, kg m^2), and the largest moment is at most
+    the sum of the others. Rotor inertia is the armature of its joint. Locked joints are fixed. Raises RobotModelError
+    for an invalid URDF.
     """
     with warnings.catch_warnings():
         # issued when the model was loaded

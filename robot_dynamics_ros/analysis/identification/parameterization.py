@@ -317,7 +317,10 @@ class Parameterization:
         return result
 
     def at_coordinates(self, by_kind: Array) -> Array:
-        """Return torques (m, n, c joints) at the coordinates for joint torques (m, joints, c)."""
+        """Return torques (m, n, c joints) at the coordinates for joint torques (m, joints, c).
+
+        The last axis of the result has all joints of the first kind, then those of the next.
+        """
         # Virtual work: tau = G^T tau_joints.
         by_joint = np.einsum("mjc,jn->mncj", by_kind, self._factors)
         return np.asarray(by_joint.reshape(*by_joint.shape[:2], -1))

@@ -234,8 +234,9 @@ def recorded_motion(
     ``effort_delay`` is the time in s, between -1 and 1, by which the effort lags position and velocity, and by which it
     is shifted. ``drive_gains`` are Nm or N per recorded unit of effort, by joint name (default: 1).
 
-    Raises BagError if too few messages remain, if no position or effort was recorded, and for a delay or gains out of
-    range. Issues a BagWarning with the number of messages that are left out.
+    Raises BagError if too few messages remain, if no position or effort was recorded, for a delay out of range, and as
+    ``with_gains`` and ``Smoothing.at``. Issues a BagWarning with the number of messages that are left out, and one with
+    that of gaps.
     """
     _require_motion_and_effort(series)
     if not abs(effort_delay) < 1.0:

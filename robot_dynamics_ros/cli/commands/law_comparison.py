@@ -223,7 +223,7 @@ def compare_laws(
 
 
 def print_comparison(runs: list[Tracking], units: list[str]) -> None:
-    """Print the table of tracking errors of one or more runs, and a line for each run after the first.
+    """Print the table of tracking errors of one or more runs, and a line for each further run whose error is not 0.
 
     The line has the ratio of the first run's RMS error to that of the run, apart for revolute and prismatic joints.
     Joints that do not move are named. ``units`` are those of the joints' errors, "mrad" or "mm".

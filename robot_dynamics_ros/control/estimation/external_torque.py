@@ -29,7 +29,7 @@ def interval_torque(
     """Return the mean torque of the model (n,), Nm or N, between two states (2, n), ``dt`` (s) apart.
 
     Inverse dynamics and friction by the midpoint rule, ID(q, qd, dqd / dt) + F(q, qd): dqd is the change of the
-    velocity, q and qd are the means of both states. Friction fades below ``smoothing_velocity``.
+    velocity, q and qd are the means of both states. Friction fades below ``smoothing_velocity``, rad/s or m/s.
     """
     motion = np.empty((3, model.n))
     write_midpoint(before, after, dt, motion)

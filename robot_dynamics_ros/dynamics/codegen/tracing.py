@@ -232,8 +232,7 @@ def run(
 
     ``robot`` has the model arrays (from kernels.layout.unpack). ``vectors`` are the arguments that
     ``algorithm.vectors`` names, arrays (n,) of dtype object, and ``link`` that of the algorithms that need one. The
-    result is an array of dtype object and
-    ``algorithm.axes`` axes, or None if the mass matrix is not positive definite.
+    result is an array of dtype object and ``algorithm.axes`` axes, or None if the mass matrix is not positive definite.
     """
     n = len(vectors[0])
     work: Any = np.empty((len(robot.tree), WORK_SIZE), dtype=object)

@@ -323,7 +323,7 @@ def parse_xml(text: str | bytes, source: str) -> Element:
     """Return the root element of the XML document ``text``, including comments.
 
     Namespaces are not resolved, as in urdfdom: a prefix needs no declaration, and xmlns is an ordinary attribute.
-    Raises RobotModelError for malformed XML and for a document type.
+    Raises RobotModelError for malformed XML, for a document type, and for other than str or bytes.
     """
     if not isinstance(text, (str, bytes)):
         raise RobotModelError(

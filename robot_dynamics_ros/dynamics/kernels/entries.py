@@ -245,9 +245,9 @@ def friction_torque(
 ) -> int:
     """Write the friction torque at ``q``, ``qd`` under ``load`` to ``tau``. Returns OK or WRONG_SHAPE.
 
-    ``load`` (n,) is the torque that the gears transmit to the links.
-    ``joints`` is the flattened friction table (bodies * FRICTION_SIZE,) of kernels/friction. ``fade`` (1,) is the joint
-    speed (rad/s or m/s) below which friction is scaled down in proportion to velocity; 0: not at all.
+    ``load`` (n,) is the torque that the gears transmit to the links. ``joints`` is the friction table of
+    kernels/friction, flattened: (bodies * FRICTION_SIZE,). ``fade`` (1,) is the joint speed (rad/s or m/s) below which
+    friction is scaled down in proportion to velocity; 0: not at all.
     """
     n = coordinate_count(topology)
     if (

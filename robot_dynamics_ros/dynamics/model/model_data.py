@@ -318,7 +318,7 @@ def gravity_vector(vector: ArrayLike) -> Array:
 
 
 def differ_in_parameters_only(one: ModelData, other: ModelData) -> bool:
-    """Return True if two robots differ at most in inertias of links, payload and friction.
+    """Return True if the dynamics of two robots differ at most in inertias of links, payload and friction.
 
     Names of joints, kinematics, rotors, gravity, loops, and position, velocity and effort limits are then equal.
     """

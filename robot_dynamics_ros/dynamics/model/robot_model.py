@@ -141,7 +141,7 @@ class RobotModel:
             As for ``from_urdf``, also in errors. An unknown name raises RobotDynamicsError.
         parameters
             Of a textbook arm such as craig_rp, by name: lengths, masses and so on, docs/dh_tables.md. Unknown ones
-            raise RobotModelError.
+            raise RobotModelError, as does an unknown ``dynamics``.
         """
         known = (*robot_names(), *textbook_arm_names())
         require_known(name, known, f"robot_dynamics_ros has no robot {name!r}")
@@ -393,8 +393,9 @@ class RobotModel:
         Raises
         ------
         RobotDynamicsError
-            If the module is of another URDF, dynamics file or order of joints, if the model's payload is on another
-            link, or if a result at one of 100 random states differs by more than 1e-9 of its norm.
+            If the module is none of ``export_c``, or of another URDF, dynamics file or order of joints. Also if the
+            model's payload is on another link, or if a result at one of 100 random states differs by more than 1e-9 of
+            its norm.
         """
         # Imported here, since it imports the code generator.
         from robot_dynamics_ros.dynamics.model.export import with_module

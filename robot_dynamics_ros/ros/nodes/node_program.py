@@ -383,7 +383,7 @@ class Spinner:
             self._use("single_threaded")
 
     def send_pending(self) -> None:
-        """Run callbacks until the node has sent its last messages, but not longer than half a second."""
+        """Run callbacks until the node has sent its last messages, but not longer than about half a second."""
         if not self._node.unsent:
             return
         end = time.monotonic() + _SEND_TIMEOUT

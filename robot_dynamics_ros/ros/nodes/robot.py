@@ -39,11 +39,11 @@ def load_robot(
     closes_loops: bool = False,
     locked: Mapping[str, float] | None = None,
 ) -> RobotModel:
-    """Return the model of the URDF text ``description`` and log its warnings; RobotDynamicsError for invalid files.
+    """Return the model of the URDF text ``description`` and log its warnings.
 
     Dynamics file, joints and gravity are those of the parameters of ``node``, as are locked joints unless ``locked``
     has their positions (rad or m). ``closes_loops`` is True if the node computes kinematic loops; otherwise they are a
-    warning.
+    warning. Raises RobotDynamicsError for invalid files and parameters.
     """
     dynamics_file = DYNAMICS_FILE.read(node.values)
     keywords = model_keywords(node.values)

@@ -187,7 +187,7 @@ def satisfy(equations: Equations, v: Array) -> None:
 def minimise_in_null_space(
     equations: Equations, matrix: Array, force: Array, result: Array
 ) -> int:
-    """Write to ``result`` (n,) the minimiser of 1/2 x^T A x - force^T x over all x with c x = 0 for each equation.
+    """Write to ``result`` (n,) the minimiser of 1/2 x^T A x - force^T x over all x with E_k x = 0 for each equation.
 
     A is ``matrix`` (n, n), symmetric with both triangles; ``force`` has shape (n,). The right-hand sides are not used.
     Returns -1, or the coordinate at which A, reduced to the null space, is not positive definite; ``result`` is then 0.

@@ -271,7 +271,10 @@ def _close_velocities(arm: Arm, closure: Closure, buffers: Buffers) -> None:
 
 @allocating_kernel
 def finish_step(arm: Arm, half: float, state: State, buffers: Buffers) -> Outcome:
-    """Solve the friction problem, project to the loops and update the state; coordinates at rest do not change."""
+    """Solve the friction problem, project to the loops and update the state; coordinates at rest do not change.
+
+    Arguments and result are those that integrators describes; LOOP_OPEN is returned if a loop remains open.
+    """
     vectors = buffers.vectors
     n = state.position.shape[0]
     position = vectors[arrays.POSITION]
