@@ -341,10 +341,10 @@ def check_output(
 ) -> None:
     """Check that ``output`` can be written; call this before any work is done.
 
-    Raises RobotDynamicsError if it is an input of ``arguments``, inside an input bag or around one, if a file's folder
-    does not exist, if it exists and --overwrite is not given. With --overwrite it is raised if the existing one is not
-    of the ``kind``: a plain file, a bag without other files, or a folder of exported C code. An output of None is not
-    checked.
+    Raises RobotDynamicsError if it is an input of ``arguments``, inside an input bag or around one, if it exists and
+    --overwrite is not given, and, for a file, if its folder does not exist. With --overwrite it is raised if the
+    existing one is not of the ``kind``: a plain file, a bag without other files, or a folder of exported C code. An
+    output of None is not checked.
     """
     if output is None:
         return
