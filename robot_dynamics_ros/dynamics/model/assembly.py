@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import (
     RobotModelError,
@@ -42,7 +41,7 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     pack,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
-from robot_dynamics_ros.dynamics.model.joint_limits import limit_rows
+from robot_dynamics_ros.dynamics.model.joint_limits import joint_limits
 from robot_dynamics_ros.dynamics.model.model_data import (
     LinkFrame,
     ModelData,
@@ -164,8 +163,6 @@ def assemble(
     bodies[:, MASS:] = bare
     rotors = rotor_rows(description, dynamics, couplings, frames)
     followed = [couplings.rows[joint.name].factors for joint in moving]
-    # positions in kernels are without them
-    offsets = [couplings.rows[joint.name].offset for joint in moving]
     tree, coordinates, factors = _entries(
         couplings.names,
         [
@@ -192,7 +189,6 @@ def assemble(
     )
     carrying = {joint.parent for joint in description.joints}
     friction = friction_table(dynamics, couplings, description.joints, moving)
-    continuous = _continuous(description, couplings.names, followed)
     topology, parameters = pack(robot, len(couplings.names))
     data = ModelData(
         joint_names=couplings.names,
@@ -211,21 +207,12 @@ def assemble(
             [frames[joint.child].rotation.ravel() for joint in moving]
         ),
         friction=friction,
-        joint_ranges=np.array(
-            [
-                (j.lower - at, j.upper - at, j.velocity)
-                for j, at in zip(moving, offsets, strict=True)
-            ]
-        ),
         bare_inertials=bare,
         payload=None,
-        limit_rows=limit_rows(moving, couplings, description.source),
-        effort_limits=_effort_limits(moving, couplings),
-        continuous=continuous,
+        limits=joint_limits(moving, couplings, description.source),
         massless_joints=massless(robot, couplings.names),
         loops=dynamics.loops,
         locked=couplings.locked,
-        rate_limits=_rate_limits(moving, couplings),
         checksums=(description.sha256, dynamics.sha256),
     )
     if dynamics.payload is not None:
@@ -368,57 +355,6 @@ def _check_inertias(
             raise RobotModelError(f"{message}{merged}. Cure: {cure}")
         cure = "Cure: correct it, or define the link in a dynamics file"
         warnings.warn(f"{message}. {cure}", RobotModelWarning, stacklevel=5)
-
-
-def _effort_limits(moving: Sequence[Joint], couplings: Couplings) -> Array:
-    """Return the effort limits (n,): of the joint, and for a named coordinate the largest effort of its joints.
-
-    By virtual work the joints' efforts add up to sum of factor times effort, at most sum of |factor| times limit.
-    """
-    limits = {joint.name: joint.effort for joint in moving}
-    for name in couplings.names:
-        if name not in limits:
-            factors = (couplings.rows[joint.name].factors for joint in moving)
-            limits[name] = sum(
-                abs(row[name]) * joint.effort
-                for row, joint in zip(factors, moving, strict=True)
-                if name in row
-            )
-    return np.array([limits[name] for name in couplings.names])
-
-
-def _continuous(
-    description: Description,
-    names: Sequence[str],
-    followed: Sequence[Mapping[str, float]],
-) -> NDArray[np.bool_]:
-    kinds = {joint.name: joint.kind for joint in description.joints}
-    # A full turn of a joint that others follow changes the configuration.
-    return np.array(
-        [
-            kinds.get(name) == "continuous"
-            and sum(name in row for row in followed) == 1
-            for name in names
-        ]
-    )
-
-
-def _rate_limits(moving: Sequence[Joint], couplings: Couplings) -> Array:
-    """Return the limits of acceleration, deceleration and jerk (3, n) of coordinates that one joint alone follows.
-
-    That is also the joint itself. A joint that follows several coordinates does not limit them.
-    """
-    limits = np.full((3, len(couplings.names)), math.inf)
-    for joint in moving:
-        factors = couplings.rows[joint.name].factors
-        if len(factors) == 1:
-            ((name, factor),) = factors.items()
-            own = np.array([joint.acceleration, joint.deceleration, joint.jerk]) / abs(
-                factor
-            )
-            j = couplings.names.index(name)
-            limits[:, j] = np.minimum(limits[:, j], own)
-    return limits
 
 
 def _gravity(gravity: Sequence[float] | None, dynamics: DynamicsFile) -> Array:

@@ -1,4 +1,4 @@
-"""Limits of all moving joints, as constraint rows on the independent coordinates.
+"""Limits of the coordinates, from those of all moving joints: positions, rates, efforts, and full turns.
 
 A joint that follows one coordinate alone, q_joint = factor q + offset, limits this coordinate. A joint that depends on
 several coordinates, for example of a differential wrist, has a row of its own: lower <= factors q + offset <= upper.
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import RobotModelError
 from robot_dynamics_ros.dynamics.description.couplings import Couplings
@@ -115,11 +116,56 @@ class LimitRows:
         )
 
 
-def limit_rows(moving: Sequence[Joint], couplings: Couplings, source: str) -> LimitRows:
-    """Return the limits of the ``moving`` joints; RobotModelError, naming the joints, if they exclude each other.
+@dataclass(frozen=True)
+class JointLimits:
+    """Limits of the n coordinates and of the moving joints, read-only and infinite if there is none.
 
-    ``source`` is the beginning of messages.
+    Units are rad or m, per s, s^2 and s^3, and Nm or N.
+
+    Attributes
+    ----------
+    rows
+        Position and velocity limits of all moving joints, as limits of the coordinates and of their sums.
+    effort
+        (n,): effort limits of the independent joints, and for named coordinates the largest effort of the joints that
+        they move.
+    rates
+        (3, n): limits of acceleration, deceleration and jerk of the coordinates, with those of joints that follow one
+        coordinate alone.
+    joints
+        (moving joints, 3): lower and upper position limit of the moving joints, minus the offset of coupled ones, and
+        velocity limit.
+    continuous
+        (n,): True for URDF joints of type continuous that no other joint follows, for which q and q + 2 pi are the
+        same configuration.
     """
+
+    rows: LimitRows
+    effort: Array
+    rates: Array
+    joints: Array
+    continuous: NDArray[np.bool_]
+
+
+def joint_limits(
+    moving: Sequence[Joint], couplings: Couplings, source: str
+) -> JointLimits:
+    """Return the limits of the ``moving`` joints and of their coordinates; ``source`` is the beginning of messages.
+
+    Raises RobotModelError, naming the joints, if position limits exclude each other.
+    """
+    return JointLimits(
+        _limit_rows(moving, couplings, source),
+        _effort_limits(moving, couplings),
+        _rate_limits(moving, couplings),
+        _without_offsets(moving, couplings),
+        _continuous(moving, couplings),
+    )
+
+
+def _limit_rows(
+    moving: Sequence[Joint], couplings: Couplings, source: str
+) -> LimitRows:
     names = couplings.names
     limits = np.tile(
         [-math.inf, math.inf, -math.inf, math.inf, math.inf], (len(names), 1)
@@ -176,6 +222,12 @@ def _of_coordinate(limits: Array, factor: float, offset: float) -> Array:
     )
 
 
+_EXCLUDED = (
+    "their position limits exclude each other by their coupling. "
+    "Cure: correct the limits, or the factors and offsets of <mimic> or couplings"
+)
+
+
 def _refuse_empty(rows: LimitRows, source: str) -> None:
     """Raise RobotModelError if limits of one coordinate exclude each other, or the limits of coordinates a sum."""
     n = rows.factors.shape[1]
@@ -204,7 +256,60 @@ def _refuse_empty(rows: LimitRows, source: str) -> None:
             raise RobotModelError(f"{source}: joints {joints}: {_EXCLUDED}")
 
 
-_EXCLUDED = (
-    "their position limits exclude each other by their coupling. "
-    "Cure: correct the limits, or the factors and offsets of <mimic> or couplings"
-)
+def _effort_limits(moving: Sequence[Joint], couplings: Couplings) -> Array:
+    """Return the effort limits (n,): of the joint, and for a named coordinate the largest effort of its joints.
+
+    By virtual work the joints' efforts add up to sum of factor times effort, at most sum of |factor| times limit.
+    """
+    limits = {joint.name: joint.effort for joint in moving}
+    for name in couplings.names:
+        if name not in limits:
+            factors = (couplings.rows[joint.name].factors for joint in moving)
+            limits[name] = sum(
+                abs(row[name]) * joint.effort
+                for row, joint in zip(factors, moving, strict=True)
+                if name in row
+            )
+    return np.array([limits[name] for name in couplings.names])
+
+
+def _rate_limits(moving: Sequence[Joint], couplings: Couplings) -> Array:
+    """Return the limits of acceleration, deceleration and jerk (3, n) of coordinates that one joint alone follows.
+
+    That is also the joint itself. A joint that follows several coordinates does not limit them.
+    """
+    limits = np.full((3, len(couplings.names)), math.inf)
+    for joint in moving:
+        factors = couplings.rows[joint.name].factors
+        if len(factors) == 1:
+            ((name, factor),) = factors.items()
+            own = np.array([joint.acceleration, joint.deceleration, joint.jerk]) / abs(
+                factor
+            )
+            j = couplings.names.index(name)
+            limits[:, j] = np.minimum(limits[:, j], own)
+    return limits
+
+
+def _without_offsets(moving: Sequence[Joint], couplings: Couplings) -> Array:
+    """Return position and velocity limits (moving joints, 3); positions in kernels are without offsets."""
+    offsets = [couplings.rows[joint.name].offset for joint in moving]
+    return np.array(
+        [
+            (joint.lower - offset, joint.upper - offset, joint.velocity)
+            for joint, offset in zip(moving, offsets, strict=True)
+        ]
+    )
+
+
+def _continuous(moving: Sequence[Joint], couplings: Couplings) -> NDArray[np.bool_]:
+    kinds = {joint.name: joint.kind for joint in moving}
+    followed = [couplings.rows[joint.name].factors for joint in moving]
+    # A full turn of a joint that others follow changes the configuration.
+    return np.array(
+        [
+            kinds.get(name) == "continuous"
+            and sum(name in row for row in followed) == 1
+            for name in couplings.names
+        ]
+    )

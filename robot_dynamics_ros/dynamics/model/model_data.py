@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import (
     IncompleteModelWarning,
@@ -48,7 +48,7 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
 )
 from robot_dynamics_ros.dynamics.kernels.placement import place_bodies
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
-from robot_dynamics_ros.dynamics.model.joint_limits import LimitRows
+from robot_dynamics_ros.dynamics.model.joint_limits import JointLimits
 
 # Columns of the friction table to which a joint's friction torque is proportional.
 _LINEAR = [parameter.column for parameter in FRICTION_PARAMETERS if parameter.linear]
@@ -121,31 +121,19 @@ class ModelData:
         (bodies, 9), row by row: rotation from the axes of the body's link to those of the body's frame.
     friction
         (bodies, FRICTION_SIZE): friction of the moving joints, in the columns of ``RobotModel.friction_parameters``.
-    joint_ranges
-        (bodies, 3): lower and upper position limit of the moving joints, minus the offset of coupled ones, and
-        velocity limit; infinite if there is none.
     bare_inertials
         (bodies, 10): mass, first moment and inertia (ixx ixy ixz iyy iyz izz) of the bodies without the payload, about
         the origin and in the axes of the body's frame.
     payload
         Link with the payload, and its mass properties in the link's frame; None without payload.
-    limit_rows
-        Position and velocity limits of all moving joints, as limits of the independent coordinates and of their sums.
-    effort_limits
-        (n,): effort limits of the independent joints, and for named coordinates the largest effort of the joints that
-        they move; infinite if there is none.
-    continuous
-        (n,): True for URDF joints of type continuous that no other joint follows, for which q and q + 2 pi are the
-        same configuration.
+    limits
+        Limits of the coordinates and of the moving joints.
     massless_joints
         Names of the independent coordinates that move neither mass, nor inertia about a revolute axis, nor a rotor.
     loops
         Closed loops; the tree itself is open.
     locked
         Positions of the locked joints and coordinates, by name.
-    rate_limits
-        (3, n): limits of acceleration, deceleration and jerk of the coordinates, with those of joints that follow one
-        coordinate alone; infinite if there is none.
     checksums
         SHA-256 of the texts of URDF and dynamics file, hexadecimal; empty if there is no file.
     """
@@ -160,21 +148,17 @@ class ModelData:
     parameters: Array
     link_rotations: Array
     friction: Array
-    joint_ranges: Array
     bare_inertials: Array
     payload: tuple[str, Inertial] | None
-    limit_rows: LimitRows
-    effort_limits: Array
-    continuous: NDArray[np.bool_]
+    limits: JointLimits
     massless_joints: tuple[str, ...]
     loops: tuple[Loop, ...]
     locked: Mapping[str, float]
-    rate_limits: Array
     checksums: tuple[str, str]
 
     def __post_init__(self) -> None:
-        _freeze(self)
-        _freeze(self.limit_rows)
+        for owner in (self, self.limits, self.limits.rows):
+            _freeze(owner)
 
     @property
     def robot(self) -> ModelArrays:
@@ -330,8 +314,8 @@ def differ_in_parameters_only(one: ModelData, other: ModelData) -> bool:
             (one.robot.rotors, other.robot.rotors),
             (one.robot.factors, other.robot.factors),
             (one.robot.gravity, other.robot.gravity),
-            (one.joint_ranges, other.joint_ranges),
-            (one.effort_limits, other.effort_limits),
+            (one.limits.joints, other.limits.joints),
+            (one.limits.effort, other.limits.effort),
         )
     )
 

@@ -538,15 +538,15 @@ class RobotModel:
         The first n rows are ``position_lower`` and so on: the limits of an independent joint and of all joints that
         follow it alone. Further rows are joints that depend on several independent joints.
         """
-        return self._data.limit_rows
+        return self._data.limits.rows
 
     def _limits(self, which: int) -> Array:
-        return self._data.limit_rows.limits[which, : self.n].copy()
+        return self._data.limits.rows.limits[which, : self.n].copy()
 
     @property
     def effort_limits(self) -> Array:
         """Effort limits (n,), Nm or N; inf if there is none."""
-        return self._data.effort_limits.copy()
+        return self._data.limits.effort.copy()
 
     @property
     def acceleration_limits(self) -> Array:
@@ -554,7 +554,7 @@ class RobotModel:
 
         They are those of a joint and of the joints that follow it alone, as all limits of URDF 1.2 here.
         """
-        return np.array(self._data.rate_limits[0])
+        return np.array(self._data.limits.rates[0])
 
     @property
     def deceleration_limits(self) -> Array:
@@ -562,12 +562,12 @@ class RobotModel:
 
         Where there is none, ``acceleration_limits`` are meant, as in ros2_control.
         """
-        return np.array(self._data.rate_limits[1])
+        return np.array(self._data.limits.rates[1])
 
     @property
     def jerk_limits(self) -> Array:
         """Limits (n,) of the rate of acceleration of URDF 1.2, rad/s^3 or m/s^3; inf if there is none."""
-        return np.array(self._data.rate_limits[2])
+        return np.array(self._data.limits.rates[2])
 
     @property
     def moving_joint_limits(self) -> Array:
@@ -576,7 +576,7 @@ class RobotModel:
         Read-only; infinite if there is none. Position limits of coupled joints are without the coupling's offset: they
         bound ``coupling_matrix`` times q.
         """
-        return self._data.joint_ranges
+        return self._data.limits.joints
 
     @property
     def friction_parameters(self) -> Array:
@@ -590,7 +590,7 @@ class RobotModel:
     @property
     def continuous(self) -> NDArray[np.bool_]:
         """True (n,) for continuous joints that no other joint follows: q and q + 2 pi are the same configuration."""
-        return self._data.continuous.copy()
+        return self._data.limits.continuous.copy()
 
     @property
     def inertial_parameters(self) -> Array:

@@ -48,7 +48,7 @@ def test_mimics_in_a_chain() -> None:
     assert_close(matrix(model), [[0, -6], [0, -2], [1, 0], [0, 1]], 1e-15)
     # Kernels do not know the offsets, so limits of position are less them.
     assert_close(
-        model_data(CHAIN).joint_ranges - model.joint_ranges,
+        model_data(CHAIN).limits.joints - model.limits.joints,
         np.outer([1.3, 0.1, 0, 0], [1, 1, 0]),
         1e-13,
     )
@@ -75,9 +75,9 @@ def test_remotely_driven_elbow() -> None:
     assert np.array_equal(
         matrix(model), [[0, 0, 1, 0], [0, 0, -1, 1], [1, 0, 0, 0], [0, 1, 0, 0]]
     )
-    assert np.isfinite(model.effort_limits).all()
+    assert np.isfinite(model.limits.effort).all()
     assert (
-        np.isfinite(model.limit_rows.limits).tolist()
+        np.isfinite(model.limits.rows.limits).tolist()
         == [[True, True, True, False, True]] * 5
     )  # p1 as A; B
 
@@ -313,11 +313,11 @@ def test_a_named_coordinate_has_the_effort_of_its_joints() -> None:
     table = dict(zip(arm.movable, limits, strict=True))
     ordered = np.array([table[name] for name in model.moving_joints])
     corners = np.array(np.meshgrid(*[(-1.0, 1.0)] * 5)).reshape(5, -1).T * ordered
-    assert_close(model.effort_limits, (corners @ matrix(model)).max(axis=0), 1e-12)
+    assert_close(model.limits.effort, (corners @ matrix(model)).max(axis=0), 1e-12)
     free = arm.with_joint(b, limit='<limit lower="-1" upper="1" velocity="2"/>')
     found = model_data(free, file)
     unlimited = [name in ("p1", "p2") for name in found.joint_names]
-    assert np.isinf(found.effort_limits).tolist() == unlimited
+    assert np.isinf(found.limits.effort).tolist() == unlimited
 
 
 def test_repr_names_the_choices() -> None:

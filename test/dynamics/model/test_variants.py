@@ -196,7 +196,7 @@ def test_the_arrays_of_a_model_cannot_be_written_to() -> None:
             each.kernels.parameters,
             each.kernels.topology,
         ]
-        arrays += [each._data.parameters, each._data.effort_limits]
+        arrays += [each._data.parameters, each._data.limits.effort]
         for array in (*arrays, each.link_frames[each.end_links[0]].position):
             with pytest.raises(ValueError, match="read-only"):
                 array[...] = 0
