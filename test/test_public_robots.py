@@ -16,9 +16,8 @@ from scipy.spatial.transform import Rotation
 
 from robot_dynamics_ros import RobotModel, RobotModelError, RobotModelWarning
 from robot_dynamics_ros.base.resources import robot_names, robot_urdf
-from robot_dynamics_ros.dynamics.description.inertia_errors import implausible_links
-from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
-from robot_dynamics_ros.dynamics.description.urdf_document import UrdfDocument
+from robot_dynamics_ros.dynamics.description.inertia import implausible_links
+from robot_dynamics_ros.dynamics.description.urdf import UrdfDocument, parse_urdf
 from support.comparing import assert_close
 from support.pinocchio_peer import Peer, mimic_tags
 
@@ -351,7 +350,9 @@ def test_implausible_links(name: str) -> None:
         warnings.simplefilter("always")
         description = parse_urdf(text, name)
     assert not [w for w in caught if "explained by" in str(w.message)]
-    messages = implausible_links(description.robot, description.links)
+    messages = implausible_links(
+        description.written_inertials().values(), description.links
+    )
     assert [message.split('"')[1] for message in messages] == IMPLAUSIBLE.get(name, [])
 
 

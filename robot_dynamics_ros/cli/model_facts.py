@@ -13,7 +13,7 @@ from robot_dynamics_ros.dynamics.description.dynamics_file import (
     DynamicsFile,
     read_dynamics_file,
 )
-from robot_dynamics_ros.dynamics.description.inertia_errors import implausible_links
+from robot_dynamics_ros.dynamics.description.inertia import implausible_links
 from robot_dynamics_ros.dynamics.description.urdf import Description, parse_urdf
 from robot_dynamics_ros.dynamics.kernels.friction import FRICTION_PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -89,7 +89,9 @@ def model_facts(
         for name, link in description.links.items()
         if name not in dynamics.links
     }
-    for message in implausible_links(description.robot, published):
+    for message in implausible_links(
+        description.written_inertials().values(), published
+    ):
         notes.append(
             (
                 message,

@@ -37,7 +37,7 @@ from robot_dynamics_ros.base.resources import (
 from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.laws import LAWS
-from robot_dynamics_ros.dynamics.description.urdf_document import UrdfDocument
+from robot_dynamics_ros.dynamics.description.urdf import UrdfDocument
 from robot_dynamics_ros.recordings.bags.reader import companions
 
 PACKAGE = "robot_dynamics_ros"

@@ -23,7 +23,7 @@ from robot_dynamics_ros.dynamics.description.inertia import (
     InertiaSum,
     steiner,
 )
-from robot_dynamics_ros.dynamics.description.urdf_document import (
+from robot_dynamics_ros.dynamics.description.urdf import (
     UrdfDocument,
     numbers,
     placement,

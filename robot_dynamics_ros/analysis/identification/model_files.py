@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotModelWarning
 from robot_dynamics_ros.dynamics.description.inertia import steiner, symmetric
-from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
-from robot_dynamics_ros.dynamics.description.urdf_document import parse_xml
+from robot_dynamics_ros.dynamics.description.urdf import parse_urdf, parse_xml
 from robot_dynamics_ros.dynamics.kernels.friction import (
     COULOMB,
     COULOMB_NEGATIVE,

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
-from robot_dynamics_ros.dynamics.description.urdf_document import (
+from robot_dynamics_ros.dynamics.description.urdf import (
     UrdfDocument,
     numbers,
     placement,

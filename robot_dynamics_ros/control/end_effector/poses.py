@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.dynamics.description.urdf_document import (
+from robot_dynamics_ros.dynamics.description.urdf import (
     UNIT_LENGTH,
     rotation_from_quaternion,
 )

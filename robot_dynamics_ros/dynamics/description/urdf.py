@@ -1,19 +1,25 @@
-"""Links, inertials and joints of a URDF; ``source`` is the name of its file, with which messages begin.
+"""URDF documents: a strict reading of the XML, then links, inertials and joints.
 
-`UrdfDocument` checks and reduces the document, because urdf_parser_py knows version 1.0 only, fails on some visuals,
-transmissions and vendor tags, and accepts texts such as nan and 1_000 as numbers. urdf_parser_py reads the result, but
-for origins and for the limits that version 1.2 added.
+``source`` is the name of the file, with which messages begin. `UrdfDocument` checks and reduces the document, because
+urdf_parser_py knows version 1.0 only, fails on some visuals, transmissions and vendor tags, and accepts texts such as
+nan and 1_000 as numbers. urdf_parser_py reads the result, but for origins and for the limits that version 1.2 added.
+
+Versions are those of urdfdom 6: 1.1 added ``quat_xyzw`` and capsules, 1.2 limits of acceleration and jerk.
 """
 
 from __future__ import annotations
 
 import copy
 import math
+import re
 import warnings
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, tostring
+from xml.parsers import expat
 
 import numpy as np
 from urdf_parser_py.urdf import URDF
@@ -25,21 +31,35 @@ from robot_dynamics_ros.base.errors import (
 )
 from robot_dynamics_ros.base.files import checksum
 from robot_dynamics_ros.dynamics.description.inertia import (
+    ELEMENTS,
+    STEEL,
     Inertial,
+    WrittenInertial,
     symmetric,
     unit_vector,
-)
-from robot_dynamics_ros.dynamics.description.inertia_errors import unit_errors
-from robot_dynamics_ros.dynamics.description.urdf_document import (
-    UrdfDocument,
-    placement,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 MOVABLE = ("revolute", "continuous", "prismatic")
+"""Types of joints that can move."""
+
+VERSIONS = ("1.0", "1.1", "1.2")
+"""Known versions of the format, oldest first; a document without a version has the first."""
+
+UNIT_LENGTH = 1e-3
+"""Difference of a quaternion's length from 1 that is an error; smaller ones are normalised."""
+
 _UNSUPPORTED = ("floating", "planar")
-_INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _EXTENDED = ("acceleration", "deceleration", "jerk")
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+_NAMED = 3  # maximum number of elements in a message
+_FARTHEST = 20.0  # rad or m, of position limits
+_UNLIMITED = 1e3  # rad or m; limits of this size stand for none
+_COMMON = 100.0  # rad or m; a common limit of joints without limits
+_TURN = 7.0  # rad
+_LARGE = 10.0  # m, of a typical distance between joints
+_HEAVIEST = 100.0  # kg, of all moving links
 
 
 @dataclass(frozen=True)
@@ -81,6 +101,11 @@ class Joint:
     friction: float
     mimic: Mimic | None
 
+    @property
+    def distance(self) -> float:
+        """Distance of the joint from the origin of the parent link's frame, m."""
+        return float(np.linalg.norm(self.position))
+
 
 @dataclass(frozen=True)
 class Description:
@@ -100,8 +125,8 @@ class Description:
         All joints in depth-first order, children in document order.
     unsupported
         Types of the floating and planar joints by name, which are read as fixed.
-    robot
-        <robot> element with the links and joints that were read.
+    written
+        The elements ixx ixy ixz iyy iyz izz (6,) of links with <inertial>, in its own axes, by name.
     sha256
         Checksum of the document's text, hexadecimal.
     """
@@ -112,8 +137,43 @@ class Description:
     links: dict[str, Inertial]
     joints: tuple[Joint, ...]
     unsupported: dict[str, str]
-    robot: Element
+    written: dict[str, Array]
     sha256: str
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def written_inertials(self) -> dict[str, WrittenInertial]:
+        """Return the mass properties of the links with <inertial> as they are written, by name."""
+        parents = {joint.child: joint for joint in self.joints}
+        carried: dict[str, list[Joint]] = defaultdict(list)
+        for joint in self.joints:
+            carried[joint.parent].append(joint)
+
+        def extent(name: str) -> float:
+            points = [np.zeros(3), *(joint.position for joint in carried[name])]
+            if name in self.written:
+                points.append(self.links[name].com)
+            return max(float(np.linalg.norm(a - b)) for a in points for b in points)
+
+        result: dict[str, WrittenInertial] = {}
+        for name, elements in self.written.items():
+            fixed = [joint for joint in carried[name] if joint.kind == "fixed"]
+            own = parents.get(name)
+            sizes = [
+                extent(name),
+                *(joint.distance + extent(joint.child) for joint in fixed),
+                0.0 if own is None else own.distance,
+            ]
+            link = self.links[name]
+            result[name] = WrittenInertial(
+                name,
+                link.mass,
+                link.com,
+                elements,
+                size=max(sizes),
+                moving=own is not None and own.kind != "fixed",
+                limbs=len(carried[name]) - len(fixed),
+            )
+        return result
 
 
 def parse_urdf(text: str | bytes, source: str) -> Description:
@@ -143,27 +203,34 @@ def parse_urdf(text: str | bytes, source: str) -> Description:
         link.name: _inertial(link, element, source)
         for link, element in zip(parsed.links, robot.iter("link"), strict=True)
     }
+    written = {
+        link.name: _elements(link) for link in parsed.links if link.inertial is not None
+    }
     joints = [
         _joint(joint, element, links, source)
         for joint, element in zip(parsed.joints, robot.iter("joint"), strict=True)
     ]
     _check_mimics({joint.name: joint for joint in joints}, source)
     root, ordered = _walk(links, joints, source)
-    for error, cure in (*_doubtful_values(robot, unsupported), *unit_errors(robot)):
-        warnings.warn(
-            f"{source}: {error}. Cure: {cure}", RobotModelWarning, stacklevel=4
-        )
-    _warn_of_missing_limits(ordered, source)
-    return Description(
+    description = Description(
         source,
         parsed.name,
         root,
         links,
         tuple(ordered),
         unsupported,
-        robot,
+        written,
         checksum(text),
     )
+    for error, cure in (
+        *_doubtful_values(robot, unsupported),
+        *_unit_errors(robot, description),
+    ):
+        warnings.warn(
+            f"{source}: {error}. Cure: {cure}", RobotModelWarning, stacklevel=4
+        )
+    _warn_of_missing_limits(ordered, source)
+    return description
 
 
 def _fix_unsupported(robot: Element) -> dict[str, str]:
@@ -207,7 +274,7 @@ def _parsed(robot: Element, source: str) -> Any:
     for safety in robot.iter("safety_controller"):
         safety.set("k_velocity", "0")  # required, and not used here
     for inertia in robot.iter("inertia"):
-        for key in _INERTIA:
+        for key in ELEMENTS:
             inertia.attrib.setdefault(key, "0")
     try:
         return URDF.from_xml_string(tostring(robot))
@@ -228,9 +295,7 @@ def _inertial(link: Any, element: Element, source: str) -> Inertial:
             f"{where}: mass {mass} is negative. Cure: set a mass of at least 0 kg"
         )
     rotation, com = placement(inertial)
-    inertia = np.zeros((3, 3))
-    if link.inertial.inertia is not None:
-        inertia = symmetric(*(getattr(link.inertial.inertia, key) for key in _INERTIA))
+    inertia = symmetric(*_elements(link))
     with np.errstate(over="ignore", invalid="ignore"):
         inertia = rotation @ inertia @ rotation.T
     if not np.isfinite(inertia).all():
@@ -238,6 +303,16 @@ def _inertial(link: Any, element: Element, source: str) -> Inertial:
             f"{where}: the inertia overflows a float. Cure: check the units"
         )
     return Inertial(mass, com, inertia)
+
+
+def _elements(link: Any) -> Array:
+    """Return ixx ixy ixz iyy iyz izz (6,) of a link with <inertial>, zero without <inertia>."""
+    inertia = link.inertial.inertia
+    return (
+        np.zeros(6)
+        if inertia is None
+        else np.array([getattr(inertia, key) for key in ELEMENTS], dtype=np.float64)
+    )
 
 
 def _joint(
@@ -426,7 +501,7 @@ def _doubtful_values(
         link.get("name")
         for link in root.iter("link")
         for i in link.iter("inertia")
-        if len(i.attrib) < len(_INERTIA)
+        if len(i.attrib) < len(ELEMENTS)
     ]
     for names, error, cure in (
         (
@@ -451,12 +526,67 @@ def _doubtful_values(
         ),
         (
             incomplete,
-            f"<inertia> lacks some of {' '.join(_INERTIA)}, which are 0",
+            f"<inertia> lacks some of {' '.join(ELEMENTS)}, which are 0",
             "complete <inertia>",
         ),
     ):
         if names:
             yield f"{', '.join(map(str, names))}: {error}", cure
+
+
+def _unit_errors(root: Element, description: Description) -> Iterator[tuple[str, str]]:
+    """Yield error and cure for angles in degrees, and for lengths in mm and masses in g throughout the robot.
+
+    They are named if numbers are far larger than those of robots.
+    """
+    wide = [
+        joint.get("name", "")
+        for joint in root.iter("joint")
+        for limit in joint.iter("limit")
+        if joint.get("type") in ("revolute", "prismatic") and _is_wide(limit)
+    ]
+    if wide:
+        yield (
+            f"{', '.join(wide)}: position limits beyond {_FARTHEST:g} rad or m; explained by degrees or mm",
+            "write lower and upper in rad or m, or make a joint without limits continuous",
+        )
+    turned = [
+        element.get("name", "")
+        for element in root
+        for origin in element.iter("origin")
+        if max(map(abs, numbers(origin, "rpy", "0"))) > _TURN
+    ]
+    if turned:
+        yield (
+            f"{', '.join(turned)}: rpy of more than a turn; explained by degrees",
+            "write the rpy of <origin> in rad",
+        )
+    distances = [joint.distance for joint in description.joints if joint.distance]
+    typical = np.median(distances or [0.0])
+    metre = 1.0
+    if typical > _LARGE:
+        metre = 1e3
+        yield (
+            f"the joints are typically {typical:.3g} m apart; explained by lengths in mm",
+            "write xyz in m, and inertias in kg m^2",
+        )
+    # most robots are lighter, and the sizes of their links are not needed
+    if sum(link.mass for link in description.links.values()) < _HEAVIEST:
+        return
+    links = [link for link in description.written_inertials().values() if link.moving]
+    mass = sum(link.mass for link in links)
+    balls = STEEL * math.pi / 6 * sum((link.size / metre) ** 3 for link in links)
+    if mass > _HEAVIEST and mass > balls > 0.0:
+        yield (
+            f"the moving links have {mass:.4g} kg, more than balls of steel of their size; explained by masses in g",
+            "write masses in kg, and inertias in kg m^2",
+        )
+
+
+def _is_wide(limit: Element) -> bool:
+    ends = numbers(limit, "lower", "0") + numbers(limit, "upper", "0")
+    farthest = max(map(abs, ends))
+    return _FARTHEST < farthest < _UNLIMITED and farthest != _COMMON
 
 
 def _warn_of_missing_limits(joints: list[Joint], source: str) -> None:
@@ -482,3 +612,385 @@ def _warn_of_missing_limits(joints: list[Joint], source: str) -> None:
             IncompleteModelWarning,
             stacklevel=5,
         )
+
+
+class _Rule(NamedTuple):
+    """Content of an element: attributes with their counts of numbers (0 for text), child elements, and other content.
+
+    ``ignored`` are names of attributes and child elements that change neither geometry, mass nor joints. All others
+    cause a warning.
+    """
+
+    attributes: Mapping[str, int]
+    children: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+_GRAMMAR = {
+    "robot": _Rule(
+        {"name": 0, "version": 0},
+        ("link", "joint"),
+        ("material", "gazebo", "transmission", "sensor", "ros2_control", "mujoco"),
+    ),
+    "link": _Rule(
+        {"name": 0},
+        ("inertial",),
+        # `UrdfDocument.reduced` reads visual and collision on request; contact to surface are of simulators.
+        (
+            "visual",
+            "collision",
+            "collision_checking",
+            "contact",
+            "self_filter",
+            "surface",
+            "type",
+        ),
+    ),
+    "inertial": _Rule({}, ("origin", "mass", "inertia")),
+    "origin": _Rule({"xyz": 3, "rpy": 3, "quat_xyzw": 4}),
+    "mass": _Rule({"value": 1}),
+    "inertia": _Rule({key: 1 for key in ELEMENTS}),
+    "joint": _Rule(
+        {"name": 0, "type": 0},
+        (
+            "origin",
+            "axis",
+            "parent",
+            "child",
+            "limit",
+            "dynamics",
+            "mimic",
+            "safety_controller",
+        ),
+        ("calibration", "dont_collapse"),
+    ),
+    "axis": _Rule({"xyz": 3}),
+    "parent": _Rule({"link": 0}),
+    "child": _Rule({"link": 0}),
+    "limit": _Rule(
+        {
+            key: 1
+            for key in (
+                "lower",
+                "upper",
+                "effort",
+                "velocity",
+                *_EXTENDED,
+            )
+        },
+        # of the drives of one manufacturer
+        ignored=("command_effort", "current", "gear_velocity"),
+    ),
+    "dynamics": _Rule({"damping": 1, "friction": 1}),
+    "safety_controller": _Rule(
+        {"soft_lower_limit": 1, "soft_upper_limit": 1},
+        ignored=("k_position", "k_velocity"),
+    ),
+    "mimic": _Rule({"joint": 0, "multiplier": 1, "offset": 1}),
+    "visual": _Rule({}, ("origin", "geometry")),
+    "collision": _Rule({}, ("origin", "geometry")),
+    "geometry": _Rule({}, ("box", "cylinder", "sphere", "capsule", "mesh")),
+    "box": _Rule({"size": 3}),
+    "cylinder": _Rule({"radius": 1, "length": 1}),
+    "sphere": _Rule({"radius": 1}),
+    "capsule": _Rule({"radius": 1, "length": 1}),
+    "mesh": _Rule({"filename": 0, "scale": 3}),
+}
+_REQUIRED = {
+    "robot": ("name",),
+    "link": ("name",),
+    "joint": ("name", "type"),
+    "mass": ("value",),
+    "axis": ("xyz",),
+    "parent": ("link",),
+    "child": ("link",),
+    "mimic": ("joint",),
+    "box": ("size",),
+    "cylinder": ("radius", "length"),
+    "sphere": ("radius",),
+    "capsule": ("radius", "length"),
+    "mesh": ("filename",),
+}
+_REQUIRED_CHILDREN = {
+    "joint": ("parent", "child"),
+    "inertial": ("mass",),
+    "visual": ("geometry",),
+}
+_REPEATED = ("link", "joint")
+# element and its attribute or child -> version that introduced it
+_SINCE = {
+    ("origin", "quat_xyzw"): "1.1",
+    ("geometry", "capsule"): "1.1",
+    **{("limit", key): "1.2" for key in _EXTENDED},
+}
+
+
+class UrdfDocument:
+    """Checked URDF document.
+
+    Attributes
+    ----------
+    source
+        Name of the file, with which messages begin.
+    version
+        Version of the format, one of ``VERSIONS``.
+    root
+        <robot> element of the document, unchanged.
+    robot
+        New <robot> element with links, inertials and joints only, as far as ``version`` has their content.
+    """
+
+    def __init__(self, text: str | bytes, source: str) -> None:
+        """Parse and check the document ``text``.
+
+        Raises
+        ------
+        RobotModelError
+            For malformed XML, a document type, a root element other than <robot>, an unknown version, unexpanded xacro,
+            values that are not plain numbers, and an <origin> with rpy and quat_xyzw or with a quaternion that is not
+            normalised. The message has ``source``, the element and the cure.
+        """
+        self.source = source
+        self.root = parse_xml(text, source)
+        if self.root.tag != "robot":
+            raise RobotModelError(
+                f"{source}: root element is <{self.root.tag}>, not <robot>. Cure: pass a URDF"
+            )
+        version = self.root.get("version", VERSIONS[0]).strip()
+        self.version = VERSIONS[0] if version == "1" else version
+        if self.version not in VERSIONS:
+            raise RobotModelError(
+                f'{source}: <robot>: version="{version}" is unknown. Cure: use one of {", ".join(VERSIONS)}'
+            )
+        self._unknown: dict[str, list[str]] = {}
+        self.robot = self.reduced(self.root, "<robot>")
+        for owner, element in self._parts("origin"):
+            self._check_quaternion(element, owner)
+
+    def warn(self) -> None:
+        """Issue a RobotModelWarning for content that is newer than the version, and one for content that is unknown."""
+        newer: dict[str, list[str]] = {}
+        for (tag, name), since in _SINCE.items():
+            for owner, element in self._parts(tag):
+                if self.version < since and (
+                    name in element.attrib or element.find(name) is not None
+                ):
+                    newer.setdefault(f"{name} of version {since}", []).append(owner)
+        for found, error, cure in (
+            (
+                newer,
+                f"ignored in version {self.version}",
+                f'set version="{VERSIONS[-1]}" in <robot> if it is meant, with either rpy or quat_xyzw',
+            ),
+            (self._unknown, "unknown and ignored", "correct the name, or remove it"),
+        ):
+            if found:
+                listed = "; ".join(
+                    f"{name} ({_some(owners)})"
+                    for name, owners in list(found.items())[: 2 * _NAMED]
+                )
+                warnings.warn(
+                    f"{self.source}: {error}: {listed}. Cure: {cure}",
+                    RobotModelWarning,
+                    stacklevel=5,
+                )
+
+    def _parts(self, tag: str) -> Iterator[tuple[str, Element]]:
+        """Yield the elements ``tag`` within links and joints, each after its link or joint as text."""
+        for owner in self.root:
+            if owner.tag in _REPEATED:
+                for element in owner.iter(tag):
+                    yield f'{owner.tag} "{owner.get("name")}"', element
+
+    def _check_quaternion(self, origin: Element, owner: str) -> None:
+        value = origin.get("quat_xyzw")
+        where = f"{self.source}: {owner} <origin>"
+        if value is None or self.version < _SINCE["origin", "quat_xyzw"]:
+            return
+        if origin.get("rpy") is not None:
+            raise RobotModelError(
+                f"{where}: both rpy and quat_xyzw are set. Cure: remove one"
+            )
+        check_numbers(value, 4, self.source, f'{owner} <origin>: quat_xyzw="{value}"')
+        length = math.hypot(*map(float, value.split()))
+        if not abs(length - 1.0) < UNIT_LENGTH:
+            raise RobotModelError(
+                f'{where}: quat_xyzw="{value}" has length {length:.6g}. Cure: normalise x y z w to 1'
+            )
+
+    def reduced(self, element: Element, owner: str, path: str = "") -> Element:
+        """Return a new element with the known and checked content of ``element``, a part of this document.
+
+        ``owner`` and ``path`` name the element in messages, such as 'link "hand"' and " <visual> 1". Raises
+        RobotModelError as `__init__` does.
+        """
+        rule = _GRAMMAR[element.tag]
+        where = f"{self.source}: {owner}{path}"
+        result = Element(element.tag)
+        for name, count in rule.attributes.items():
+            value = element.get(name)
+            if value is None:
+                if name in _REQUIRED.get(element.tag, ()):
+                    raise RobotModelError(
+                        f"{where}: attribute {name!r} is missing. Cure: add it"
+                    )
+                continue
+            if _SINCE.get((element.tag, name), "") > self.version:
+                continue
+            if "${" in value or "$(" in value:
+                raise RobotModelError(
+                    f'{where}: {name}="{value}" is unexpanded xacro. Cure: expand the file with xacro'
+                )
+            if count == 0 and not value.strip():
+                raise RobotModelError(
+                    f"{where}: attribute {name!r} is empty. Cure: set its value"
+                )
+            if count > 0 and not (
+                element.tag == "limit" and _INFINITE.fullmatch(value.strip())
+            ):
+                check_numbers(
+                    value, count, self.source, f'{owner}{path}: {name}="{value}"'
+                )
+            result.set(name, value)
+        for name in element.attrib:
+            if name not in (*rule.attributes, *rule.ignored) and not name.startswith(
+                "xml"
+            ):
+                self._unknown.setdefault(f"{name} of <{element.tag}>", []).append(owner)
+        seen: set[str] = set()
+        for child in element:
+            tag = child.tag if isinstance(child.tag, str) else ""
+            if "xacro" in tag:
+                raise RobotModelError(
+                    f"{where}: element {tag} is xacro. Cure: expand the file with xacro"
+                )
+            if tag not in rule.children:
+                if tag and tag not in rule.ignored:
+                    self._unknown.setdefault(f"<{tag}> in <{element.tag}>", []).append(
+                        owner
+                    )
+                continue
+            if (tag == "axis" and element.get("type") == "fixed") or _SINCE.get(
+                (element.tag, tag), ""
+            ) > self.version:
+                continue
+            if tag in seen and tag not in _REPEATED:
+                raise RobotModelError(
+                    f"{where}: <{tag}> is defined twice. Cure: remove one"
+                )
+            seen.add(tag)
+            named = tag in _REPEATED
+            result.append(
+                self.reduced(
+                    child,
+                    f'{tag} "{child.get("name")}"' if named else owner,
+                    "" if named else f"{path} <{tag}>",
+                )
+            )
+        for tag in _REQUIRED_CHILDREN.get(element.tag, ()):
+            if tag not in seen:
+                raise RobotModelError(f"{where}: <{tag}> is missing. Cure: add it")
+        return result
+
+
+def _some(owners: list[str]) -> str:
+    different = list(dict.fromkeys(owners))
+    more = f" and {len(different) - _NAMED} others" if len(different) > _NAMED else ""
+    return ", ".join(different[:_NAMED]) + more
+
+
+def parse_xml(text: str | bytes, source: str) -> Element:
+    """Return the root element of the XML document ``text``, including comments.
+
+    Namespaces are not resolved, as in urdfdom: a prefix needs no declaration, and xmlns is an ordinary attribute.
+    Raises RobotModelError for malformed XML, for a document type, and for other than str or bytes.
+    """
+    if not isinstance(text, (str, bytes)):
+        raise RobotModelError(
+            f"{source}: {type(text).__name__} is not text. Cure: pass the URDF as str or bytes"
+        )
+
+    # entities can read files and exhaust memory
+    def refuse(name: str, *_: object) -> None:
+        if name.lower() == "html":
+            raise RobotModelError(
+                f"{source}: it is an HTML page. Cure: pass the URDF itself, which a site offers as raw text"
+            )
+        raise RobotModelError(
+            f"{source}: <!DOCTYPE {name}>: document types and entities are not allowed. Cure: remove it"
+        )
+
+    builder = ElementTree.TreeBuilder(insert_comments=True)
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = builder.start
+    parser.EndElementHandler = builder.end
+    parser.CharacterDataHandler = builder.data
+    parser.CommentHandler = builder.comment
+    parser.StartDoctypeDeclHandler = refuse
+    try:
+        parser.Parse(text.lstrip(), True)
+    except (expat.ExpatError, ValueError, LookupError) as error:
+        raise RobotModelError(
+            f"{source}: not well-formed XML: {error}. Cure: pass a URDF, or use xmllint"
+        ) from None
+    return builder.close()
+
+
+def check_numbers(value: str, count: int, source: str, where: str) -> None:
+    """Raise RobotModelError if the attribute text ``value`` is not ``count`` finite numbers, separated by spaces.
+
+    The message begins with ``source`` and ``where``, which is element and attribute.
+    """
+    words = value.split()
+    if len(words) != count:
+        raise RobotModelError(
+            f"{source}: {where}: {len(words)} numbers instead of {count}. Cure: write {count}"
+        )
+    for word in words:
+        if not _NUMBER.fullmatch(word) or not math.isfinite(float(word)):
+            raise RobotModelError(
+                f"{source}: {where}: {word!r} is not a finite number. Cure: write a number"
+            )
+
+
+def numbers(element: Element, name: str, default: str) -> list[float]:
+    """Return the numbers of an attribute of a reduced element, those of ``default`` if it is absent."""
+    return [float(word) for word in element.get(name, default).split()]
+
+
+def placement(parent: Element) -> tuple[Array, Array]:
+    """Return rotation (3, 3) and position (3,), m, of the <origin> of a reduced element; identity if it has none."""
+    origin = parent.find("origin")
+    if origin is None:
+        return np.eye(3), np.zeros(3)
+    if origin.get("quat_xyzw") is None:
+        rotation = rotation_from_rpy(*numbers(origin, "rpy", "0 0 0"))
+    else:
+        quaternion = np.array(numbers(origin, "quat_xyzw", ""))
+        rotation = rotation_from_quaternion(*quaternion / np.linalg.norm(quaternion))
+    return rotation, np.array(numbers(origin, "xyz", "0 0 0"))
+
+
+def rotation_from_rpy(roll: float, pitch: float, yaw: float) -> Array:
+    """Return the rotation (3, 3) of URDF angles (rad): roll about fixed x, pitch about fixed y, yaw about fixed z."""
+    cr, sr, cp, sp, cy, sy = (
+        f(a) for a in (roll, pitch, yaw) for f in (math.cos, math.sin)
+    )
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def rotation_from_quaternion(x: float, y: float, z: float, w: float) -> Array:
+    """Return the rotation (3, 3) of a quaternion of length 1."""
+    return np.array(
+        [
+            [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
+            [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
+            [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)],
+        ]
+    )

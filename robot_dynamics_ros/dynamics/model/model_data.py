@@ -6,20 +6,15 @@ returns them.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics_ros.base.errors import (
-    IncompleteModelWarning,
-    RobotModelError,
-    require_known,
-)
+from robot_dynamics_ros.base.errors import RobotModelError, require_known
 from robot_dynamics_ros.dynamics.description.dynamics_file import Loop
-from robot_dynamics_ros.dynamics.description.friction_table import check_load
 from robot_dynamics_ros.dynamics.description.inertia import (
     Inertial,
     InertiaSum,
@@ -28,7 +23,12 @@ from robot_dynamics_ros.dynamics.description.inertia import (
 )
 from robot_dynamics_ros.dynamics.kernels.composite_body import add_inertia
 from robot_dynamics_ros.dynamics.kernels.couplings import expand
-from robot_dynamics_ros.dynamics.kernels.friction import FRICTION_PARAMETERS
+from robot_dynamics_ros.dynamics.kernels.friction import (
+    COULOMB,
+    COULOMB_NEGATIVE,
+    FRICTION_PARAMETERS,
+    load_coefficient,
+)
 from robot_dynamics_ros.dynamics.kernels.interpretation import interpreted
 from robot_dynamics_ros.dynamics.kernels.layout import (
     AFTER,
@@ -128,8 +128,6 @@ class ModelData:
         Link with the payload, and its mass properties in the link's frame; None without payload.
     limits
         Limits of the coordinates and of the moving joints.
-    massless_joints
-        Names of the independent coordinates that move neither mass, nor inertia about a revolute axis, nor a rotor.
     loops
         Closed loops; the tree itself is open.
     locked
@@ -151,7 +149,6 @@ class ModelData:
     bare_inertials: Array
     payload: tuple[str, Inertial] | None
     limits: JointLimits
-    massless_joints: tuple[str, ...]
     loops: tuple[Loop, ...]
     locked: Mapping[str, float]
     checksums: tuple[str, str]
@@ -164,6 +161,38 @@ class ModelData:
     def robot(self) -> ModelArrays:
         """Views of ``topology`` and ``parameters`` as tables, without a copy; read-only."""
         return views(self.topology, self.parameters)
+
+    @cached_property
+    def massless_joints(self) -> tuple[str, ...]:
+        """Names of the independent coordinates that move neither mass, nor inertia about a revolute axis, nor a rotor.
+
+        An arbitrary configuration is checked.
+        """
+        robot = self.robot
+        tree = robot.tree
+        count = len(robot.bodies)
+        work = np.empty((len(tree), WORK_SIZE))
+        composites = robot.bodies[:, MASS:].copy()
+        with np.errstate(all="ignore"):  # large masses may overflow
+            _expand(robot, 0.5 + np.arange(len(self.joint_names)), work, JOINT_POSITION)
+            _place_bodies(robot, work)
+            for i in range(count - 1, -1, -1):
+                if tree[i, PARENT] >= 0:
+                    _add_inertia(
+                        work[i, PLACEMENT:], composites[i], composites[tree[i, PARENT]]
+                    )
+            moments = composites[
+                :, [INERTIA - MASS, INERTIA - MASS + 3, INERTIA - MASS + 5]
+            ]
+            turns = moments[:, 2] > _NOISE * moments.sum(axis=1)
+        moved = np.where(tree[:count, KIND] == REVOLUTE, turns, composites[:, 0] > 0.0)
+        driven: set[int] = set()
+        for row, moves in zip(
+            tree, [*moved, *(robot.rotors[:, ROTOR_INERTIA] > 0.0)], strict=True
+        ):
+            if moves:
+                driven.update(robot.coordinates[row[FIRST] : row[AFTER]].tolist())
+        return tuple(name for k, name in enumerate(self.joint_names) if k not in driven)
 
     def inertial_parameters(self) -> Array:
         """Return the parameters (10 bodies + rotors,) that the regressor multiplies, including the payload.
@@ -236,6 +265,23 @@ def without_rotors(data: ModelData) -> ModelData:
     return replace(data, parameters=parameters)
 
 
+def check_load(joint: Array, where: str) -> None:
+    """Raise RobotModelError if the load increases the friction of a joint by as much as itself or more, also at rest.
+
+    ``joint`` (FRICTION_SIZE,) is a row of the friction table; ``where`` is the beginning of the message.
+    """
+    at_rest = max(
+        interpreted(load_coefficient)(joint, level, 0.0, driving)
+        for level in joint[[COULOMB, COULOMB_NEGATIVE]]
+        for driving in (True, False)
+    )
+    if at_rest >= 1.0:
+        raise RobotModelError(
+            f"{where}: the load coefficient times static over Coulomb level is {at_rest:g}: the joint could never be "
+            "moved. Cure: write a load_coefficient so that it is below 1"
+        )
+
+
 def _friction_factors(data: ModelData, friction: ArrayLike) -> Array:
     """Return a factor for each moving joint (bodies,), from one factor or one for each independent joint."""
     names = data.joint_names
@@ -276,9 +322,7 @@ def _loaded(data: ModelData) -> ModelData:
             total = InertiaSum.zero()
             total.add(inertial, frame.rotation, frame.position)
             robot.bodies[frame.body, MASS:] += total.flat()
-    return replace(
-        data, parameters=parameters, massless_joints=massless(robot, data.joint_names)
-    )
+    return replace(data, parameters=parameters)
 
 
 def with_gravity(data: ModelData, vector: ArrayLike) -> ModelData:
@@ -318,88 +362,3 @@ def differ_in_parameters_only(one: ModelData, other: ModelData) -> bool:
             (one.limits.effort, other.limits.effort),
         )
     )
-
-
-def own_mass(robot: ModelArrays) -> Array:
-    """Return (bodies,): positive for each body that has mass or inertia, else zero; the number has no meaning."""
-    bodies = robot.bodies
-    with np.errstate(over="ignore"):  # infinity is positive, too
-        return (
-            bodies[:, MASS]
-            + bodies[:, INERTIA]
-            + bodies[:, INERTIA + 3]
-            + bodies[:, INERTIA + 5]
-        )
-
-
-def carried_mass(robot: ModelArrays) -> Array:
-    """Return (bodies,): positive for each body with mass or inertia in itself or in a body beyond it, else zero."""
-    carried = own_mass(robot)
-    with np.errstate(over="ignore"):
-        for i in range(len(carried) - 1, -1, -1):
-            if robot.tree[i, PARENT] >= 0:
-                carried[robot.tree[i, PARENT]] += carried[i]
-    return carried
-
-
-def massless(robot: ModelArrays, names: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the coordinates' ``names`` that move neither mass nor inertia nor a rotor.
-
-    ``names`` are those of the n coordinates in their order. A prismatic joint must move mass, and a revolute joint
-    inertia about its axis. An arbitrary configuration is checked.
-    """
-    tree = robot.tree
-    count = len(robot.bodies)
-    work = np.empty((len(tree), WORK_SIZE))
-    composites = robot.bodies[:, MASS:].copy()
-    with np.errstate(all="ignore"):  # large masses may overflow
-        _expand(robot, 0.5 + np.arange(len(names)), work, JOINT_POSITION)
-        _place_bodies(robot, work)
-        for i in range(count - 1, -1, -1):
-            if tree[i, PARENT] >= 0:
-                _add_inertia(
-                    work[i, PLACEMENT:], composites[i], composites[tree[i, PARENT]]
-                )
-        moments = composites[
-            :, [INERTIA - MASS, INERTIA - MASS + 3, INERTIA - MASS + 5]
-        ]
-        turns = moments[:, 2] > _NOISE * moments.sum(axis=1)
-    moved = np.where(tree[:count, KIND] == REVOLUTE, turns, composites[:, 0] > 0.0)
-    driven: set[int] = set()
-    for row, moves in zip(
-        tree, [*moved, *(robot.rotors[:, ROTOR_INERTIA] > 0.0)], strict=True
-    ):
-        if moves:
-            driven.update(robot.coordinates[row[FIRST] : row[AFTER]].tolist())
-    return tuple(name for k, name in enumerate(names) if k not in driven)
-
-
-def check_mass(data: ModelData, source: str, strict: bool) -> None:
-    """Warn of joints that move no inertia, and of bodies without mass that carry bodies with mass.
-
-    If ``strict``, raise RobotModelError instead of an IncompleteModelWarning. ``source`` is the beginning of messages.
-    """
-    masses = zip(
-        data.moving_joints, own_mass(data.robot), carried_mass(data.robot), strict=True
-    )
-    inner = [name for name, own, carried in masses if own <= 0.0 < carried]
-    reports: list[tuple[str, str]] = []
-    if data.massless_joints:
-        ends = f"joints {list(data.massless_joints)} move no mass, or only mass on their axes without inertia"
-        cure = "add mass and inertia to their links, or lock them"
-        reports.append(
-            (f"{ends}: forward dynamics and simulation reject this robot", cure)
-        )
-    if inner:
-        cure = "add an <inertial> to their links" + (
-            ", or load with strict=False" if strict else " unless on purpose"
-        )
-        reports.append(
-            (f"the bodies moved by joints {inner} have no mass of their own", cure)
-        )
-    for error, cure in reports:
-        if strict:
-            raise RobotModelError(f"{source}: {error}. Cure: {cure}")
-        warnings.warn(
-            f"{source}: {error}. Cure: {cure}", IncompleteModelWarning, stacklevel=5
-        )

@@ -1,8 +1,10 @@
 """Mistakes made in the links of the shipped robots are found by name, and the robots themselves have none."""
 
+import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import product
-from xml.etree.ElementTree import Element
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -12,14 +14,12 @@ from robot_dynamics_ros import RobotModel, RobotModelError
 from robot_dynamics_ros.base.resources import robot_names, robot_urdf
 from robot_dynamics_ros.dynamics.description.inertia import (
     Inertial,
+    WrittenInertial,
     check_inertia,
-    steiner,
-    symmetric,
-)
-from robot_dynamics_ros.dynamics.description.inertia_errors import (
     explain_inertia,
     implausible_links,
-    unit_errors,
+    steiner,
+    symmetric,
 )
 from robot_dynamics_ros.dynamics.description.urdf import parse_urdf
 
@@ -61,39 +61,10 @@ MISTAKES: dict[str, tuple[Callable[[float, Array], tuple[float, Array]], str]] =
 }
 
 
-def read(robot: str) -> tuple[Element, dict[str, Inertial]]:
-    """Return the reduced URDF of a shipped robot, and its mass properties."""
+def read(robot: str) -> tuple[dict[str, WrittenInertial], dict[str, Inertial]]:
+    """Return the mass properties of a shipped robot, as written and in link axes."""
     description = parse_urdf(robot_urdf(robot).read_bytes(), robot)
-    return description.robot, description.links
-
-
-def moving_links(root: Element) -> list[tuple[str, float, Array, Element]]:
-    """Return name, mass, elements and <inertial> of the links that joints move."""
-    moved = {
-        joint.find("child").get("link")
-        for joint in root.iter("joint")
-        if joint.get("type") != "fixed"
-    }
-    links = [
-        (link.get("name"), link.find("inertial"))
-        for link in root.iter("link")
-        if link.get("name") in moved
-    ]
-    return [
-        (
-            name,
-            float(i.find("mass").get("value")),
-            np.array([float(i.find("inertia").get(s, 0)) for s in SLOTS]),
-            i,
-        )
-        for name, i in links
-    ]
-
-
-def write(inertial: Element, mass: float, elements: Array) -> None:
-    inertial.find("mass").set("value", repr(float(mass)))
-    for slot, value in zip(SLOTS, elements, strict=True):
-        inertial.find("inertia").set(slot, repr(float(value)))
+    return description.written_inertials(), description.links
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -102,37 +73,41 @@ def test_mistake_is_named(mistake: str) -> None:
     change, expected = MISTAKES[mistake]
     noticed = []
     for robot in robot_names():
-        root, inertials = read(robot)
-        for name, mass, elements, inertial in moving_links(root):
-            wrong = change(mass, elements)
+        written, inertials = read(robot)
+        for name, link in written.items():
+            mass, elements = change(link.mass, link.elements)
             if (
-                check_inertia(symmetric(*elements)) is not None
-                or (wrong[1] == elements).all()
-                and wrong[0] == mass
+                not link.moving
+                or not link.possible()
+                or (elements == link.elements).all()
+                and mass == link.mass
             ):
                 continue
-            write(inertial, *wrong)
-            if check_inertia(symmetric(*wrong[1])) is None:
+            wrong = replace(link, mass=mass, elements=elements)
+            if wrong.possible():
                 noticed += [
                     text
-                    for text in implausible_links(root, inertials)
+                    for text in implausible_links(
+                        {**written, name: wrong}.values(), inertials
+                    )
                     if f'"{name}"' in text
                 ]
             else:
-                noticed.append(explain_inertia(root, name))
-            write(inertial, mass, elements)
+                noticed.append(explain_inertia(wrong))
     assert len(noticed) > 5
     assert sum(expected in text for text in noticed) > 0.85 * len(noticed), noticed
 
 
 @pytest.mark.parametrize("robot", ["panda", "scara", "ur5e"])
 def test_inertias_about_joints(robot: str) -> None:
-    root, inertials = read(robot)
+    written, inertials = read(robot)
     for link in inertials.values():
         link.inertia[:] += steiner(link.mass, link.com)
-    for name, mass, _, inertial in moving_links(root):
-        write(inertial, mass, inertials[name].inertia[np.triu_indices(3)])
-    (message,) = implausible_links(root, inertials)
+    wrong = [
+        replace(link, elements=inertials[name].inertia[np.triu_indices(3)])
+        for name, link in written.items()
+    ]
+    (message,) = implausible_links(wrong, inertials)
     assert "about the origin" in message
 
 
@@ -160,7 +135,9 @@ def test_equal_moments_fit_the_size(
         for k, mass, moment in zip((1, 2, 3), (1.0, 0.5, 0.1), moments, strict=True)
     ]
     description = parse_urdf(ARM.format("".join(links)), "arm")
-    messages = implausible_links(description.robot, description.links)
+    messages = implausible_links(
+        description.written_inertials().values(), description.links
+    )
     assert len(messages) == len(explained)
     assert all(map(str.endswith, messages, explained))
 
@@ -170,24 +147,28 @@ def test_equal_moments_fit_the_size(
 def test_millimetres_and_grams_throughout(
     robot: str, metre: float, kilogram: float
 ) -> None:
-    root, _ = read(robot)
+    root = ElementTree.fromstring(robot_urdf(robot).read_bytes())
     for origin in root.iter("origin"):
         xyz = map(float, origin.get("xyz", "0 0 0").split())
         origin.set("xyz", " ".join(repr(metre * x) for x in xyz))
     for mass in root.iter("mass"):
         mass.set("value", repr(kilogram * float(mass.get("value", ""))))
-    units = [error.rpartition(" ")[2] for error, _ in unit_errors(root)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        parse_urdf(ElementTree.tostring(root), robot)
+    errors = [str(warning.message).partition(". Cure")[0] for warning in caught]
+    units = [error.rpartition(" ")[2] for error in errors if "explained by" in error]
     assert units == ["mm"] * (metre > 1.0) + ["g"] * (kilogram > 1.0)
 
 
 @pytest.mark.parametrize("robot", robot_names())
 def test_shipped_robots_have_none(robot: str) -> None:
     """Link 3 of the PUMA 560 violates the triangle inequality as published, for no such reason."""
-    root, inertials = read(robot)
-    assert implausible_links(root, inertials) == []
-    for name, _, elements, _ in moving_links(root):
-        if check_inertia(symmetric(*elements)) is not None:
-            assert (robot, name, explain_inertia(root, name)) == (
+    written, inertials = read(robot)
+    assert implausible_links(written.values(), inertials) == []
+    for name, link in written.items():
+        if link.moving and check_inertia(symmetric(*link.elements)) is not None:
+            assert (robot, name, explain_inertia(link)) == (
                 "puma560",
                 "link3",
                 "",
@@ -195,11 +176,10 @@ def test_shipped_robots_have_none(robot: str) -> None:
 
 
 def test_centre_of_mass_in_millimetres() -> None:
-    root, inertials = read("panda")
-    next(
-        inertial for name, _, _, inertial in moving_links(root) if name == "panda_link4"
-    ).find("origin").set("xyz", "-53.2 104.4 27.4")
-    (message,) = implausible_links(root, inertials)
+    written, inertials = read("panda")
+    link = written["panda_link4"]
+    written["panda_link4"] = replace(link, com=np.array([-53.2, 104.4, 27.4]))
+    (message,) = implausible_links(written.values(), inertials)
     assert "panda_link4" in message and "mm" in message
 
 
