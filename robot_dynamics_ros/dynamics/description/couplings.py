@@ -102,34 +102,12 @@ def resolve(
     movable = dict.fromkeys(
         joint.name for joint in description.joints if joint.kind in MOVABLE
     )
-    for name in dynamics.coordinates:
-        if name in movable:
-            raise RobotModelError(
-                f'{dynamics.source}: coordinates: "{name}" is a joint of {description.source}. '
-                "Cure: choose another name; joints without a row in couplings already are coordinates"
-            )
     known = movable | dict.fromkeys(dynamics.coordinates)
-    for name in (*dynamics.joints, *dynamics.couplings):
-        if name not in movable:
-            raise RobotModelError(
-                _no_joint(description, dynamics.source, name, movable)
-            )
-    for where, used in _references(dynamics):
-        for name in used:
-            if name not in known:
-                raise RobotModelError(
-                    _no_joint(description, f"{dynamics.source}: {where}", name, known)
-                )
-
+    _check_names(description, dynamics, movable, known)
     positions = _checked_locked(description, known, locked)
-    mimics = {
-        joint.name: Row({joint.mimic.joint: joint.mimic.multiplier}, joint.mimic.offset)
-        for joint in description.joints
-        if joint.mimic is not None
-    }
     rows = {
         name: row
-        for name, row in {**mimics, **dynamics.couplings}.items()
+        for name, row in _coupling_rows(description, dynamics).items()
         if name not in positions
     }
     free = [name for name in known if name not in rows and name not in positions]
@@ -159,6 +137,42 @@ def resolve(
     )
     _refuse_idle(dynamics, couplings)
     return couplings
+
+
+def _check_names(
+    description: Description,
+    dynamics: DynamicsFile,
+    movable: Collection[str],
+    known: Collection[str],
+) -> None:
+    """Raise RobotModelError for names in the file that are neither those of movable joints nor known coordinates."""
+    for name in dynamics.coordinates:
+        if name in movable:
+            raise RobotModelError(
+                f'{dynamics.source}: coordinates: "{name}" is a joint of {description.source}. '
+                "Cure: choose another name; joints without a row in couplings already are coordinates"
+            )
+    for name in (*dynamics.joints, *dynamics.couplings):
+        if name not in movable:
+            raise RobotModelError(
+                _no_joint(description, dynamics.source, name, movable)
+            )
+    for where, used in _references(dynamics):
+        for name in used:
+            if name not in known:
+                raise RobotModelError(
+                    _no_joint(description, f"{dynamics.source}: {where}", name, known)
+                )
+
+
+def _coupling_rows(description: Description, dynamics: DynamicsFile) -> dict[str, Row]:
+    """Return the rows of the file, else of <mimic>."""
+    mimics = {
+        joint.name: Row({joint.mimic.joint: joint.mimic.multiplier}, joint.mimic.offset)
+        for joint in description.joints
+        if joint.mimic is not None
+    }
+    return {**mimics, **dynamics.couplings}
 
 
 def _rotors(

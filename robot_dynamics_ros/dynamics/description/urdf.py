@@ -186,12 +186,7 @@ def parse_urdf(text: str | bytes, source: str) -> Description:
     document.warn()
     robot = document.robot
     unsupported = _fix_unsupported(robot)
-    for joint in robot.iter("joint"):
-        if joint.get("type") not in (*MOVABLE, "fixed"):
-            raise RobotModelError(
-                f'{source}: joint "{joint.get("name")}": type {joint.get("type")!r} is not supported. '
-                f"Cure: use {', '.join(MOVABLE)} or fixed"
-            )
+    _check_types(robot.findall("joint"), source)
     for kind in ("link", "joint"):
         _refuse_duplicates(robot.findall(kind), kind, source)
     parsed = _parsed(robot, source)
@@ -244,6 +239,15 @@ def _fix_unsupported(robot: Element) -> dict[str, str]:
             for axis in joint.findall("axis"):
                 joint.remove(axis)
     return types
+
+
+def _check_types(joints: Iterable[Element], source: str) -> None:
+    for joint in joints:
+        if joint.get("type") not in (*MOVABLE, "fixed"):
+            raise RobotModelError(
+                f'{source}: joint "{joint.get("name")}": type {joint.get("type")!r} is not supported. '
+                f"Cure: use {', '.join(MOVABLE)} or fixed"
+            )
 
 
 def _refuse_duplicates(elements: Iterable[Element], kind: str, source: str) -> None:
@@ -824,9 +828,15 @@ class UrdfDocument:
         ``owner`` and ``path`` name the element in messages, such as 'link "hand"' and " <visual> 1". Raises
         RobotModelError as `__init__` does.
         """
+        result = Element(element.tag, self._attributes(element, owner, path))
+        for child in self._children(element, owner, path):
+            result.append(child)
+        return result
+
+    def _attributes(self, element: Element, owner: str, path: str) -> dict[str, str]:
         rule = _GRAMMAR[element.tag]
         where = f"{self.source}: {owner}{path}"
-        result = Element(element.tag)
+        result: dict[str, str] = {}
         for name, count in rule.attributes.items():
             value = element.get(name)
             if value is None:
@@ -851,12 +861,17 @@ class UrdfDocument:
                 check_numbers(
                     value, count, self.source, f'{owner}{path}: {name}="{value}"'
                 )
-            result.set(name, value)
+            result[name] = value
         for name in element.attrib:
             if name not in (*rule.attributes, *rule.ignored) and not name.startswith(
                 "xml"
             ):
                 self._unknown.setdefault(f"{name} of <{element.tag}>", []).append(owner)
+        return result
+
+    def _children(self, element: Element, owner: str, path: str) -> Iterator[Element]:
+        rule = _GRAMMAR[element.tag]
+        where = f"{self.source}: {owner}{path}"
         seen: set[str] = set()
         for child in element:
             tag = child.tag if isinstance(child.tag, str) else ""
@@ -879,18 +894,13 @@ class UrdfDocument:
                     f"{where}: <{tag}> is defined twice. Cure: remove one"
                 )
             seen.add(tag)
-            named = tag in _REPEATED
-            result.append(
-                self.reduced(
-                    child,
-                    f'{tag} "{child.get("name")}"' if named else owner,
-                    "" if named else f"{path} <{tag}>",
-                )
-            )
+            if tag in _REPEATED:
+                yield self.reduced(child, f'{tag} "{child.get("name")}"')
+            else:
+                yield self.reduced(child, owner, f"{path} <{tag}>")
         for tag in _REQUIRED_CHILDREN.get(element.tag, ()):
             if tag not in seen:
                 raise RobotModelError(f"{where}: <{tag}> is missing. Cure: add it")
-        return result
 
 
 def _some(owners: list[str]) -> str:

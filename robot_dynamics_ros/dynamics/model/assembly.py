@@ -104,6 +104,7 @@ def assemble(
     """
     _refuse_unknown_links(description, dynamics)
     frames, moving, placements = _place_links(description, couplings)
+    end_links = _end_links(description, frames)
     inertias = _body_inertias(description, dynamics, frames, len(moving))
     inertials = np.array([inertia.flat() for inertia in inertias])
     rotors = _rotors(description, dynamics, couplings, frames)
@@ -127,12 +128,9 @@ def assemble(
         body_links=tuple(joint.child for joint in moving),
         rotor_names=tuple(rotor.name for rotor in rotors),
         frames=frames,
-        end_links=_end_links(description, frames),
+        end_links=end_links,
         topology=topology,
         parameters=parameters,
-        link_rotations=np.array(
-            [frames[joint.child].rotation.ravel() for joint in moving]
-        ),
         friction=friction,
         bare_inertials=inertials,
         payload=None,
@@ -189,6 +187,18 @@ def _place_links(
         )
         moving.append(joint)
     return frames, moving, np.array(placements)
+
+
+def _end_links(
+    description: Description, frames: Mapping[str, LinkFrame]
+) -> tuple[str, ...]:
+    """Return the links that move and are the parent of no joint, moving or fixed."""
+    parents = {joint.parent for joint in description.joints}
+    return tuple(
+        link
+        for link, frame in frames.items()
+        if frame.body >= 0 and link not in parents
+    )
 
 
 def _without_noise(array: Array) -> Array:
@@ -388,18 +398,6 @@ def _friction_row(dynamics: DynamicsFile, joint: Joint) -> Array:
             "Cure: increase static, or remove it"
         )
     return row
-
-
-def _end_links(
-    description: Description, frames: Mapping[str, LinkFrame]
-) -> tuple[str, ...]:
-    """Return the links that move and are the parent of no joint, moving or fixed."""
-    parents = {joint.parent for joint in description.joints}
-    return tuple(
-        link
-        for link, frame in frames.items()
-        if frame.body >= 0 and link not in parents
-    )
 
 
 def _check_inertias(

@@ -117,8 +117,6 @@ class ModelData:
         Links that move and are the parent of no joint, moving or fixed.
     topology, parameters
         Flat arrays that kernels read, integers and floating-point numbers; ``robot`` has views of them.
-    link_rotations
-        (bodies, 9), row by row: rotation from the axes of the body's link to those of the body's frame.
     friction
         (bodies, FRICTION_SIZE): friction of the moving joints, in the columns of ``RobotModel.friction_parameters``.
     bare_inertials
@@ -144,7 +142,6 @@ class ModelData:
     end_links: tuple[str, ...]
     topology: IntArray
     parameters: Array
-    link_rotations: Array
     friction: Array
     bare_inertials: Array
     payload: tuple[str, Inertial] | None
@@ -161,6 +158,11 @@ class ModelData:
     def robot(self) -> ModelArrays:
         """Views of ``topology`` and ``parameters`` as tables, without a copy; read-only."""
         return views(self.topology, self.parameters)
+
+    @cached_property
+    def link_rotations(self) -> Array:
+        """Rotations (bodies, 3, 3) from the axes of the body's link to those of the body's frame."""
+        return np.array([self.frames[link].rotation for link in self.body_links])
 
     @cached_property
     def massless_joints(self) -> tuple[str, ...]:
@@ -201,9 +203,7 @@ class ModelData:
         in the link's axes, including all links fixed to it. Then the axial inertia of each rotor, kg m^2.
         """
         parts: list[Array] = []
-        for body, rotation in zip(
-            self.robot.bodies, self.link_rotations.reshape(-1, 3, 3), strict=True
-        ):
+        for body, rotation in zip(self.robot.bodies, self.link_rotations, strict=True):
             inertia = rotation.T @ symmetric(*body[INERTIA:]) @ rotation
             parts += [
                 body[MASS:FIRST_MOMENT],

@@ -889,7 +889,7 @@ class RobotModel:
         it is the torque of an actuator at the joint. Arguments and errors as for ``inverse_dynamics``.
         """
         reactions = self._reactions(q, qd, qdd, external_wrenches)
-        axes = self._data.link_rotations.reshape(-1, 3, 3)
+        axes = self._data.link_rotations
         force, moment = (
             np.einsum("bji,...bj->...bi", axes, part)
             for part in (reactions[..., :3], reactions[..., 3:])
@@ -934,7 +934,7 @@ class RobotModel:
         """
         count = PARAMETERS * len(self.moving_joints) + len(self._data.rotor_names)
         bound = self.kernels.bound(
-            entries.regressor_batch, self._data.link_rotations.copy()
+            entries.regressor_batch, self._data.link_rotations.reshape(-1, 9)
         )
         columns = self._run(bound, (count, self.n), q=q, qd=qd, qdd=qdd)
         return np.swapaxes(columns, -1, -2).copy()
