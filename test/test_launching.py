@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import support.launch_files  # noqa: F401  # stand-ins for launch, if it is not installed
-from robot_dynamics_ros.base.commands import NODE_PROGRAM
-from robot_dynamics_ros.base.resources import robot_urdf
+from robot_dynamics_ros.base.resources import NODE_PROGRAM, robot_urdf
 from robot_dynamics_ros.ros.launching import find_robot, package_prefix, program
 
 

@@ -1,4 +1,4 @@
-"""Robots, textbook arms, settings, launch files and recordings that this package installs.
+"""Robots, textbook arms, settings, launch files, recordings and commands that this package installs.
 
 Files are found in a source tree, after `pip install` (into an environment, with --user or --target) and after `colcon
 build` (also merged or with --symlink-install). ROS is not needed. Every function raises RobotDynamicsError as
@@ -6,6 +6,7 @@ build` (also merged or with --symlink-install). ROS is not needed. Every functio
 """
 
 import os
+import shutil
 from functools import cache
 from glob import escape, glob
 from pathlib import Path
@@ -16,6 +17,9 @@ from robot_dynamics_ros.base.errors import (
     did_you_mean,
     require_known,
 )
+
+NODE_PROGRAM = str(Path(__file__).parents[1] / "cli" / "executables.py")
+"""Program whose first argument names the node that it runs, from this copy of the package in any working directory."""
 
 _PACKAGE = "robot_dynamics_ros"
 _DYNAMICS = ".dynamics.yaml"
@@ -134,3 +138,11 @@ def dynamics_file(given: str | Path | None, robot: str = "") -> str | None:
             f"{given}: no such dynamics file. Cure: use one of {', '.join(names)}, or a path{near}"
         )
     return str(given)
+
+
+def command_line(ros2: str, own: str) -> str:
+    """Return the command line ``ros2`` if the command ros2 is installed, else ``own``, which needs this package only.
+
+    The wheels of PyPI contain no command ros2.
+    """
+    return own if shutil.which("ros2") is None else ros2

@@ -15,14 +15,14 @@ from importlib import import_module
 from pathlib import Path
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean, note
+from robot_dynamics_ros.base.files import read_urdf
 from robot_dynamics_ros.base.resources import (
     dynamics_file,
     robot_names,
     robot_urdf,
     textbook_arm_names,
 )
-from robot_dynamics_ros.base.urdf_file import read_urdf
-from robot_dynamics_ros.dynamics.description.dh_file import textbook_arm
+from robot_dynamics_ros.dynamics.description.dh_table import textbook_arm
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.robot_source import ROBOTS, RobotSource
 

@@ -21,8 +21,8 @@ from tempfile import gettempdir
 from typing import NoReturn
 
 from robot_dynamics_ros.base.background import SUCCESS
-from robot_dynamics_ros.base.commands import NODE_PROGRAM
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.resources import NODE_PROGRAM
 
 # s; a background job of a shell ignores SIGINT until the node has installed its handler
 _RESEND_PERIOD = 1.0

@@ -24,17 +24,17 @@ from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 
 from robot_dynamics_ros.base.background import SUCCESS
-from robot_dynamics_ros.base.commands import NODE_PROGRAM
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.files import read_urdf
 from robot_dynamics_ros.base.parameters.file import parameter_tables
 from robot_dynamics_ros.base.parameters.kinds import ANY, Bounds
 from robot_dynamics_ros.base.resources import (
+    NODE_PROGRAM,
     dynamics_file,
     find_resource,
     robot_names,
     robot_urdf,
 )
-from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.dynamics.description.urdf import UrdfDocument

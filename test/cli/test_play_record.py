@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from robot_dynamics_ros.base.commands import NODE_PROGRAM
-from robot_dynamics_ros.base.resources import robot_urdf
+from robot_dynamics_ros.base.resources import NODE_PROGRAM, robot_urdf
 from robot_dynamics_ros.ros.nodes import player_node, recorder_node, view_node
 from support.commands import run
 

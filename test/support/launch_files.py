@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from robot_dynamics_ros.base.commands import NODE_PROGRAM
+from robot_dynamics_ros.base.resources import NODE_PROGRAM
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "robot_dynamics_ros"

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.base.files import XACRO
 from robot_dynamics_ros.base.parameters import JOINTS, LOCKED
 from robot_dynamics_ros.base.resources import dynamics_file
-from robot_dynamics_ros.base.urdf_file import XACRO
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
     add_dynamics,

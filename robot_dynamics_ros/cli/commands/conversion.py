@@ -40,7 +40,7 @@ from robot_dynamics_ros.cli.command_line import (
 from robot_dynamics_ros.cli.named_robots import chosen_model, named_robot
 from robot_dynamics_ros.control.end_effector.poses import COMPONENTS, pose_of
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
-from robot_dynamics_ros.dynamics.description.dh_file import read_dh_file
+from robot_dynamics_ros.dynamics.description.dh_table import read_dh_file
 from robot_dynamics_ros.dynamics.description.dynamics_file import parse_dynamics_file
 from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels.types import Array

@@ -16,9 +16,9 @@ from functools import partial
 from pathlib import Path
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.files import XACRO
 from robot_dynamics_ros.base.resources import robot_names
 from robot_dynamics_ros.base.statistics import root_mean_square
-from robot_dynamics_ros.base.urdf_file import XACRO
 from robot_dynamics_ros.cli.command_line import (
     TRACKING_LAWS,
     add_dynamics,

@@ -8,10 +8,6 @@ from textwrap import indent
 from typing import NamedTuple
 
 from robot_dynamics_ros.base.files import checksum
-from robot_dynamics_ros.dynamics.codegen.c_module import (
-    module_functions,
-    module_methods,
-)
 from robot_dynamics_ros.dynamics.codegen.c_source import (
     Signature,
     Tree,
@@ -33,6 +29,13 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _TEMPLATES = Path(__file__).with_name("c_templates")
 _NAMED = ("dynamics.", "module.", "test.")  # files whose names begin with the robot's
+
+# arguments with a default in Python, the last ones, and its text
+_PYTHON_DEFAULTS = {
+    "gravity": "{robot}_gravity",
+    "payload": "{robot}_payload",
+    "smoothing_velocity": "&zero",
+}
 
 # arguments with a default in C++, and its text
 _CPP_DEFAULTS = {
@@ -152,8 +155,8 @@ def write_project(
             "largest": str(max(x.size for x in listed)),
         },
         "module.c": {
-            "functions": module_functions(robot),
-            "methods": module_methods(robot),
+            "functions": _module_functions(robot),
+            "methods": _module_methods(robot),
         },
         "setup.py.in": {},  # not itself a module
         "pyproject.toml": {},
@@ -271,3 +274,55 @@ def _call(robot: Tree, signature: Signature) -> str:
         f'        failures += compare("{name}", k, result, expected_{name}[k], {signature.size // columns}, {columns}, '
         f"terms_{name}[k]);"
     )
+
+
+def _module_functions(robot: Tree) -> str:
+    """Return the C functions that Python calls, and the records that describe their arguments and results."""
+    texts = [_python_function(robot, signature) for signature in signatures(robot)]
+    return "\n\n".join(["static const double zero = 0.0;", *texts])
+
+
+def _module_methods(robot: Tree) -> str:
+    """Return the elements of the module's method table."""
+    return "\n".join(
+        f'    {{"{x.name}", (PyCFunction)(void (*)(void))python_{x.name}, METH_FASTCALL, {_documentation(x)}}},'
+        for x in signatures(robot)
+    )
+
+
+def _python_function(robot: Tree, signature: Signature) -> str:
+    name = signature.name
+    arguments = signature.arguments
+    size = sizes(robot.n)
+    passed = ", ".join(
+        [f"{'' if size[x] else '*'}x[{i}]" for i, x in enumerate(arguments)]
+        + ["result"]
+    )
+    call = f"{robot.name}_{name}({passed});"
+    body = f"    return {call}" if signature.status else f"    {call}\n    return 0;"
+    defaults = ", ".join(
+        _PYTHON_DEFAULTS.get(x, "NULL").format(robot=robot.name) for x in arguments
+    )
+    fields = [
+        f'"{name}"',
+        str(sum(x not in _PYTHON_DEFAULTS for x in arguments)),
+        str(len(arguments)),
+        f"{{{', '.join(str(size[x]) for x in arguments)}}}",
+        f"{{{defaults}}}",
+        str(len(signature.shape)),
+        f"{{{', '.join(map(str, signature.shape))}}}",
+        f"run_{name}",
+    ]
+    return (
+        f"static int run_{name}(const double *const *x, double *result)\n{{\n{body}\n}}\n\n"
+        f"static const Function {name}_function = {{\n    {', '.join(fields)}}};\n\n"
+        f"static PyObject *python_{name}(PyObject *self, PyObject *const *objects, Py_ssize_t count)\n{{\n"
+        f"    return call(&{name}_function, self, objects, count);\n}}"
+    )
+
+
+def _documentation(signature: Signature) -> str:
+    """Return a C string: signature and contract, as ``help`` prints them."""
+    names = [f"{x}=None" if x in _PYTHON_DEFAULTS else x for x in signature.arguments]
+    contract = signature.comment.replace('"', "'").partition(" Returns a status")[0]
+    return f'\n     "{signature.name}($module, {", ".join(names)}, /)\\n--\\n\\n{contract}"'

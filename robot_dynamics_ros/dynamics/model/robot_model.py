@@ -29,8 +29,7 @@ from robot_dynamics_ros.base.resources import (
     textbook_arm_names,
 )
 from robot_dynamics_ros.dynamics.description.couplings import resolve
-from robot_dynamics_ros.dynamics.description.dh_file import textbook_arm
-from robot_dynamics_ros.dynamics.description.dh_table import Body, dh_urdf
+from robot_dynamics_ros.dynamics.description.dh_table import Body, dh_urdf, textbook_arm
 from robot_dynamics_ros.dynamics.description.dynamics_file import (
     DynamicsFile,
     Loop,

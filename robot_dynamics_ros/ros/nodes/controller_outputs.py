@@ -25,8 +25,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from robot_dynamics_ros.base.commands import command_line
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.resources import command_line
 from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.controller_status import (
     Status,

@@ -21,10 +21,10 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
 
 from robot_dynamics_ros.base.background import END_TIMEOUT, end_after, exit_process
-from robot_dynamics_ros.base.commands import command_line
 from robot_dynamics_ros.base.errors import RobotDynamicsError, printable
 from robot_dynamics_ros.base.parameters import EXECUTOR
 from robot_dynamics_ros.base.parameters.kinds import Parameter, Values
+from robot_dynamics_ros.base.resources import command_line
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note
 from robot_dynamics_ros.ros.nodes.node_parameters import declare, warn_of_unknown
 

@@ -15,13 +15,13 @@ from std_msgs.msg import String
 
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
+from robot_dynamics_ros.base.files import read_urdf
 from robot_dynamics_ros.base.parameters import (
     DYNAMICS_FILE,
     ROBOT_DESCRIPTION,
     URDF,
 )
 from robot_dynamics_ros.base.parameters.kinds import Parameter
-from robot_dynamics_ros.base.urdf_file import read_urdf
 from robot_dynamics_ros.dynamics.kernels.compilation import (
     announcement,
     compilations_reported,

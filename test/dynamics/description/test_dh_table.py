@@ -31,8 +31,11 @@ from robot_dynamics_ros import (
 )
 from robot_dynamics_ros.base.errors import IncompleteModelWarning
 from robot_dynamics_ros.base.resources import textbook_arm_names
-from robot_dynamics_ros.dynamics.description.dh_file import read_dh_file, textbook_arm
-from robot_dynamics_ros.dynamics.description.dh_table import dh_urdf
+from robot_dynamics_ros.dynamics.description.dh_table import (
+    dh_urdf,
+    read_dh_file,
+    textbook_arm,
+)
 from robot_dynamics_ros.dynamics.model.loops import Constraints
 from robot_dynamics_ros.textbooks.constraints import constrained_forward_dynamics
 from robot_dynamics_ros.textbooks.lagrange import dynamic_coefficients

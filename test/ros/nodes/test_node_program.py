@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64
 
-from robot_dynamics_ros.base.commands import command_line
+from robot_dynamics_ros.base.resources import command_line
 from robot_dynamics_ros.control.configuration.settings import ALL
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note
 from robot_dynamics_ros.ros.nodes import node_program
