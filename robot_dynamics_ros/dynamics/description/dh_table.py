@@ -120,22 +120,15 @@ def dh_urdf(
             f"convention: {convention!r} is unknown. Cure: use standard or craig"
         )
     table = _numbers("rows", rows, (-1, 4)).tolist()
-    kinds = "R" * len(table) if joints is None else joints
-    if (
-        not isinstance(kinds, str)
-        or len(kinds) != len(table)
-        or set(kinds) - set(_TYPES)
-    ):
+    n = len(table)
+    kinds = "R" * n if joints is None else joints
+    if not isinstance(kinds, str) or len(kinds) != n or set(kinds) - set(_TYPES):
         raise RobotModelError(
-            f"joints: {joints!r}. Cure: give a letter R, P or F for each of the {len(table)} rows"
+            f"joints: {joints!r}. Cure: give a letter R, P or F for each of the {n} rows"
         )
-    each = [
-        _each(key, values, len(table))
-        for key, values in (("links", links), ("limits", limits))
-    ]
-    each.append(
-        _each("parents", range(len(table)) if parents is None else parents, len(table))
-    )
+    bodies = _each("links", links, n)
+    bounds = _each("limits", limits, n)
+    carriers = _each("parents", range(n) if parents is None else parents, n)
     robot = _element("robot", _element("link", name="link0"), name=name)
     if down is not None:
         root = _element("link", name="base_link")
@@ -151,29 +144,40 @@ def dh_urdf(
                 ),
             ]
         )
-    for i, (row, kind, body, bounds, parent) in enumerate(
-        zip(table, kinds, *each, strict=True), start=1
+    for i, (row, kind, body, bound, parent) in enumerate(
+        zip(table, kinds, bodies, bounds, carriers, strict=True), start=1
     ):
-        if parent not in range(i):
-            raise RobotModelError(
-                f"parents: {parent!r} of link{i}. Cure: give an integer from 0 to {i - 1}"
-            )
-        before = f"link{int(parent)}"
-        on_parent, on_joint = _placements(row, convention, kind)
-        moved = f"link{i}" if on_joint == _UNMOVED else f"axis{i}"
+        placements = _placements(row, convention, kind)
         robot.append(_element("link", *_inertial(f"link{i}", body), name=f"link{i}"))
-        robot.append(
-            _joint(f"joint{i}", kind, before, moved, on_parent, _limit(i, kind, bounds))
-        )
-        if on_joint != _UNMOVED:
-            robot.extend(
-                [
-                    _element("link", name=moved),
-                    _joint(f"frame{i}", "F", moved, f"link{i}", on_joint),
-                ]
-            )
+        robot.extend(_joints(i, kind, parent, placements, _limit(i, kind, bound)))
     indent(robot)
     return tostring(robot, encoding="unicode") + "\n"
+
+
+def _joints(
+    i: int,
+    kind: str,
+    parent: Any,
+    placements: tuple[_Placement, _Placement],
+    limit: Sequence[Element],
+) -> list[Element]:
+    """Return the joint of row ``i``, and if link i is not at the joint, a link axis<i> and the joint between the two.
+
+    ``placements`` are those of the joint on the parent link, and of link i on the joint.
+    """
+    if parent not in range(i):
+        raise RobotModelError(
+            f"parents: {parent!r} of link{i}. Cure: give an integer from 0 to {i - 1}"
+        )
+    before = f"link{int(parent)}"
+    on_parent, on_joint = placements
+    if on_joint == _UNMOVED:
+        return [_joint(f"joint{i}", kind, before, f"link{i}", on_parent, limit)]
+    return [
+        _joint(f"joint{i}", kind, before, f"axis{i}", on_parent, limit),
+        _element("link", name=f"axis{i}"),
+        _joint(f"frame{i}", "F", f"axis{i}", f"link{i}", on_joint),
+    ]
 
 
 def _placements(
