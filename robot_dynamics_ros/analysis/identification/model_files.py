@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotModelWarning
-from robot_dynamics_ros.dynamics.description.inertia import steiner, symmetric
+from robot_dynamics_ros.dynamics.description.inertia import ELEMENTS, steiner, symmetric
 from robot_dynamics_ros.dynamics.description.urdf import parse_urdf, parse_xml
 from robot_dynamics_ros.dynamics.kernels.friction import (
     COULOMB,
@@ -29,7 +29,6 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
 from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
 
-_INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _GRAVITY = (0.0, 0.0, -9.81)  # of programs that load a URDF
 _DECLARATION = '<?xml version="1.0" encoding="utf-8"?>'
 _STATES = 10
@@ -108,7 +107,7 @@ def urdf_text(urdf: str | bytes, model: RobotModel) -> str:
                 SubElement(inertial, "mass", value=_text(body.mass))
                 moments = map(_text, body.inertia[np.triu_indices(3)])
                 SubElement(
-                    inertial, "inertia", dict(zip(_INERTIA, moments, strict=True))
+                    inertial, "inertia", dict(zip(ELEMENTS, moments, strict=True))
                 )
                 link.insert(0, inertial)
                 indent(inertial, level=2)

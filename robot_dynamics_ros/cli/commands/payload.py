@@ -24,14 +24,17 @@ from robot_dynamics_ros.cli.command_line import (
 )
 from robot_dynamics_ros.cli.commands.torque import filtered_motion
 from robot_dynamics_ros.cli.kernels import TORQUE, load_torque_kernels
-from robot_dynamics_ros.dynamics.description.inertia import check_inertia, symmetric
+from robot_dynamics_ros.dynamics.description.inertia import (
+    ELEMENTS,
+    check_inertia,
+    symmetric,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
-_MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _UNITS = {
     "mass": "kg",
     **{f"com.{axis}": "m" for axis in "xyz"},
-    **dict.fromkeys(_MOMENTS, "kg m^2"),
+    **dict.fromkeys(ELEMENTS, "kg m^2"),
 }
 
 
@@ -148,10 +151,10 @@ def _message(link: str, values: Array, determined: Set[str]) -> str:
     """Return a command that publishes the payload; without inertia if it is undetermined or that of no body."""
     content = f"m: {values[0]:.5g}, com: {{x: {values[1]:.5g}, y: {values[2]:.5g}, z: {values[3]:.5g}}}"
     note = ""
-    if determined >= set(_MOMENTS) and check_inertia(symmetric(*values[4:])) is None:
+    if determined >= set(ELEMENTS) and check_inertia(symmetric(*values[4:])) is None:
         content += "".join(
             f", {name}: {value:.5g}"
-            for name, value in zip(_MOMENTS, values[4:], strict=True)
+            for name, value in zip(ELEMENTS, values[4:], strict=True)
         )
     else:
         note = "without inertia, which is not determined well enough:\n"

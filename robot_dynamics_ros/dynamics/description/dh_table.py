@@ -29,6 +29,7 @@ from robot_dynamics_ros.base.files import read_bytes
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
 from robot_dynamics_ros.base.resources import find_resource
 from robot_dynamics_ros.dynamics.description.inertia import (
+    ELEMENTS,
     payload_inertial,
     real_numbers,
 )
@@ -229,9 +230,8 @@ def _inertial(link: str, body: Body | None) -> list[Element]:
             f"links: {body!r} of {link}. Cure: give mass, com and inertia"
         )
     checked = payload_inertial(*body, where=f"links: {link}", possible=False)
-    names = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
     moments = dict(
-        zip(names, checked.inertia[np.triu_indices(3)].tolist(), strict=True)
+        zip(ELEMENTS, checked.inertia[np.triu_indices(3)].tolist(), strict=True)
     )
     mass = _element("mass", value=checked.mass)
     return [

@@ -37,6 +37,7 @@ from robot_dynamics_ros.dynamics.description.dynamics_file import (
     read_dynamics_file,
 )
 from robot_dynamics_ros.dynamics.description.inertia import (
+    ELEMENTS,
     payload_inertial,
     real_numbers,
 )
@@ -75,18 +76,7 @@ from robot_dynamics_ros.dynamics.model.model_data import (
     without_rotors,
 )
 
-_BODY_PARAMETERS = (
-    "mass",
-    "mcx",
-    "mcy",
-    "mcz",
-    "ixx",
-    "ixy",
-    "ixz",
-    "iyy",
-    "iyz",
-    "izz",
-)
+_BODY_PARAMETERS = ("mass", "mcx", "mcy", "mcz", *ELEMENTS)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
