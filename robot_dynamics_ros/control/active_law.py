@@ -20,10 +20,9 @@ from robot_dynamics_ros.control.end_effector.task_space import (
 )
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.limits import ErrorIntegral, VelocityBound
+from robot_dynamics_ros.control.thresholds import SAG_VELOCITY
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.dynamics.kernels.types import Array
-
-_SAG_VELOCITY = 0.05  # rad/s or m/s
 
 
 class ActiveLaw:
@@ -144,7 +143,7 @@ class ActiveLaw:
             if tuning.law.gains_are_accelerations:
                 inertia = self._arm.model.mass_matrix(q)
                 load = np.asarray(np.linalg.solve(inertia, load))
-            seconds = max(seconds, float(np.abs(load / kp).max()) / _SAG_VELOCITY)
+            seconds = max(seconds, float(np.abs(load / kp).max()) / SAG_VELOCITY)
         return seconds
 
     def _task_space_effort(

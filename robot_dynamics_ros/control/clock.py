@@ -14,13 +14,13 @@ from typing import NamedTuple
 from robot_dynamics_ros.control.checks.state_faults import clock_jump, clock_jump_ahead
 from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.safety import Fault
+from robot_dynamics_ros.control.thresholds import (
+    LONGEST_STEP_PERIODS,
+    PERIOD_STEPS,
+    RATE_LEAST_CYCLES,
+    RATE_WINDOW,
+)
 
-MOST_PERIODS = 1.5
-"""Longest time step of rate limits, in periods."""
-
-_WINDOW = 1.0  # s
-_LEAST_CYCLES = 5
-_STEPS = 20
 _NANOSECONDS = 1_000_000_000
 _TICKS = 1 << 36  # per second
 
@@ -213,14 +213,14 @@ class CycleClock:
     def _count_step(self, dt: float) -> None:
         self._steps.append(dt)
         count = len(self._steps)
-        if count == _STEPS or not self._is_usual:
+        if count == PERIOD_STEPS or not self._is_usual:
             self.period = sorted(self._steps)[count // 2]
-        if count == _STEPS:
+        if count == PERIOD_STEPS:
             self._is_usual = True
             self._steps.clear()
 
     def _limited(self, dt: float) -> float:
-        return min(dt, MOST_PERIODS * self.period) if self.period > 0.0 else dt
+        return min(dt, LONGEST_STEP_PERIODS * self.period) if self.period > 0.0 else dt
 
 
 def _ticks(stamp: int) -> int:
@@ -243,7 +243,7 @@ class CycleRate:
 
     def __init__(self, update_rate: float) -> None:
         self._period = 1.0 / update_rate if update_rate > 0.0 else 0.0
-        self._window = max(_WINDOW, _LEAST_CYCLES * self._period)
+        self._window = max(RATE_WINDOW, RATE_LEAST_CYCLES * self._period)
         self.late = 0
         self.restart()
 

@@ -15,7 +15,7 @@ from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.checks.activation_check import holding_friction
 from robot_dynamics_ros.control.checks.cycle_checks import Checks, not_finite
-from robot_dynamics_ros.control.clock import MOST_PERIODS, CycleClock, Instant
+from robot_dynamics_ros.control.clock import CycleClock, Instant
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controlled_arm import ControlledArm, check_holds
@@ -31,21 +31,20 @@ from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.laws import LAWS, Motion
 from robot_dynamics_ros.control.limits import EffortLimiter, stopping_deceleration
 from robot_dynamics_ros.control.safety import Cause, Mode, Safety
+from robot_dynamics_ros.control.thresholds import (
+    CHANGE_TIME,
+    LONGEST_FAULT_STOP,
+    LONGEST_REQUESTED_STOP,
+    LONGEST_STEP_PERIODS,
+    MOVED_DISTANCE,
+    STOP_WAIT,
+    STOPPED_VELOCITY,
+)
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-
-CHANGE_TIME = 0.2
-"""Duration (s) of the transition to another law, payload or gain, and to the law after a fault."""
-
-_QUICK_STOP = 0.1  # s, longest duration of a stop after a fault
-_SLOW_STOP = 0.5  # s, of a requested one
-# s without a command, after which ``watch`` executes a requested stop
-_STOP_WAIT = 0.01
-_STOPPED_VELOCITY = 0.02  # rad/s or m/s
-_MOVED = 0.02  # rad or m, off the desired position: something else than an open-loop law has moved the joint
 
 
 class Controller:
@@ -240,8 +239,11 @@ class Controller:
         Cycles are also missing if states pause for more than 1.5 periods while a rate limit slows the effort.
         """
         waited = self.clock.since_command(steady)
-        late = self.safety.stop is not None and waited > _STOP_WAIT
-        late |= self.limiter.slowed and waited > MOST_PERIODS * self.clock.period > 0.0
+        late = self.safety.stop is not None and waited > STOP_WAIT
+        late |= (
+            self.limiter.slowed
+            and waited > LONGEST_STEP_PERIODS * self.clock.period > 0.0
+        )
         if self.command is None or not (self.tuning.law.needs_state or late):
             return None
         stamp = self.estimator.estimate.stamp
@@ -271,7 +273,7 @@ class Controller:
         estimate = self.estimator.estimate
         rests = (
             estimate.trusted
-            and float(np.abs(estimate.state[1]).max()) < _STOPPED_VELOCITY
+            and float(np.abs(estimate.state[1]).max()) < STOPPED_VELOCITY
         )
         return (
             self.mode is not Mode.ACTIVE
@@ -357,7 +359,9 @@ class Controller:
         if self.tuning.law.needs_state or not estimate.valid:
             return False
         off = np.abs(self.plan.q - estimate.state[0])
-        return bool((off > np.minimum(_MOVED, self.tuning.following_error)).any())
+        return bool(
+            (off > np.minimum(MOVED_DISTANCE, self.tuning.following_error)).any()
+        )
 
     def _fall_back(self, estimate: Estimate, instant: Instant) -> Command:
         """Return the command during a fault: hold, or zero."""
@@ -365,7 +369,9 @@ class Controller:
         if self.command is not None and self.command.mode is Mode.ACTIVE:
             assert safety.fault is not None
             self._hold.begin(estimate, instant, safety.fault, self.command.effort)
-        longest_stop = _QUICK_STOP if safety.stop is None else _SLOW_STOP
+        longest_stop = (
+            LONGEST_FAULT_STOP if safety.stop is None else LONGEST_REQUESTED_STOP
+        )
         estimate = self.response.believed(estimate)
         self._hold.advance(estimate, instant, longest_stop, self.response)
         if self.reports.other >= 0 and estimate.trusted:

@@ -21,12 +21,12 @@ from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.safety import Mode
+from robot_dynamics_ros.control.thresholds import EARLY_CYCLE
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 # tolerance of -1, as in joint_trajectory_controller (JTC)
 _NEAR = float(np.finfo(np.float32).eps)
-_EARLY = 0.1  # share of a period by which a cycle may be early
 _QUANTITY = ("position", "velocity")
 _UNIT = ("rad or m", "rad/s or m/s")
 _NO_FEEDBACK = "the trajectory has ended; the position is unknown without joint_states"
@@ -228,7 +228,7 @@ class Deadline:
         """
         wait = self._next - time
         # a longer wait means that the clock jumped back
-        if _EARLY * self._period < wait < 2.0 * self._period:
+        if EARLY_CYCLE * self._period < wait < 2.0 * self._period:
             return False
         kept = abs(wait) < self._period
         self._next = (self._next if kept else time) + self._period

@@ -18,20 +18,23 @@ from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.estimation.response import Response
 from robot_dynamics_ros.control.limits import stopping_deceleration
-from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault
+from robot_dynamics_ros.control.safety import Cause, Fault
+from robot_dynamics_ros.control.thresholds import (
+    HOLD_MOST_SWINGS,
+    HOLD_MOVING_VELOCITY,
+    HOLD_NEAR,
+    HOLD_RELEASE_TIME,
+    HOLD_RETURN_VELOCITY,
+    HOLD_RUNAWAY_RATIO,
+    HOLD_RUNAWAY_TIME,
+    HOLD_SOFTENING,
+    HOLD_SWING_RATIO,
+    HOLD_SWING_VELOCITY,
+    RECOVERY_TIME,
+)
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
-_MOVES = 0.05  # rad/s or m/s
-_RUNAWAY = 1.5  # times the speed limit or the speed at the fault
-_RUNAWAY_TIME = 0.02  # s
-_SWING = 0.3  # rad/s or m/s, smallest speed of a swing
-_SWING_RATIO = 0.7  # of the speed of the swing before
-_MOST_SWINGS = 2
-_SOFTER = 1.0 / 3.0
-_NEAR = 0.05  # rad or m
-_RELEASE_TIME = 0.5  # s, of gravity torque and load where the hold ends
-_RETURN = 0.3  # rad/s or m/s, largest speed to which the stiffness accelerates a joint that has been moved
 _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
     Cause.STATE_INVALID,
     Cause.STATE_STALE,
@@ -80,7 +83,7 @@ class DampingCheck:
 
     def accept(self, velocity: Array) -> None:
         """Accept this ``velocity`` (n,) as one that the damping has not caused, such as that of a fall."""
-        self._largest = _RUNAWAY * np.maximum(self.limits, np.abs(velocity))
+        self._largest = HOLD_RUNAWAY_RATIO * np.maximum(self.limits, np.abs(velocity))
         self._runs_since = math.inf
 
     def update(self, velocity: Array, time: float) -> None:
@@ -88,17 +91,17 @@ class DampingCheck:
         speed = np.abs(velocity)
         runs = (speed > self._largest).any()
         self._runs_since = min(self._runs_since, time) if runs else math.inf
-        turns = (velocity * self._swing < 0.0) & (speed > 0.1 * _SWING)
+        turns = (velocity * self._swing < 0.0) & (speed > 0.1 * HOLD_SWING_VELOCITY)
         size = np.abs(self._swing)
         count = np.where(size > self._least, self._swings + 1.0, 0.0)
         self._swings = np.where(turns, count, self._swings)
-        least = np.maximum(_SWING_RATIO * size, _SWING)
+        least = np.maximum(HOLD_SWING_RATIO * size, HOLD_SWING_VELOCITY)
         self._least = np.where(turns, least, self._least)
         self._swing = np.where(turns | (speed > size), velocity, self._swing)
         swings = self._swings + (np.abs(self._swing) > self._least)
-        if (swings >= _MOST_SWINGS).any():
+        if (swings >= HOLD_MOST_SWINGS).any():
             self._soften()
-        if time - self._runs_since > _RUNAWAY_TIME:
+        if time - self._runs_since > HOLD_RUNAWAY_TIME:
             if self.frequency > 0.0:
                 self._soften()
             self.frequency = 0.0
@@ -106,7 +109,7 @@ class DampingCheck:
             self.frequency = self._softened
 
     def _soften(self) -> None:
-        self._softened *= _SOFTER
+        self._softened *= HOLD_SOFTENING
         self._swings = np.zeros(len(self.limits))
         self._least = np.full(len(self.limits), np.inf)
 
@@ -168,7 +171,7 @@ class Hold:
         keeps = fault.cause in _KEEPS_LOAD
         if fault.cause is Cause.CLOCK_JUMPED_BACK:
             # False after the reset of a simulation.
-            keeps = bool((np.abs(self._plan.q - q) < _NEAR).all())
+            keeps = bool((np.abs(self._plan.q - q) < HOLD_NEAR).all())
         if estimate.known and tuning.law.compensates_gravity and keeps:
             gravity = self._arm.model.gravity_torque(q)
             velocities = np.array((estimate.state[1], self._plan.qd))
@@ -176,7 +179,7 @@ class Hold:
             if ((np.abs(load) <= margin) & np.isfinite(margin)).all():
                 self._load = self._blind_load = load
                 self._sag = np.zeros(len(q))
-                if (np.abs(velocities) > _MOVES).any():
+                if (np.abs(velocities) > HOLD_MOVING_VELOCITY).any():
                     self._sag = None
                     self._blind_load = law.effort_at_rest(q, q, gravity) - gravity
                     if fault.cause in _LATE:
@@ -213,10 +216,11 @@ class Hold:
         if estimate.valid:
             if returns.any():
                 self._returned_at = time
-            if time - self._returned_at <= _RUNAWAY_TIME:  # the first state may be late
+            # the first state may be late
+            if time - self._returned_at <= HOLD_RUNAWAY_TIME:
                 self._damping.accept(qd)
             self._damping.update(np.where(response.doubted, 0.0, qd), time)
-        away = returns & (np.abs(plan.q - q) > _NEAR)
+        away = returns & (np.abs(plan.q - q) > HOLD_NEAR)
         changed = self._doubt(response)
         if not self._resting or changed or away.any():
             if self._resting:  # a joint without feedback goes on to stop
@@ -242,10 +246,10 @@ class Hold:
         """Let the held position follow the measured one, ``q`` (n,), of joints that something else moves.
 
         It is not the load once that is known: from rest at the fault, or after the arm has rested for 0.2 s by its
-        velocity ``qd`` (n,). The stiffness then does not exceed the damping at ``_RETURN``, so that a joint does not
-        return faster. As soon as the arm rests, it is held where it is.
+        velocity ``qd`` (n,). The stiffness then does not exceed the damping at HOLD_RETURN_VELOCITY, so that a joint
+        does not return faster. As soon as the arm rests, it is held where it is.
         """
-        rests = bool((np.abs(qd) < _MOVES).all())
+        rests = bool((np.abs(qd) < HOLD_MOVING_VELOCITY).all())
         error = self._plan.q - q
         if not rests:
             self._moved_at = self._time
@@ -254,10 +258,10 @@ class Hold:
                 self._sag = error
             return
         # A load does not push a joint back.
-        returns = (error * qd > 0.0) & (np.abs(qd) > _RETURN)
+        returns = (error * qd > 0.0) & (np.abs(qd) > HOLD_RETURN_VELOCITY)
         self._sag = np.where(returns, 0.0, self._sag)
         gains = self._law.hold_gains
-        farthest = np.maximum(_RETURN * gains.kd / gains.kp, _NEAR)
+        farthest = np.maximum(HOLD_RETURN_VELOCITY * gains.kd / gains.kp, HOLD_NEAR)
         # From 0 to the sag, so that following never adds to the error.
         least = np.minimum(self._sag, 0.0)
         most = np.maximum(self._sag, 0.0)
@@ -315,7 +319,7 @@ class Hold:
             position: Array = held * np.clip(
                 self._load + spring, -tuning.hold_margin, tuning.hold_margin
             )
-            if not plan.busy and (np.abs(qd) < _MOVES).all():
+            if not plan.busy and (np.abs(qd) < HOLD_MOVING_VELOCITY).all():
                 self._blind_load = position
             return stop + position + held * damping
 
@@ -324,7 +328,7 @@ class Hold:
         if self._released_at == np.inf:
             self._released_at = self._time
         self._resting = False
-        passed = (self._time - self._released_at) / _RELEASE_TIME
+        passed = (self._time - self._released_at) / HOLD_RELEASE_TIME
         if passed >= 1.0:
             self.release()
         return max(1.0 - passed, 0.0) * (gravity + self._blind_load)
@@ -344,6 +348,6 @@ class Hold:
         if estimate.known:
             held = self._plan.q
             q = estimate.state[0]
-            near = np.abs(held - q) <= _NEAR
+            near = np.abs(held - q) <= HOLD_NEAR
             self._plan.hold(time, np.where(near, held + self._offset, q))
         self._resting = False

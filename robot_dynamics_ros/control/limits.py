@@ -10,7 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robot_dynamics_ros.control.trajectory.points import LARGEST
+from robot_dynamics_ros.control.thresholds import (
+    BRAKING_PASSES,
+    HOLD_RISE_TIME,
+    LARGEST_MAGNITUDE,
+    SHORTEST_STOP,
+)
 from robot_dynamics_ros.dynamics.kernels.control_cycle import (
     CLAMPED,
     SLOWED,
@@ -23,10 +28,6 @@ from robot_dynamics_ros.dynamics.model.joint_limits import (
     VELOCITY,
     LimitRows,
 )
-
-_BRAKING_PASSES = 10  # bounds the time of a cycle
-_SHORTEST_STOP = 0.02  # s
-_HOLD_RISE = 0.1  # s, in which the effort of hold may change by its limit
 
 
 def stopping_deceleration(
@@ -59,7 +60,7 @@ def stopping_deceleration(
                     np.where(rate > 0.0, np.abs(qd) * share[:, None], 0.0).max(axis=0),
                 )
     decelerations: Array = np.maximum(
-        deceleration, np.minimum(needed, np.abs(qd) / _SHORTEST_STOP)
+        deceleration, np.minimum(needed, np.abs(qd) / SHORTEST_STOP)
     )
     return decelerations
 
@@ -134,7 +135,7 @@ class EffortLimiter:
         self.limits = limits
         self._rates = rates
         with np.errstate(over="ignore"):  # of an effort limit of 1e308
-            self._hold_rates = np.minimum(rates, limits / _HOLD_RISE)
+            self._hold_rates = np.minimum(rates, limits / HOLD_RISE_TIME)
 
     def set_step_rates(self, rates: Array) -> None:
         """Set the ``rates`` (n,), Nm/s or N/s, at which the effort follows a step of its request; infinite: at once.
@@ -244,9 +245,9 @@ class VelocityBound:
         at = np.array([-q, q])
         self._open = np.maximum(self._bounds, np.minimum(self._open, at))
         room = self._open - at
-        size = np.minimum(np.abs(room), LARGEST)
+        size = np.minimum(np.abs(room), LARGEST_MAGNITUDE)
         speed = np.minimum(
-            np.sqrt(np.minimum(2.0 * deceleration, LARGEST) * size),
+            np.sqrt(np.minimum(2.0 * deceleration, LARGEST_MAGNITUDE) * size),
             0.25 * bandwidth * size,
         )
         down, up = np.copysign(np.minimum(speed, self._speed), room)
@@ -254,4 +255,4 @@ class VelocityBound:
 
     def excess(self, qd: Array, allowed: Array) -> Array:
         """Return the part (n,) of the velocity ``qd`` (n,) beyond the ``allowed`` velocities (2, K)."""
-        return qd - self._rows.nearest(qd, allowed[0], allowed[1], _BRAKING_PASSES)
+        return qd - self._rows.nearest(qd, allowed[0], allowed[1], BRAKING_PASSES)

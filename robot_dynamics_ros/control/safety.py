@@ -12,9 +12,7 @@ from enum import Enum
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.configuration.settings import SafetySettings
-
-RECOVERY_TIME = 0.2
-"""Time (s) for which all checks have to pass, or an emergency stop has to be released, before a fault is over."""
+from robot_dynamics_ros.control.thresholds import RECOVERY_TIME
 
 
 class Cause(str, Enum):

@@ -34,16 +34,14 @@ from robot_dynamics_ros.control.interface import (
     UnusableSample,
 )
 from robot_dynamics_ros.control.safety import Mode, Safety
+from robot_dynamics_ros.control.thresholds import (
+    LONGEST_OVERTAKING,
+    MOST_OVERTAKEN_STATES,
+    WATCH_PERIOD,
+)
 from robot_dynamics_ros.control.trajectory.plan import checked_speed
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-
-WATCH_PERIOD = 0.02
-"""Time (s) between the calls of ``ControllerSession.watch`` while states arrive."""
-
-_MOST_OVERTAKEN = 3  # states in succession
-# Largest decrease of stamps that is no jump of the clock.
-_LONGEST_DELAY = 100_000_000  # ns
 
 _UNSTAMPED = "joint_states: no header.stamp, so that delays cannot be detected. Cure: set it in the driver"
 _INACTIVE = "the node is not active. Cure: activate it"
@@ -211,7 +209,7 @@ class ControllerSession:
             stamp = sample.stamp or self.state_stamp
             return self._refuse(controller, stamp, now, sample.reason)
         self._count_overtaken(sample)
-        if 0 < self._overtaken <= _MOST_OVERTAKEN or self._is_repeated(sample):
+        if 0 < self._overtaken <= MOST_OVERTAKEN_STATES or self._is_repeated(sample):
             controller.skip(now.steady, self._note_repetition(now))
             return self._output(self._answer) if self._answers_states else Output()
         stamp = sample.stamp
@@ -254,7 +252,7 @@ class ControllerSession:
         last = self._last
         late = False
         if last is not None and sample.stamp != 0:
-            late = 0 < last.stamp - sample.stamp <= _LONGEST_DELAY
+            late = 0 < last.stamp - sample.stamp <= LONGEST_OVERTAKING
         self._overtaken = self._overtaken + 1 if late else 0
 
     def _is_repeated(self, sample: Sample) -> bool:

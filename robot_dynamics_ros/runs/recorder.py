@@ -22,7 +22,8 @@ from robot_dynamics_ros.control.controller_status import (
 )
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note, Output
 from robot_dynamics_ros.control.safety import Transition
-from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
+from robot_dynamics_ros.control.session import ControllerSession
+from robot_dynamics_ros.control.thresholds import WATCH_PERIOD
 from robot_dynamics_ros.recordings.bags.storage import (
     DIAGNOSTIC_ARRAY,
     BagWriter,

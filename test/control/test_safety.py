@@ -9,7 +9,8 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.checks.cycle_checks import not_finite
 from robot_dynamics_ros.control.configuration.settings import SafetySettings
 from robot_dynamics_ros.control.hold import DampingCheck
-from robot_dynamics_ros.control.safety import RECOVERY_TIME, Cause, Fault, Mode, Safety
+from robot_dynamics_ros.control.safety import Cause, Fault, Mode, Safety
+from robot_dynamics_ros.control.thresholds import RECOVERY_TIME
 
 LIMIT = Fault(Cause.POSITION_LIMIT, "too far", "joint1", 2.0)
 STALE = Fault(Cause.STATE_STALE, "too old", value=0.3)

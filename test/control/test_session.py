@@ -11,8 +11,8 @@ from robot_dynamics_ros.control.configuration.settings import (
     SafetySettings,
 )
 from robot_dynamics_ros.control.interface import ERROR, OK, Output
-from robot_dynamics_ros.control.safety import RECOVERY_TIME
 from robot_dynamics_ros.control.session import ControllerSession
+from robot_dynamics_ros.control.thresholds import RECOVERY_TIME
 from support.comparing import assert_close
 from support.independent_plant import EPOCH, SECOND, Given, Session, joint_state
 

@@ -23,8 +23,8 @@ from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     read_settings,
 )
-from robot_dynamics_ros.control.controller import CHANGE_TIME
 from robot_dynamics_ros.control.safety import Cause, Mode
+from robot_dynamics_ros.control.thresholds import CHANGE_TIME
 from robot_dynamics_ros.recordings.bags import BagReader, BagWriter
 from robot_dynamics_ros.recordings.bags.comparison import missed_trajectory
 from robot_dynamics_ros.recordings.bags.storage import text_message

@@ -4,11 +4,12 @@ A wrong sign, a wrong order of the joints, or gravity compensated twice make an 
 rest they are visible in the measured effort, which should be g(q), Craig (6.59), up to static friction. A hypothesis
 predicts an effort h; its normalised residual at joint i is
 
-    z_i = |measured_i - h_i| / (friction_i + floor + TOLERANCE |h_i|),
+    z_i = |measured_i - h_i| / (friction_i + floor + ACTIVATION_MODEL_ERROR |h_i|),
 
 with the static friction of the joint, a floor for errors of any joint (a share of the largest gravity torque), and the
-relative error TOLERANCE of the model. An error hypothesis is accepted only if all of its z_i are at most 1, some z_i of
-g(q) is at least MARGIN (above 1), and neither g(q) nor 0 plus the effort of a payload at the end effector fits.
+relative error ACTIVATION_MODEL_ERROR of the model. An error hypothesis is accepted only if all of its z_i are at most
+1, some z_i of g(q) is at least ACTIVATION_LEAST_RESIDUAL (above 1), and neither g(q) nor 0 plus the effort of a payload
+at the end effector fits.
 
 Errors: wrong sign of all or some joints, wrong order of the joints, about twice or half of g(q). Accepted: about g(q);
 about zero (brakes on, or reports without gravity); efforts of single joints that are not reported (not finite); poses
@@ -24,21 +25,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.control.thresholds import (
+    ACTIVATION_FLOOR,
+    ACTIVATION_LEAST_FLOOR,
+    ACTIVATION_LEAST_RESIDUAL,
+    ACTIVATION_MODEL_ERROR,
+    ACTIVATION_ZERO_EFFORT,
+    PAYLOAD_LEVER,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
-TOLERANCE = 0.12
-"""Typical relative error of the gravity model."""
-FLOOR = 0.02
-"""Typical error of any joint (offset, cables, unmodelled friction), as a share of the largest gravity torque."""
-LEAST_FLOOR = 0.01
-"""Smallest floor (Nm or N), for poses without gravity torque."""
-MARGIN = 2.5
-"""Smallest normalised residual of g(q) at which an error hypothesis is accepted."""
-ZERO = 0.1
-"""Share of the largest gravity torque below which efforts count as zero: brakes, or reports without gravity."""
-
-_LEVER = 0.2  # m
 _SIGN = "wrong sign of the measured effort: {}. Cure: change the sign in the driver, or the axes in the URDF"
 _ORDER = (
     "wrong order of the measured efforts, joints seem to be swapped: {}. Cure: report efforts in the order of the "
@@ -86,7 +83,7 @@ def holding_effort(
         return None, ()
     expected, mass = _with_load(measured, gravity, payload_effort(model, q), slack)
     rotations = np.linalg.norm(_end_effector_jacobian(model, q)[3:], axis=0)
-    moment = mass * float(np.linalg.norm(model.gravity)) * _LEVER * rotations
+    moment = mass * float(np.linalg.norm(model.gravity)) * PAYLOAD_LEVER * rotations
     misses = _residuals(measured, expected, slack + moment)
     twice = bool((_residuals(measured, 2.0 * gravity, slack) <= 1.0).all())
     if misses.max() <= 1.0 and (np.abs(expected) <= limits).all() and not twice:
@@ -158,7 +155,11 @@ def check_effort(
     error = min(worst, key=worst.__getitem__)
     loaded = [_with_load(m, base, load, slack)[0] for base in (g, np.zeros_like(g))]
     no_payload_fits = all(_residuals(m, effort, slack).max() > 1.0 for effort in loaded)
-    if worst[error] <= 1.0 and no_payload_fits and right.max() >= MARGIN:
+    if (
+        worst[error] <= 1.0
+        and no_payload_fits
+        and right.max() >= ACTIVATION_LEAST_RESIDUAL
+    ):
         listed = ", ".join(
             f'"{names[j]}" {m[j]:.3g} (gravity torque {g[j]:.3g})'
             for j in np.flatnonzero(off)
@@ -176,17 +177,26 @@ def check_effort(
 
 def _residuals(measured: Array, expected: Array, slack: Array) -> Array:
     """Return the normalised residuals z (n,) of a hypothesis, at most 1 within tolerance."""
-    return np.abs(measured - expected) / (slack + TOLERANCE * np.abs(expected))
+    return np.abs(measured - expected) / (
+        slack + ACTIVATION_MODEL_ERROR * np.abs(expected)
+    )
 
 
 def _slack(gravity: Array, friction: Array) -> Array:
     """Return the pose-independent tolerance (n,) between measured effort and model, Nm or N."""
-    return friction + max(FLOOR * float(np.abs(gravity).max()), LEAST_FLOOR)
+    return friction + max(
+        ACTIVATION_FLOOR * float(np.abs(gravity).max()), ACTIVATION_LEAST_FLOOR
+    )
 
 
 def _about_zero(measured: Array, gravity: Array, slack: Array) -> bool:
     """True if the measured effort is about zero: brakes on, or reports without gravity."""
-    return bool((np.abs(measured) <= slack + ZERO * float(np.abs(gravity).max())).all())
+    return bool(
+        (
+            np.abs(measured)
+            <= slack + ACTIVATION_ZERO_EFFORT * float(np.abs(gravity).max())
+        ).all()
+    )
 
 
 def holding_friction(model: RobotModel, q: Array) -> Array:
@@ -237,7 +247,7 @@ def _with_load(
     measured: Array, base: Array, load: Array, slack: Array
 ) -> tuple[Array, float]:
     """Return ``base`` (n,) plus the effort of the payload that fits the measured effort best, and its mass, kg."""
-    weight = 1.0 / (slack + TOLERANCE * np.abs(base))
+    weight = 1.0 / (slack + ACTIVATION_MODEL_ERROR * np.abs(base))
     column = load * weight
     square = float(column @ column)
     mass = (

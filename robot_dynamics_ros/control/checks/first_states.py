@@ -22,18 +22,19 @@ from robot_dynamics_ros.control.controlled_arm import (
 )
 from robot_dynamics_ros.control.estimation.estimator import smallest_turn
 from robot_dynamics_ros.control.interface import WARN, Note
+from robot_dynamics_ros.control.thresholds import (
+    FIRST_STATES_AT_REST,
+    FIRST_STATES_KEPT,
+    FIRST_STATES_LEAST_SPAN,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
-
-_KEPT = 50
-_AT_REST = 0.01  # rad/s or m/s
-_LEAST_SPAN = 50_000_000  # ns, so that the steps of an encoder are small per time
 
 
 class FirstStates:
     """Last states before the start of a controller."""
 
     def __init__(self) -> None:
-        self._samples: deque[Sample] = deque(maxlen=_KEPT)
+        self._samples: deque[Sample] = deque(maxlen=FIRST_STATES_KEPT)
         self._arrival = -math.inf
 
     def add(self, sample: Sample, steady: float) -> None:
@@ -76,7 +77,7 @@ class FirstStates:
         measured = last.qd is not None and bool(np.isfinite(last.qd).all())
         return (
             measured
-            or last.stamp - first.stamp >= _LEAST_SPAN
+            or last.stamp - first.stamp >= FIRST_STATES_LEAST_SPAN
             or math.isinf(safety.activation_max_velocity)
         )
 
@@ -118,7 +119,7 @@ class FirstStates:
         check_payload(robot, sample.q, tuning, period)
         warnings = tuning.rate_warnings(inertia)
         start_effort = None
-        if compare_effort and speed.max() > _AT_REST:
+        if compare_effort and speed.max() > FIRST_STATES_AT_REST:
             warnings.append("activation_check: skipped, because the arm moves")
         elif compare_effort and sample.effort is not None:
             warnings += check_activation(robot, sample.q, sample.effort)

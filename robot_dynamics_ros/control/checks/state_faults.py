@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dynamics_ros.control.safety import Cause, Fault
-from robot_dynamics_ros.control.trajectory.points import LARGEST
+from robot_dynamics_ros.control.thresholds import LARGEST_MAGNITUDE
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 STAMP_REPEATS = Fault(
@@ -24,7 +24,7 @@ VELOCITY_MISSING = Fault(
 
 def out_of_bounds(names: Sequence[str], state: Array) -> Fault:
     """Return the fault of the first number of a ``state`` (2, n), position and velocity, that is not plausible."""
-    row, j = (int(k) for k in np.argwhere(~(np.abs(state) <= LARGEST))[0])
+    row, j = (int(k) for k in np.argwhere(~(np.abs(state) <= LARGEST_MAGNITUDE))[0])
     quantity = ("position", "velocity")[row]
     value = float(state[row, j])
     defect = "is implausible" if math.isfinite(value) else "is not finite"

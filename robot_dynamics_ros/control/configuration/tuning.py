@@ -18,7 +18,13 @@ from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.end_effector.poses import COMPONENTS
 from robot_dynamics_ros.control.end_effector.task_space import TaskGains
 from robot_dynamics_ros.control.laws import LAWS, Gains
-from robot_dynamics_ros.control.trajectory.points import LARGEST
+from robot_dynamics_ros.control.thresholds import (
+    EFFORT_STEP_SHARE,
+    HOLD_FREQUENCY,
+    LARGEST_MAGNITUDE,
+    PAYLOAD_GAIN_MARGIN,
+    SMALLEST_INERTIA,
+)
 from robot_dynamics_ros.control.trajectory.trajectory_limits import (
     JointLimits,
     rate_limits,
@@ -41,12 +47,6 @@ class EndEffector(NamedTuple):
     link: str
     rows: tuple[int, ...]
     gains: TaskGains
-
-
-_HOLD_FREQUENCY = 5.0  # rad/s
-_SMALLEST_INERTIA = 1e-12  # kg m^2 or kg, above 0 for divisions
-_GAIN_MARGIN = 2.0  # 6 dB
-_STEP_SHARE = 0.5  # of the effort limit, in a response time
 
 
 class Tuning:
@@ -113,7 +113,7 @@ class Tuning:
             and settings.friction_compensation
             and model.friction_parameters.any()
         )
-        self._velocity_limits = np.minimum(model.velocity_limits, LARGEST)
+        self._velocity_limits = np.minimum(model.velocity_limits, LARGEST_MAGNITUDE)
         self.effort_limits = model.effort_limits * np.array(settings.effort_limit_scale)
         self.effort_rates = np.full(n, settings.torque_rate_limit or np.inf)
         self.effort_rates[self.effort_rates == 0.0] = np.inf
@@ -191,10 +191,8 @@ class Tuning:
         gains = self.gains(inertia)
         unit = 1.0 if self.law.gains_are_accelerations else inertia
         soft = gains.kp == 0.0
-        kp = np.where(soft, unit * _HOLD_FREQUENCY**2, gains.kp)
-        kd = np.where(
-            soft, np.maximum(gains.kd, 2.0 * unit * _HOLD_FREQUENCY), gains.kd
-        )
+        kp = np.where(soft, unit * HOLD_FREQUENCY**2, gains.kp)
+        kd = np.where(soft, np.maximum(gains.kd, 2.0 * unit * HOLD_FREQUENCY), gains.kd)
         return Gains(kp, kd, gains.ki)
 
     @property
@@ -225,7 +223,7 @@ class Tuning:
             known = (
                 np.ones(len(self._names))
                 if inertia is None
-                else np.maximum(inertia, _SMALLEST_INERTIA)
+                else np.maximum(inertia, SMALLEST_INERTIA)
             )
             gains = self.gains(known)
             unit = 1.0 if self.law.gains_are_accelerations else known
@@ -275,8 +273,10 @@ class Tuning:
         kp = self.hold_gains(inertia).kp / unit
         if self.end_effector is not None:
             kp = np.maximum(kp, self.end_effector.gains.kp.max())
-        share = _STEP_SHARE if self.settings.torque_rate_limit else np.inf
-        rates: Array = share * np.minimum(self.effort_limits, LARGEST) * kp**0.5
+        share = EFFORT_STEP_SHARE if self.settings.torque_rate_limit else np.inf
+        rates: Array = (
+            share * np.minimum(self.effort_limits, LARGEST_MAGNITUDE) * kp**0.5
+        )
         return rates
 
     def check_payload(self, loaded: Array, bare: Array, measured: float) -> None:
@@ -299,8 +299,8 @@ class Tuning:
         if self.end_effector is not None:
             kp = np.maximum(kp, self.end_effector.gains.kp.max())
             kd = np.maximum(kd, self.end_effector.gains.kd.max())
-        ratio = loaded / np.maximum(bare, _SMALLEST_INERTIA)
-        margin = _GAIN_MARGIN * ratio
+        ratio = loaded / np.maximum(bare, SMALLEST_INERTIA)
+        margin = PAYLOAD_GAIN_MARGIN * ratio
         with np.errstate(over="ignore", invalid="ignore"):  # of an inertia of 1e200
             stable = is_stable_sampled(margin * kp, margin * kd, period)
             heavy = kp * loaded * self.trajectory_limits.step > self.effort_limits

@@ -20,7 +20,7 @@ from robot_dynamics_ros.control.end_effector.poses import (
     pose_of,
     rotation_matrix,
 )
-from robot_dynamics_ros.control.trajectory.points import LARGEST
+from robot_dynamics_ros.control.thresholds import LARGEST_MAGNITUDE, MOST_WAITING
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
@@ -45,7 +45,6 @@ class EndEffectorTarget(NamedTuple):
     numbers: Array
 
 
-_MOST_WAITING = 100  # bounds the memory
 _REST: Array = np.zeros(6)
 _PARTS = (
     ("linear", slice(0, 3), "m/s"),
@@ -134,7 +133,7 @@ class EndEffectorTargets:
         """
         _check("position", pose[:3, 3])
         waiting = [target for target in self._waiting if target.begin < begin]
-        if len(waiting) >= _MOST_WAITING:
+        if len(waiting) >= MOST_WAITING:
             raise RobotDynamicsError(
                 f"{len(waiting)} targets have times in the future already. Cure: send fewer ahead of time"
             )
@@ -167,7 +166,7 @@ class EndEffectorTargets:
                 target.feedforward[kind] = vector
                 return
         self._early[kind, stamp] = now, vector
-        if len(self._early) > 2 * _MOST_WAITING:
+        if len(self._early) > 2 * MOST_WAITING:
             del self._early[next(iter(self._early))]
 
     def at(self, time: float) -> TaskMotion:
@@ -233,7 +232,7 @@ class EndEffectorTargets:
 
 
 def _check(name: str, values: Array) -> None:
-    if not (np.abs(values) <= LARGEST).all():  # False for NaN
+    if not (np.abs(values) <= LARGEST_MAGNITUDE).all():  # False for NaN
         raise RobotDynamicsError(
-            f"{name} {values.tolist()}. Cure: give finite numbers of at most {LARGEST:g}"
+            f"{name} {values.tolist()}. Cure: give finite numbers of at most {LARGEST_MAGNITUDE:g}"
         )

@@ -7,13 +7,14 @@ from collections import OrderedDict
 
 import numpy as np
 
+from robot_dynamics_ros.control.thresholds import (
+    FEWEST_OTHER_REPORTS,
+    MOST_UNREPORTED_COMMANDS,
+    OTHER_REPORTS_TIME,
+    REPORTS_CHANGES,
+    REPORTS_CONFIRMATION,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
-
-_MOST_COMMANDS = 1000  # between a command and its report
-_CONFIRMATION = 0.5  # s of reports that are commands
-_CHANGES = 50  # of the reports within this time
-_OTHERS = 20e-3  # s of reports that are not, and at least as many of them:
-_FEWEST = 3
 
 
 class EffortReports:
@@ -32,7 +33,7 @@ class EffortReports:
     """
 
     def __init__(self) -> None:
-        # The last reported command and those since, oldest first, at most _MOST_COMMANDS
+        # The last reported command and those since, oldest first, at most MOST_UNREPORTED_COMMANDS
         self._commands: OrderedDict[bytes, None] = OrderedDict()
         self._given: Array = np.zeros(0)  # last command
         self._is_reported = False  # the driver reports efforts
@@ -56,7 +57,7 @@ class EffortReports:
         key = _key(effort)
         self._commands[key] = None
         self._commands.move_to_end(key)
-        if len(self._commands) > _MOST_COMMANDS:
+        if len(self._commands) > MOST_UNREPORTED_COMMANDS:
             self._commands.popitem(last=False)
 
     def report(self, steady: float, effort: Array) -> None:
@@ -73,8 +74,8 @@ class EffortReports:
                 self._commands.popitem(last=False)
             self._since = min(self._since, steady)
             self._changes += key != self._key
-            lasts = steady - self._since >= _CONFIRMATION
-            self._confirmed |= lasts and self._changes >= _CHANGES
+            lasts = steady - self._since >= REPORTS_CONFIRMATION
+            self._confirmed |= lasts and self._changes >= REPORTS_CHANGES
             self._others_since = math.inf
             self._others = 0
             self.other = -1
@@ -83,8 +84,8 @@ class EffortReports:
         else:
             self._others_since = min(self._others_since, steady)
             self._others += 1
-            lasts = steady - self._others_since >= _OTHERS
-            if lasts and self._others >= _FEWEST:
+            lasts = steady - self._others_since >= OTHER_REPORTS_TIME
+            if lasts and self._others >= FEWEST_OTHER_REPORTS:
                 self.other = int(np.argmax(np.abs(effort - self._given)))
         self._key = key
 

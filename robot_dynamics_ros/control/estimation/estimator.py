@@ -23,7 +23,15 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.control.checks import state_faults
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.safety import Cause, Fault
-from robot_dynamics_ros.control.trajectory.points import LARGEST
+from robot_dynamics_ros.control.thresholds import (
+    CLOCK_DRIFT,
+    DIFFERENTIATION_SAMPLES,
+    DIFFERENTIATION_WINDOW,
+    LARGEST_MAGNITUDE,
+    MOST_UNUSABLE_STATES,
+    SHORTEST_STAMP_STEP,
+    SLOWEST_STAMPS,
+)
 from robot_dynamics_ros.dynamics.kernels.control_cycle import (
     BOUNDS,
     CONTRADICTED,
@@ -103,15 +111,6 @@ class Estimate(NamedTuple):
     def trusted(self) -> bool:
         """True if the state of all joints is feedback."""
         return self.valid and not self.refuted.any()
-
-
-_DRIFT = 1e-3  # of clocks, relative
-_SLOWEST = 2e-3  # s of a stamp per s of steady time
-_SHORTEST = 1e-4  # s between the stamps of two states
-# messages in succession, in which the last valid state still is feedback
-_MOST_UNUSABLE = 2
-# s, for the differentiation of positions whose measured velocity is wrong
-_WINDOW = 0.01
 
 
 class Estimator:
@@ -262,7 +261,7 @@ class Estimator:
         usable = (
             self._fresh
             or self._invalid is None
-            or self._unusable <= _MOST_UNUSABLE
+            or self._unusable <= MOST_UNUSABLE_STATES
             and steady - self._valid_arrival <= timeout
         )
         defect = self._defect or self._invalid
@@ -404,7 +403,10 @@ class Estimator:
     ) -> None:
         """Set the last valid ``state`` (2, n); without a ``measured`` velocity (n,) it is differentiated."""
         velocity = self._filter.update(
-            self._time, state[0], measured, _WINDOW if self._velocity_measured else 0.0
+            self._time,
+            state[0],
+            measured,
+            DIFFERENTIATION_WINDOW if self._velocity_measured else 0.0,
         )
         source = VelocitySource.MEASURED
         if not self._filter.started:
@@ -432,7 +434,7 @@ class Estimator:
         dt = stamp - self.estimate.stamp
         passed = steady - self._valid_arrival
         slow = self._was_slow
-        self._was_slow = 0.0 <= dt < min(_SLOWEST * passed, _SHORTEST)
+        self._was_slow = 0.0 <= dt < min(SLOWEST_STAMPS * passed, SHORTEST_STAMP_STEP)
         if slow and self._was_slow and not self.simulated_time:
             dt = 0.0
         repeated = self._was_repeated
@@ -448,7 +450,7 @@ class Estimator:
             new,
             self._measured,
             self._trusted,
-            LARGEST,
+            LARGEST_MAGNITUDE,
             self._bounds,
             dt,
             dt if self.simulated_time else steady - self._valid_arrival,
@@ -478,15 +480,12 @@ class Estimator:
                     if late
                     else state_faults.clock_jump_ahead(ahead)
                 )
-            fading = 1.0 if self.simulated_time else _DRIFT  # 1/s
+            fading = 1.0 if self.simulated_time else CLOCK_DRIFT  # 1/s
             left = self._ahead * max(0.0, 1.0 - fading * passed)
             self._ahead = max(0.0, left - ahead)
         self._stamp_arrival = steady
         if self.lag <= self.largest_lag:
             self._prompt_at = steady
-
-
-_SAMPLES = 32
 
 
 def smallest_turn(step: Array) -> Array:
@@ -521,7 +520,9 @@ class VelocityFilter:
     def reset(self) -> None:
         """Reset the filter; the next sample initialises it."""
         # times and positions
-        self._samples: deque[tuple[float, Array]] = deque(maxlen=_SAMPLES)
+        self._samples: deque[tuple[float, Array]] = deque(
+            maxlen=DIFFERENTIATION_SAMPLES
+        )
         self._velocity: Array = np.zeros(self._n)
         self._measured = True
         self.started = False
@@ -559,7 +560,11 @@ class VelocityFilter:
         times = [before for before, _ in self._samples]
         least = max(
             window,
-            0.75 * median(b - a for a, b in pairwise([*times[-_SAMPLES // 4 :], time])),
+            0.75
+            * median(
+                b - a
+                for a, b in pairwise([*times[-DIFFERENTIATION_SAMPLES // 4 :], time])
+            ),
         )
         return next(
             (each for each in reversed(self._samples) if time - each[0] >= least),

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.estimation.estimator import Estimate, VelocitySource
 from robot_dynamics_ros.control.estimation.external_torque import interval_torque
+from robot_dynamics_ros.control.thresholds import (
+    RESPONSE_DIFFERENTIATED_INTERVAL,
+    RESPONSE_INTERVAL,
+)
 from robot_dynamics_ros.dynamics.kernels.control_cycle import (
     DOUBTED,
     DRIVE_MEMORY,
-    DRIVE_STATES,
     HIDDEN_MOMENTUM,
     HIDDEN_MOTION,
     REFERENCE,
@@ -22,12 +25,9 @@ from robot_dynamics_ros.dynamics.kernels.control_cycle import (
     check_drives,
     check_response,
 )
+from robot_dynamics_ros.dynamics.kernels.thresholds import DRIVE_STATES
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-
-_INTERVAL = 0.004  # s, between two states that are compared
-# s; the resolution of the positions would appear as torque
-_DIFFERENTIATED_INTERVAL = 0.02
 
 
 class Response:
@@ -112,7 +112,9 @@ class Response:
         self._efforts.append(effort)
         passed = estimate.stamp - self._stamp
         measured = source is VelocitySource.MEASURED
-        if passed < (_INTERVAL if measured else _DIFFERENTIATED_INTERVAL):
+        if passed < (
+            RESPONSE_INTERVAL if measured else RESPONSE_DIFFERENTIATED_INTERVAL
+        ):
             return
         self._stamp = estimate.stamp
         mean = sum(self._efforts[1:], self._efforts[0]) / len(self._efforts)

@@ -8,10 +8,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import solve_banded
 
+from robot_dynamics_ros.control.thresholds import CURVE_HALVINGS
 from robot_dynamics_ros.dynamics.kernels.types import Array
-
-# bounds the excess of a curve to 4^-8 of the excess of its Bernstein coefficients
-_HALVINGS = 8
 
 
 def segments(times: Array, motion: Array, degree: int) -> Array:
@@ -101,7 +99,7 @@ def excess(
     near = (control.min(axis=0) < low[:, None]) | (control.max(axis=0) > high[:, None])
     (joint, segment) = np.nonzero(near)
     control = control[:, near]
-    for _ in range(_HALVINGS):
+    for _ in range(CURVE_HALVINGS):
         ends = control[[0, -1]]
         out = (ends < low[joint]) | (ends > high[joint])
         if out.any():

@@ -15,6 +15,12 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.base.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import TrajectoryRules
+from robot_dynamics_ros.control.thresholds import (
+    MOST_WAITING,
+    SLOWEST_SPEED_FACTOR,
+    SPEED_FACTOR_RATE,
+    STOPPED_SPEED_FACTOR,
+)
 from robot_dynamics_ros.control.trajectory.points import (
     checked_points,
     checked_times,
@@ -24,18 +30,15 @@ from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
-SPEED_RATE = 2.0
-"""Rate of change of the speed factor (1/s): from standstill to full speed in half a second."""
-
 
 @dataclass(frozen=True, slots=True)
 class TimeScaling:
     """Trajectory time s as a function of clock time t, both in seconds and non-decreasing.
 
     From the clock time `since` on, where s is `scaled` and its rate s' is `speed`, this rate changes linearly by
-    `SPEED_RATE`, 2 per second, to `target`. Earlier times are not allowed. By the chain rule, a motion q(s(t)) has the
-    velocity s' dq/ds and the acceleration s'^2 d2q/ds2 + s'' dq/ds (Dahl and Nielsen, Torque-limited path following by
-    online trajectory time scaling, 1990).
+    `SPEED_FACTOR_RATE`, 2 per second, to `target`. Earlier times are not allowed. By the chain rule, a motion q(s(t))
+    has the velocity s' dq/ds and the acceleration s'^2 d2q/ds2 + s'' dq/ds (Dahl and Nielsen, Torque-limited path
+    following by online trajectory time scaling, 1990).
     """
 
     since: float = 0.0
@@ -49,9 +52,9 @@ class TimeScaling:
         change = self.target - self.speed
         if change == 0.0:
             return self.scaled + self.speed * dt, self.speed, 0.0
-        ramp = abs(change) / SPEED_RATE
+        ramp = abs(change) / SPEED_FACTOR_RATE
         if dt < ramp:
-            rate = math.copysign(SPEED_RATE, change)
+            rate = math.copysign(SPEED_FACTOR_RATE, change)
             return (
                 self.scaled + dt * (self.speed + 0.5 * rate * dt),
                 self.speed + rate * dt,
@@ -111,10 +114,6 @@ def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
 
 
 Mask = NDArray[np.bool_]
-
-_MOST_WAITING = 100  # trajectories with a start in the future; bounds the memory
-_SLOWEST = 0.1  # smallest speed factor by which measured velocities are divided
-_STOPPED = 1e-6  # speed factor up to which the arm counts as stopped
 
 
 class _Piece(NamedTuple):
@@ -279,7 +278,7 @@ class MotionPlan:
             state = np.stack(
                 (
                     measured[0],
-                    measured[1] / max(speed, _SLOWEST),
+                    measured[1] / max(speed, SLOWEST_SPEED_FACTOR),
                     np.zeros(len(joints)),
                     self._motion[3],
                 )
@@ -299,7 +298,7 @@ class MotionPlan:
         )
         trajectory.check_not_over(here)
         waiting = _without(joints, self._waiting, begin)
-        if len(waiting) >= _MOST_WAITING:
+        if len(waiting) >= MOST_WAITING:
             raise TrajectoryError(
                 f"{len(waiting)} trajectories have starts in the future already. Cure: send fewer ahead of time"
             )
@@ -321,7 +320,7 @@ class MotionPlan:
         here, speed, _ = self._scaling.at(now)
         self._scaling = TimeScaling(now, here, speed, speed)
         q, qd, *_ = self._state(here)
-        if deceleration is None or speed <= _STOPPED:
+        if deceleration is None or speed <= STOPPED_SPEED_FACTOR:
             self._begin_stop(stop(here, q, 0.0 * qd, np.ones_like(qd)))
         else:
             self._begin_stop(stop(here, q, qd, deceleration / speed**2))

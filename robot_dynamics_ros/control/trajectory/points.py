@@ -13,10 +13,8 @@ from robot_dynamics_ros.base.errors import (
     did_you_mean,
 )
 from robot_dynamics_ros.base.joint_messages import FIELDS, TrajectoryPoints
+from robot_dynamics_ros.control.thresholds import LARGEST_MAGNITUDE
 from robot_dynamics_ros.dynamics.kernels.types import Array
-
-LARGEST = 1e9
-"""Plausibility bound (rad or m, and per s): larger magnitudes are rejected; squares of others cannot overflow."""
 
 # final velocities up to this count as zero, as in joint_trajectory_controller
 _REST = float(np.finfo(np.float32).eps)
@@ -107,7 +105,7 @@ def _checked_field(points: TrajectoryPoints, field: str) -> Array:
     if values is None and not is_position:
         return np.zeros(shape)
     array = as_array(field, values)
-    most = LARGEST if is_position else np.finfo(np.float64).max
+    most = LARGEST_MAGNITUDE if is_position else np.finfo(np.float64).max
     if array.shape != shape:
         raise TrajectoryError(
             f"{field} have shape {array.shape}, but {shape[0]} points of {shape[1]} joints need {shape}. "

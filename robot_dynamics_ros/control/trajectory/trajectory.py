@@ -15,6 +15,7 @@ import numpy as np
 from robot_dynamics_ros.base.errors import TrajectoryError, TrajectoryOverError
 from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import TrajectoryRules
+from robot_dynamics_ros.control.thresholds import SEGMENTS_AT_ONCE
 from robot_dynamics_ros.control.trajectory.interpolation import (
     segments,
     spline_velocities,
@@ -24,7 +25,6 @@ from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _NANOSECOND = 1e-9  # the resolution of time_from_start
-_AT_ONCE = 64  # segments whose polynomials are computed together
 _DEFAULT_RULES = TrajectoryRules()
 
 
@@ -69,7 +69,7 @@ class Trajectory:
         self._polynomials = polynomials
         # Coefficients from the segment with the index _first on.
         self._first = 0
-        self._coefficients = polynomials(0, _AT_ONCE)
+        self._coefficients = polynomials(0, SEGMENTS_AT_ONCE)
         self.degree = int(self._coefficients.shape[1]) - 1
         self._joined = joined
         # NumPy multiplies by a 0-d array three times as fast as by a float
@@ -239,8 +239,8 @@ class Trajectory:
         segment = np.minimum(
             np.searchsorted(knots, times, side="right") - 1, len(knots) - 2
         )
-        for begin in range(0, len(times), _AT_ONCE):
-            some = slice(begin, begin + _AT_ONCE)
+        for begin in range(0, len(times), SEGMENTS_AT_ONCE):
+            some = slice(begin, begin + SEGMENTS_AT_ONCE)
             first, last = segment[some][[0, -1]]
             coefficients = self._polynomials(first, last + 1)[
                 segment[some] - first
@@ -282,6 +282,6 @@ class Trajectory:
     def _enter(self, segment: int) -> None:
         if not 0 <= segment - self._first < len(self._coefficients):
             self._first = segment
-            self._coefficients = self._polynomials(segment, segment + _AT_ONCE)
+            self._coefficients = self._polynomials(segment, segment + SEGMENTS_AT_ONCE)
         self._begin, self._until = self._times[segment : segment + 2].tolist()
         self._rows = tuple(self._coefficients[segment - self._first])

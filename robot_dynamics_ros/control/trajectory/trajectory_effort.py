@@ -8,13 +8,10 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import TrajectoryError
 from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
+from robot_dynamics_ros.control.thresholds import JOINING_TIME, MOST_EFFORT_POINTS
 from robot_dynamics_ros.control.trajectory.points import joint_columns
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.dynamics.model import RobotModel
-
-_MOST_ADDED = 1000  # bounds the computation of a node besides its cycles
-# joint_trajectory_controller starts in its own desired state, from which it takes at least this time to the motion.
-_JOINING = 0.15  # s
 
 
 def trajectory_effort(
@@ -53,8 +50,8 @@ def trajectory_effort(
     """
     columns = joint_columns(joint_names, model.joint_names, allow_partial=True)
     blocks = []
-    longest = max(period, trajectory.duration / _MOST_ADDED)
-    for times, motion in trajectory.resampled(longest, _JOINING):
+    longest = max(period, trajectory.duration / MOST_EFFORT_POINTS)
+    for times, motion in trajectory.resampled(longest, JOINING_TIME):
         given = motion[:, :, columns]
         if times[-1] == trajectory.duration:
             # the state held after the end

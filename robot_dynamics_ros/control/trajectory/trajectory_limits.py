@@ -13,6 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import JointNamesError, TrajectoryError
+from robot_dynamics_ros.control.thresholds import (
+    ACCELERATION_BETWEEN_POINTS,
+    JERK_BETWEEN_POINTS,
+    POSITION_LIMIT_EXCESS,
+    RATE_LIMIT_EXCESS,
+    REST_POINT_VELOCITY,
+    STEP_EXCESS,
+)
 from robot_dynamics_ros.control.trajectory.interpolation import excess
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -23,15 +31,6 @@ from robot_dynamics_ros.dynamics.model.joint_limits import (
     LimitRows,
 )
 
-_TOLERANCE = 1e-3  # rad or m beyond a position limit
-# share beyond a limit of velocity or acceleration, as planners check them only at the points
-_EXCESS = 0.05
-_REST = 1e-6  # rad/s or m/s: a planner's last point is at rest, but slowing down
-_STEP_TOLERANCE = 1e-9  # rad or m
-# Factors of acceleration and jerk between the points: interpolation of a planner's motion that switches between its
-# limits there reaches 1.8 times the limit of acceleration, and 2.2 times that of jerk.
-_ACCELERATION_BETWEEN = 2.0
-_JERK_BETWEEN = 2.5
 _EFFORT_CURE = (
     "give only what the model does not contain, since the law adds gravity and inertia, in Nm or N; or see "
     "trajectory_limits"
@@ -114,7 +113,7 @@ class JointLimits(NamedTuple):
             np.clip(qd, -velocity, velocity, qd)
         step = q[:, first] - start
         for i in np.flatnonzero(
-            at_once & (np.abs(step) > self.step + _STEP_TOLERANCE)
+            at_once & (np.abs(step) > self.step + STEP_EXCESS)
         ).tolist():
             raise TrajectoryError(
                 f"joint '{self.rows.names[i]}' would step by {step[i]:.6g} at once, more than {self.step[i]:g}. "
@@ -137,23 +136,23 @@ class JointLimits(NamedTuple):
         )
         position = rows.positions(start[0])
         rate = rows.rates(start[1])
-        fast = (1.0 + _EXCESS) * velocity
+        fast = (1.0 + RATE_LIMIT_EXCESS) * velocity
         bounds = [
             (
                 lower,
                 upper,
-                np.minimum(lower - _TOLERANCE, position),
-                np.maximum(upper + _TOLERANCE, position),
+                np.minimum(lower - POSITION_LIMIT_EXCESS, position),
+                np.maximum(upper + POSITION_LIMIT_EXCESS, position),
             ),
             (-velocity, velocity, np.minimum(-fast, rate), np.maximum(fast, rate)),
         ]
         if self.rates is not None:
             either = self.rates[:2].max(axis=0)
             jerk = self.rates[2]
-            high = np.maximum(_ACCELERATION_BETWEEN * either, np.abs(start[2]))
+            high = np.maximum(ACCELERATION_BETWEEN_POINTS * either, np.abs(start[2]))
             bounds += [
                 (-either, either, -high, high),
-                (-jerk, jerk, -_JERK_BETWEEN * jerk, _JERK_BETWEEN * jerk),
+                (-jerk, jerk, -JERK_BETWEEN_POINTS * jerk, JERK_BETWEEN_POINTS * jerk),
             ]
         for order, (least, most, low, high) in enumerate(bounds):
             if first := excess(
@@ -178,9 +177,11 @@ class JointLimits(NamedTuple):
             (speeding, slowing, _) = self.rates[:, :, np.newaxis]
             (qd, qdd) = motion[1:3]
             limit = np.where(qd * qdd < 0.0, slowing, speeding)
-            limit = np.where(np.abs(qd) < _REST, np.maximum(speeding, slowing), limit)
+            limit = np.where(
+                np.abs(qd) < REST_POINT_VELOCITY, np.maximum(speeding, slowing), limit
+            )
             beyond = np.abs(qdd) > np.maximum(
-                (1.0 + _EXCESS) * limit, np.abs(start[2])[:, np.newaxis]
+                (1.0 + RATE_LIMIT_EXCESS) * limit, np.abs(start[2])[:, np.newaxis]
             )
             for j, k in np.argwhere(beyond).tolist():
                 raise _beyond(

@@ -3,8 +3,9 @@
 The functions are straight-line programs from the traces that the customised kernels are made of. Inertial parameters
 are folded into them as constants; gravity and a payload are arguments.
 
-The time that compilers need for a function grows faster than its length. Therefore a program with more than ``LARGEST``
-operations is written as parts, functions of at most so many operations that pass intermediate results in an array w.
+The time that compilers need for a function grows faster than its length. Therefore a program with more than
+``LARGEST_C_FUNCTION`` operations is written as parts, functions of at most so many operations that pass intermediate
+results in an array w.
 """
 
 from __future__ import annotations
@@ -52,10 +53,8 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     coordinate_count,
     unpack,
 )
+from robot_dynamics_ros.dynamics.kernels.thresholds import LARGEST_C_FUNCTION
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
-
-LARGEST = 2000
-"""Number of operations in a function."""
 
 _WIDTH = 110  # characters of a line of comments and declarations
 
@@ -504,7 +503,8 @@ def body(
     # The comparisons of the guards are operations of the last part; until then results may be NaN.
     operations.sort(key=set(trace.guards).__contains__)
     pieces = [
-        operations[i : i + LARGEST] for i in range(0, len(operations), LARGEST)
+        operations[i : i + LARGEST_C_FUNCTION]
+        for i in range(0, len(operations), LARGEST_C_FUNCTION)
     ] or [[]]
     home = {place: k for k, piece in enumerate(pieces) for place in piece}
     last = len(pieces) - 1

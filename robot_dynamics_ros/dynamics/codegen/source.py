@@ -25,6 +25,7 @@ from robot_dynamics_ros.dynamics.codegen.tracing import (
 )
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel
 from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR, WRONG_SHAPE
+from robot_dynamics_ros.dynamics.kernels.thresholds import BATCH_BLOCK
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
@@ -74,9 +75,6 @@ def function_source(program: Program) -> str:
         + "\n"
     )
 
-
-BLOCK = 64
-"""Number of states in a block."""
 
 _TEMPLATE = """\
 import numpy as np
@@ -145,7 +143,7 @@ class _Rows:
 
 
 def batch_source(
-    program: Program, own_parameters: bool = False, block: int = BLOCK
+    program: Program, own_parameters: bool = False, block: int = BATCH_BLOCK
 ) -> str:
     """Return the source of a module with a batched kernel ``(parameters, q, ..., result) -> int``.
 

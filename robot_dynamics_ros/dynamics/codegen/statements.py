@@ -18,8 +18,7 @@ from robot_dynamics_ros.dynamics.codegen.expressions import (
     Scalar,
     Trace,
 )
-
-_LONGEST = 88  # characters of an expression that is still inlined into the next one
+from robot_dynamics_ros.dynamics.kernels.thresholds import LONGEST_INLINED
 
 
 class Language(NamedTuple):
@@ -97,7 +96,7 @@ class Statements:
             if guard and place in guards:
                 self.lines.append(guard(guards[place], text))
             elif node.operation != CONSTANT and (
-                uses[place] > 1 or len(text) > _LONGEST
+                uses[place] > 1 or len(text) > LONGEST_INLINED
             ):
                 self.lines.append(
                     language.assignment.format(name=f"x{place}", text=text)

@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel
+from robot_dynamics_ros.dynamics.kernels.thresholds import SMALLEST_PIVOT
 from robot_dynamics_ros.dynamics.kernels.types import Array
-
-# Relative to the diagonal element. A smaller pivot is rounding error of a singular matrix.
-_SMALLEST_PIVOT = 1e-15
 
 
 @kernel
@@ -28,7 +26,7 @@ def factorise(matrix: Array) -> int:
         pivot = diagonal
         for k in range(j + 1, n):
             pivot -= matrix[k, j] * matrix[k, j]
-        if not pivot > _SMALLEST_PIVOT * diagonal:  # also catches NaN
+        if not pivot > SMALLEST_PIVOT * diagonal:  # also catches NaN
             return j
         inverse = 1.0 / math.sqrt(pivot)
         matrix[j, j] = inverse

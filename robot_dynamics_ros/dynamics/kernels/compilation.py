@@ -26,6 +26,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.dynamics.kernels.thresholds import COMPILATION_PAUSE
 
 numba: Any
 try:
@@ -46,7 +47,6 @@ _CANNOT_BE_CACHED = (
 )
 # A second thread would compile after the first one has disabled it.
 _ONE_THREAD = Lock()
-_PAUSE = 60.0  # s without compilation, after which the next one is announced again
 
 COMPILED: bool = numba is not None and not numba.config.DISABLE_JIT
 """True if kernels run as machine code."""
@@ -378,7 +378,7 @@ if COMPILED:
             if _is_ours(function := event.data["dispatcher"].py_func):
                 if (
                     not (_reports or self._under_way)
-                    and time.monotonic() - self._end > _PAUSE
+                    and time.monotonic() - self._end > COMPILATION_PAUSE
                 ):
                     _LOG.warning(announcement(function.__name__))
                 self._under_way += 1

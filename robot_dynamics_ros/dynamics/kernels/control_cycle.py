@@ -8,6 +8,32 @@ from __future__ import annotations
 import math
 
 from robot_dynamics_ros.dynamics.kernels.compilation import inlined, kernel
+from robot_dynamics_ros.dynamics.kernels.thresholds import (
+    DRIVE_ANSWERED,
+    DRIVE_EXPLAINED,
+    DRIVE_LEAST_CHANGE,
+    DRIVE_OFFSET,
+    DRIVE_OPPOSED,
+    DRIVE_RELATIVE_OFFSET,
+    DRIVE_STATES,
+    DRIVE_STEEPEST,
+    DRIVE_TORQUE_JUMP,
+    DRIVE_WINDOW,
+    HIDDEN_MOTION_MEMORY,
+    LARGEST_EFFORT_CHANGE,
+    LONGEST_CONTRADICTION,
+    LONGEST_STATE_GAP,
+    MODEL_TORQUE_ERROR,
+    REFUTED_RETURN_TIME,
+    RESPONSE_REST_VELOCITY,
+    RESPONSE_STATES,
+    RESPONSE_WINDOW,
+    REST_SHARE,
+    STATE_WINDOW,
+    SUDDEN_STOP_TORQUE,
+    UNMODELLED_FRICTION,
+    UNMODELLED_TORQUE,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 # results of check_state: the largest one of all joints counts
@@ -48,7 +74,6 @@ UNANSWERED = 8
 STOPPED = 9  # 1 for a while after a sudden stop
 DOUBTED = 10  # 1 for a joint that did not answer, until it moves
 RESPONSE_MEMORY = 11  # number of rows
-RESPONSE_STATES = 2  # value of UNANSWERED at which a joint does not answer
 
 # Rows of the memory of check_drives:
 EXTERNAL = 0  # mean external torque (Nm or N) of the window
@@ -58,36 +83,12 @@ COVARIANCE = 3  # of external torque and effort
 EFFORT_VARIANCE = 4
 REVERSED = 5  # number of states in succession at which the drive opposes its effort
 DRIVE_MEMORY = 6  # number of rows
-DRIVE_STATES = 3  # value of REVERSED at which a drive counts as reversed
 
 # Results of limit_effort.
 CLAMPED = 1
 SLOWED = 2
 
-_WINDOW = 0.1  # s, of the comparison of position and velocity
-_LONGEST_GAP = 1.0  # s, in which a joint may have moved at its velocity
-_RETURN_TIME = 0.1  # s, in which a refuted position may return
-_LONGEST_CONTRADICTION = 0.3  # s, after which neither is trusted
 _LASTING = 2.0  # value of REFUTED
-_RESPONSE_WINDOW = 0.06  # s
-_SUDDEN = 0.5  # external torque of a sudden stop, as a share of the effort limit
-_SLOW = 0.05  # rad/s or m/s
-_UNMODELLED_FRICTION = 0.075  # of the effort limit
-_UNMODELLED = 0.05  # of the effort limit
-_HIDDEN_MEMORY = 1.0  # s
-_REST_SHARE = 0.1  # of the plausible step, within which a position rests
-_MODEL_ERROR = 0.15  # of a change of the model's torque
-_STEP = 0.1  # of the effort limit, largest change in a cycle that is no step
-_DRIVE_WINDOW = 0.04  # s
-_LEAST_CHANGE = 0.02  # standard deviation of the effort, as a share of its limit
-_JUMP = 0.05  # of the effort limit
-_STEEP = 4.0  # external torque per effort, above which the torque has another cause
-_OPPOSED = -1.15  # external torque per effort: the drive gives -0.15 of its effort
-_ANSWERED = -0.5  # the drive gives half of its effort
-_EXPLAINED = 0.97  # of the variance of the external torque
-# Between the mean external torque and the slope times the mean effort:
-_OFFSET = 0.02  # of the effort limit
-_RELATIVE = 0.08  # of the mean external torque
 
 
 @kernel
@@ -138,7 +139,7 @@ def check_state(
         if not (abs(new[0, j]) <= largest and abs(new[1, j]) <= largest):
             return OUT_OF_BOUNDS, j, False
     compared = 0.0 < dt < math.inf
-    kept = math.exp(-dt / _WINDOW) if compared and dt <= longest else 0.0
+    kept = math.exp(-dt / STATE_WINDOW) if compared and dt <= longest else 0.0
     distrusted = False
     result = UNCHANGED
     joint = 0
@@ -185,7 +186,7 @@ def _continues(
     Its change is within the time between them, at most 1 s, times the interval spanned by both velocities and 0,
     widened by the step. If the velocity is not trusted, the interval is that of the largest one.
     """
-    gap = min(memory[SINCE_TRUSTED, j] + dt, _LONGEST_GAP)
+    gap = min(memory[SINCE_TRUSTED, j] + dt, LONGEST_STATE_GAP)
     fastest = bounds[SPEED, j]
     slowest = -fastest
     if measures_velocity and memory[DISTRUSTED, j] == 0.0:
@@ -202,7 +203,7 @@ def _agreed_velocity(velocity: float, kept: float, memory: Array, j: int) -> flo
     """Return the smaller one of a velocity and the mean one by the positions of the window; 0 for opposite signs."""
     if kept == 0.0:
         return velocity
-    mean: float = memory[MOVED, j] / _WINDOW
+    mean: float = memory[MOVED, j] / STATE_WINDOW
     return min(max(velocity, min(mean, 0.0)), max(mean, 0.0))
 
 
@@ -218,13 +219,13 @@ def _refute(continues: bool, dt: float, passed: float, memory: Array, j: int) ->
         return
     if continues:
         memory[SINCE_REFUTED, j] = 0.0
-        refuted = memory[CONTRADICTED, j] > _LONGEST_CONTRADICTION
-        lasts = refuted and memory[SINCE_TRUSTED, j] > _LONGEST_GAP
+        refuted = memory[CONTRADICTED, j] > LONGEST_CONTRADICTION
+        lasts = refuted and memory[SINCE_TRUSTED, j] > LONGEST_STATE_GAP
     else:
         if memory[REFUTED, j] != 0.0:
             memory[SINCE_REFUTED, j] += passed
         refuted = True
-        lasts = memory[SINCE_REFUTED, j] > _RETURN_TIME
+        lasts = memory[SINCE_REFUTED, j] > REFUTED_RETURN_TIME
     memory[REFUTED, j] = 1.0 if refuted else 0.0
     if lasts:
         memory[REFUTED, j] = _LASTING
@@ -269,7 +270,7 @@ def _contradicts(
     tolerance = 0.25 * step
     contradicts = mismatch > tolerance + 0.35 * larger
     memory[CONTRADICTED, j] = memory[CONTRADICTED, j] + dt if contradicts else 0.0
-    if abs(new[0, j] - memory[STILL, j]) > _REST_SHARE * step:
+    if abs(new[0, j] - memory[STILL, j]) > REST_SHARE * step:
         memory[STILL, j] = new[0, j]
         memory[IMPLIED_STILL, j] = 0.0
     else:
@@ -344,8 +345,8 @@ def check_response(
     memory
         (RESPONSE_MEMORY, n), updated, in the rows from RESIDUAL to DOUBTED.
     """
-    kept = math.exp(-dt / _RESPONSE_WINDOW)
-    remembered = math.exp(-dt / _HIDDEN_MEMORY)
+    kept = math.exp(-dt / RESPONSE_WINDOW)
+    remembered = math.exp(-dt / HIDDEN_MOTION_MEMORY)
     first = -1
     moves = False
     for j in range(state.shape[1]):
@@ -354,10 +355,12 @@ def check_response(
         memory[RESIDUAL, j] += (1.0 - kept) * (external[j] - memory[RESIDUAL, j])
         if step[j] == math.inf:
             continue
-        away = abs(state[0, j] - memory[REST, j]) > _REST_SHARE * step[j]
-        slow = abs(state[1, j]) <= _SLOW
-        moved = memory[REST_SPEED, j] > _SLOW
-        sudden = abs(external[j] - memory[REFERENCE, j]) > _SUDDEN * limits[j]
+        away = abs(state[0, j] - memory[REST, j]) > REST_SHARE * step[j]
+        slow = abs(state[1, j]) <= RESPONSE_REST_VELOCITY
+        moved = memory[REST_SPEED, j] > RESPONSE_REST_VELOCITY
+        sudden = (
+            abs(external[j] - memory[REFERENCE, j]) > SUDDEN_STOP_TORQUE * limits[j]
+        )
         stops = moved and slow and sudden and dt < math.inf
         answers = away or not slow
         if dt == math.inf and memory[DOUBTED, j] != 0.0 and not answers:
@@ -378,13 +381,13 @@ def check_response(
             continue
         if stops:
             memory[STOPPED, j] = 1.0
-        elif memory[REST_TIME, j] > 2.0 * _RESPONSE_WINDOW:
+        elif memory[REST_TIME, j] > 2.0 * RESPONSE_WINDOW:
             memory[STOPPED, j] = 0.0
         # At its speed before, a joint that goes on leaves the position of rest within this time.
         memory[REST_TIME, j] += dt
         way = memory[REST_TIME, j] * memory[REST_SPEED, j]
-        rests = not moved or way > 2.0 * _REST_SHARE * step[j]
-        dry = friction[j] if friction[j] > 0.0 else _UNMODELLED_FRICTION * limits[j]
+        rests = not moved or way > 2.0 * REST_SHARE * step[j]
+        dry = friction[j] if friction[j] > 0.0 else UNMODELLED_FRICTION * limits[j]
         driving = memory[REFERENCE, j] - hidden[j]
         part = remembered if memory[DOUBTED, j] == 0.0 else 1.0
         momentum = part * memory[HIDDEN_MOMENTUM, j] + dt * driving
@@ -397,7 +400,11 @@ def check_response(
             memory[REFERENCE, j] = memory[RESIDUAL, j]
         change = abs(memory[RESIDUAL, j] - memory[REFERENCE, j])
         accelerating = abs(torque[j] - memory[REST_TORQUE, j])
-        bound = 2.0 * dry + _UNMODELLED * limits[j] + _MODEL_ERROR * accelerating
+        bound = (
+            2.0 * dry
+            + UNMODELLED_TORQUE * limits[j]
+            + MODEL_TORQUE_ERROR * accelerating
+        )
         if rests and (change > bound or memory[STOPPED, j] != 0.0):
             memory[UNANSWERED, j] += 1.0
         else:
@@ -440,13 +447,13 @@ def check_drives(
     memory
         (DRIVE_MEMORY, n), updated, in the rows from EXTERNAL to REVERSED; zeros before the first state.
     """
-    share = 1.0 - math.exp(-dt / _DRIVE_WINDOW)
+    share = 1.0 - math.exp(-dt / DRIVE_WINDOW)
     kept = 1.0 - share
     first = -1
     for j in range(external.shape[0]):
         residual = external[j] - memory[EXTERNAL, j]
         change = effort[j] - memory[EFFORT, j]
-        jump = _JUMP * limits[j] + _STEEP * abs(change)
+        jump = DRIVE_TORQUE_JUMP * limits[j] + DRIVE_STEEPEST * abs(change)
         if dt == math.inf or abs(residual) > jump:
             memory[EXTERNAL, j] = external[j]
             memory[EFFORT, j] = effort[j]
@@ -465,20 +472,20 @@ def check_drives(
         variance = memory[EFFORT_VARIANCE, j]
         slope = 0.0
         opposes = False
-        if variance > (_LEAST_CHANGE * limits[j]) ** 2:
+        if variance > (DRIVE_LEAST_CHANGE * limits[j]) ** 2:
             slope = memory[COVARIANCE, j] / variance
             mean = memory[EXTERNAL, j]
             given = memory[EFFORT, j]
             explained = slope * memory[COVARIANCE, j]
             miss = abs(mean - slope * given)
             opposes = (
-                slope < _OPPOSED
-                and explained > _EXPLAINED * memory[EXTERNAL_VARIANCE, j]
-                and mean * given < _OPPOSED * given * given
-                and miss < _OFFSET * limits[j] + _RELATIVE * abs(mean)
-                and mean * velocity[j] > _SLOW * abs(mean)
+                slope < DRIVE_OPPOSED
+                and explained > DRIVE_EXPLAINED * memory[EXTERNAL_VARIANCE, j]
+                and mean * given < DRIVE_OPPOSED * given * given
+                and miss < DRIVE_OFFSET * limits[j] + DRIVE_RELATIVE_OFFSET * abs(mean)
+                and mean * velocity[j] > RESPONSE_REST_VELOCITY * abs(mean)
             )
-            if slope > _ANSWERED:
+            if slope > DRIVE_ANSWERED:
                 memory[REVERSED, j] = 0.0
         if opposes:
             memory[REVERSED, j] += 1.0
@@ -534,7 +541,7 @@ def limit_effort(
             result |= CLAMPED
         if rates[j] == math.inf and step_rates[j] < math.inf:
             change = effort[j] - last[j]
-            largest = max(step_rates[j] * dt, _STEP * limits[j])
+            largest = max(step_rates[j] * dt, LARGEST_EFFORT_CHANGE * limits[j])
             steps = steps or abs(change - remainder[j]) > largest
     share = 1.0  # of the remainder that is followed in this cycle
     for j in range(requested.shape[0]):

@@ -28,6 +28,7 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     JOINT_TORQUE,
     ModelArrays,
 )
+from robot_dynamics_ros.dynamics.kernels.thresholds import FRICTION_WIDTHS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
@@ -118,7 +119,6 @@ class Term(NamedTuple):
 _TORQUE = "N m, N"
 _PER_LOAD = "N m per N m, N per N"
 _VELOCITY = "rad/s, m/s"
-_WIDTHS = (0.02, 0.04, 0.08, 0.16)  # of the highest speed
 
 # --- Polynomial of the velocity
 
@@ -209,7 +209,7 @@ static double @robot@_dry_level(const @robot@_joint *joint, double level, double
             "f",
             _TORQUE,
             enables="stribeck_velocity",
-            tried=tuple({STRIBECK_VELOCITY: width} for width in _WIDTHS),
+            tried=tuple({STRIBECK_VELOCITY: width} for width in FRICTION_WIDTHS),
         ),
         FrictionParameter(STRIBECK_VELOCITY, "stribeck_velocity", "w", _VELOCITY),
     ),
@@ -372,7 +372,7 @@ static double @robot@_sigmoid(const @robot@_joint *joint, double rate)
                     COULOMB: coulomb,
                     COULOMB_NEGATIVE: coulomb,
                 }
-                for width in _WIDTHS
+                for width in FRICTION_WIDTHS
                 for share in (-0.5, 0.0, 0.5)
                 for coulomb in (1.0, 0.0)
             ),

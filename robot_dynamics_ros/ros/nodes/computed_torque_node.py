@@ -36,7 +36,8 @@ from robot_dynamics_ros.control.goals import Tolerances
 from robot_dynamics_ros.control.interface import WARN, Note, Output
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Safety
-from robot_dynamics_ros.control.session import WATCH_PERIOD, ControllerSession
+from robot_dynamics_ros.control.session import ControllerSession
+from robot_dynamics_ros.control.thresholds import WATCH_PERIOD
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.ros.nodes.control_interfaces import (
     ABSENT,

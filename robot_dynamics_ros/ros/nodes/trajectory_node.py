@@ -15,7 +15,7 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.trajectory.points import LARGEST
+from robot_dynamics_ros.control.thresholds import LARGEST_MAGNITUDE
 from robot_dynamics_ros.ros.conversions import nanoseconds, stamp, trajectory_message
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 from robot_dynamics_ros.runs import trajectory_parameters as parameters
@@ -78,7 +78,9 @@ class TrajectoryNode(NodeProgram):
 
     def _receive_state(self, message: JointState) -> None:
         q = message.position
-        if len(q) != len(message.name) or not all(abs(value) <= LARGEST for value in q):
+        if len(q) != len(message.name) or not all(
+            abs(value) <= LARGEST_MAGNITUDE for value in q
+        ):
             self.get_logger().error(
                 f"joint_states: ignored a message of {len(message.name)} names and {len(message.position)} positions "
                 "(different numbers, or implausible positions). Cure: check its publisher",

@@ -7,11 +7,8 @@ from hypothesis import strategies as st
 from scipy.integrate import trapezoid
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.trajectory.plan import (
-    SPEED_RATE,
-    TimeScaling,
-    checked_speed,
-)
+from robot_dynamics_ros.control.thresholds import SPEED_FACTOR_RATE
+from robot_dynamics_ros.control.trajectory.plan import TimeScaling, checked_speed
 
 CHANGES = st.lists(
     st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)), min_size=1, max_size=6
@@ -50,19 +47,19 @@ def test_time_is_the_integral_of_a_continuous_speed(changes):
             and (speed > -1e-12).all()
             and (speed < 1.0 + 1e-12).all()
         )
-        assert (np.abs(np.diff(speed)) <= SPEED_RATE * step + 1e-12).all()
+        assert (np.abs(np.diff(speed)) <= SPEED_FACTOR_RATE * step + 1e-12).all()
         # The trapezoidal rule is exact except for the step with the corner of the ramp.
         np.testing.assert_allclose(
             s[-1] - s[0],
             trapezoid(speed, clock),
             rtol=0,
-            atol=SPEED_RATE * step**2 + 1e-12,
+            atol=SPEED_FACTOR_RATE * step**2 + 1e-12,
         )
         t += pause
         before = scaling.at(t)
         scaling = scaling.toward(t, target)
         np.testing.assert_allclose(scaling.at(t)[:2], before[:2], rtol=0, atol=1e-12)
-    assert scaling.at(t + 1.001 / SPEED_RATE)[1:] == (changes[-1][1], 0.0)
+    assert scaling.at(t + 1.001 / SPEED_FACTOR_RATE)[1:] == (changes[-1][1], 0.0)
 
 
 @pytest.mark.parametrize("factor", [-0.1, 1.001, np.nan, np.inf, -np.inf])

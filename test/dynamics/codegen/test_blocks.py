@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from robot_dynamics_ros.dynamics.codegen.source import (
-    BLOCK,
-    FARTHEST,
-    sines_and_cosines,
-)
+from robot_dynamics_ros.dynamics.codegen.source import FARTHEST, sines_and_cosines
 from robot_dynamics_ros.dynamics.codegen.tracing import (
     FORWARD_DYNAMICS,
     INVERSE_DYNAMICS,
@@ -19,6 +15,7 @@ from robot_dynamics_ros.dynamics.codegen.tracing import (
 )
 from robot_dynamics_ros.dynamics.kernels.entries import OK
 from robot_dynamics_ros.dynamics.kernels.layout import MASS
+from robot_dynamics_ros.dynamics.kernels.thresholds import BATCH_BLOCK
 from robot_dynamics_ros.dynamics.model.model_data import views
 from support.comparing import assert_close
 from support.generated import (
@@ -49,7 +46,7 @@ def test_batches_of_any_robot_agree_with_its_general_kernels(robot: Robot) -> No
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda x: x.name)
-@pytest.mark.parametrize("count", [0, 1, BLOCK + 3])
+@pytest.mark.parametrize("count", [0, 1, BATCH_BLOCK + 3])
 def test_every_state_of_a_batch_of_any_size(
     algorithm: Algorithm, count: int, load_robot: Any
 ) -> None:

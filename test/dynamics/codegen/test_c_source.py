@@ -191,7 +191,7 @@ def test_random_trees(robot: Robot) -> None:
 def test_long_functions_are_split(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(c_source, "LARGEST", 50)
+    monkeypatch.setattr(c_source, "LARGEST_C_FUNCTION", 50)
     tree().export_c(tmp_path)
     assert "arm_mass_matrix_1(" in (tmp_path / "arm_dynamics.c").read_text()
     done = self_test(tmp_path)

@@ -14,7 +14,6 @@ from robot_dynamics_ros.dynamics.codegen.customised import (
     customised_batch,
     customised_kernel,
 )
-from robot_dynamics_ros.dynamics.codegen.source import BLOCK
 from robot_dynamics_ros.dynamics.codegen.tracing import (
     FORWARD_DYNAMICS,
     INVERSE_DYNAMICS,
@@ -28,6 +27,7 @@ from robot_dynamics_ros.dynamics.kernels.entries import (
     GeneralKernels,
 )
 from robot_dynamics_ros.dynamics.kernels.layout import MASS
+from robot_dynamics_ros.dynamics.kernels.thresholds import BATCH_BLOCK
 from robot_dynamics_ros.dynamics.model.model_data import views
 from support.comparing import assert_close
 from support.generated import ALGORITHMS, general, kernels_of, random_vectors, result
@@ -70,11 +70,11 @@ def test_bits_of_a_state_do_not_depend_on_its_index(
     algorithm: Algorithm, robot: GeneralKernels
 ) -> None:
     _, batch = kernels(algorithm, robot)
-    count = 3 * BLOCK + 5
+    count = 3 * BATCH_BLOCK + 5
     vectors = random_vectors(algorithm, 12, count, 3)
     expected = result(algorithm, 3, count)
     assert batch(robot.parameters, *vectors, expected) == OK
-    for start, stop in ((0, 1), (7, 7 + BLOCK), (BLOCK - 1, count), (5, 5)):
+    for start, stop in ((0, 1), (7, 7 + BATCH_BLOCK), (BATCH_BLOCK - 1, count), (5, 5)):
         out = result(algorithm, 3, stop - start)
         assert (
             batch(robot.parameters, *(vector[start:stop] for vector in vectors), out)
