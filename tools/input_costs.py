@@ -20,8 +20,9 @@ from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.recordings.bags import BagReader
-from robot_dynamics_ros.recordings.bags.storage import LARGEST, zstd
+from robot_dynamics_ros.recordings.bags.storage import zstd
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory
+from robot_dynamics_ros.recordings.thresholds import LARGEST_UNPACKED
 from support.crafted_bags import chunk, many_names, mcap, mcap_messages
 
 _LINK = (
@@ -107,7 +108,7 @@ CASES: dict[str, Callable[[Path], Callable[[], object]]] = {
     "10 million efforts, in rclpy": lambda folder: efforts(),
     "URDF of 10000 joints": lambda folder: joints(10_000),
     "bag of one chunk of the smallest messages": lambda folder: bag(
-        folder, [packed((LARGEST - 100) // 31, 0)]
+        folder, [packed((LARGEST_UNPACKED - 100) // 31, 0)]
     ),
     "bag of 20 chunks that overlap": lambda folder: bag(
         folder, [packed(100, 1_300_000)] * 20

@@ -16,16 +16,15 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NoReturn, TypeVar
 
+from robot_dynamics_ros.base import thresholds
+
 T = TypeVar("T")
 
-END_TIMEOUT = 2.5
-"""Time (s) for the last calls of the middleware, after which the process is ended."""
 
 SUCCESS = (0, -signal.SIGALRM)
 """Exit codes of nodes that have done their work; SIGALRM means that the middleware blocked then."""
 
 _started: list[Future[Any]] = []
-_LONGEST_LIMIT = 1e6  # s; the kernel's timer has a range
 
 
 def run_in_background(work: Callable[[], T]) -> Future[T]:
@@ -47,7 +46,7 @@ def end_after(seconds: float, *, failed: bool = False) -> None:
     stacks of its threads on stderr. Both need neither a signal handler nor a thread of Python, which cannot run while
     rclpy calls the middleware: it holds the interpreter lock. Call this in the main thread.
     """
-    seconds = min(seconds, _LONGEST_LIMIT)
+    seconds = min(seconds, thresholds.LONGEST_TIMER)
     faulthandler.cancel_dump_traceback_later()
     if failed:
         faulthandler.dump_traceback_later(seconds, exit=True)

@@ -8,10 +8,8 @@ import sys
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 
-_LONGEST = 2000
-_HEAD = 1500
-_LONGEST_NAME = 200
-_PART = 3  # letters of a name that are enough to find it
+from robot_dynamics_ros.base import thresholds
+
 _CONTROL = re.compile("[^\t\n\r\x20-\x7e\xa0-\U0010ffff]")
 
 
@@ -23,9 +21,9 @@ class RobotDynamicsError(Exception):
 
     def __str__(self) -> str:
         text = printable(super().__str__())
-        if len(text) <= _LONGEST:
+        if len(text) <= thresholds.LONGEST_MESSAGE:
             return text
-        return f"{text[:_HEAD]} [...] {text[_HEAD - _LONGEST :]}"
+        return f"{text[: thresholds.MESSAGE_HEAD]} [...] {text[thresholds.MESSAGE_HEAD - thresholds.LONGEST_MESSAGE :]}"
 
 
 class RobotModelError(RobotDynamicsError):
@@ -67,10 +65,12 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     if none is similar, and if ``name`` is not a text, or longer than 200 characters.
     """
     # from messages: the search takes time
-    if not isinstance(name, str) or len(name) > _LONGEST_NAME:
+    if not isinstance(name, str) or len(name) > thresholds.LONGEST_NAME:
         return ""
     names = list(known)
-    longer = [other for other in names if len(name) >= _PART and name in other]
+    longer = [
+        other for other in names if len(name) >= thresholds.NAME_PART and name in other
+    ]
     similar = get_close_matches(name, longer, n=1, cutoff=0.0)
     similar = similar or get_close_matches(name, names, n=1)
     return f"; did you mean {similar[0]}?" if similar else ""

@@ -13,17 +13,14 @@ from typing import Any
 
 import yaml
 
+from robot_dynamics_ros.base import thresholds
 from robot_dynamics_ros.base.errors import RobotModelWarning
 
 # ten times as fast, if PyYAML has it
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_DEEPEST = 32  # nesting levels
 _MERGE = "tag:yaml.org,2002:merge"
-_REPEATED = 100_000  # values that aliases may add by expansion
 _INTEGER = "tag:yaml.org,2002:int"
 _OTHER_BASE = re.compile(r"[-+]?(0[0-7_]+|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)")
-# characters; conversion from base 60, as in 1:30:00, takes quadratic time
-_LONGEST_INTEGER = 1000
 
 
 class NotPlainYaml(ValueError):
@@ -95,7 +92,7 @@ def load_documents(data: bytes | str, source: str | None = None) -> list[Any]:
             while loader.check_node():
                 node = loader.get_node()
                 sizes: dict[int, int] = {}
-                if _size(node, sizes) > len(sizes) + _REPEATED:
+                if _size(node, sizes) > len(sizes) + thresholds.MOST_REPEATED:
                     raise NotPlainYaml("aliases expand to too many values")
                 documents.append(loader.construct_document(node))
             return documents
@@ -137,9 +134,9 @@ def _check_events(events: Iterable[yaml.Event], source: str | None) -> None:
                 )
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            if depth > _DEEPEST:
+            if depth > thresholds.DEEPEST_YAML:
                 raise NotPlainYaml(
-                    f"nested deeper than {_DEEPEST} levels, {_place(event.start_mark)}"
+                    f"nested deeper than {thresholds.DEEPEST_YAML} levels, {_place(event.start_mark)}"
                 )
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
@@ -150,7 +147,7 @@ def _size(node: yaml.Node, known: dict[int, int]) -> int:
     size = known.get(id(node))
     if size is None:
         known[id(node)] = 0
-        if node.tag == _INTEGER and len(node.value) > _LONGEST_INTEGER:
+        if node.tag == _INTEGER and len(node.value) > thresholds.LONGEST_INTEGER:
             raise NotPlainYaml(
                 f"an integer of {len(node.value)} characters, {_place(node.start_mark)}"
             )

@@ -37,6 +37,7 @@ from robot_dynamics_ros.base.resources import (
     textbook_arm_names,
 )
 from robot_dynamics_ros.cli.named_robots import described, named_robot
+from robot_dynamics_ros.cli.thresholds import LARGEST_STEP_SIZE
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.robot_source import ROBOTS, RobotSource
@@ -49,7 +50,6 @@ TRACKING_LAWS = sorted(name for name, law in LAWS.items() if law.follows)
 """Names of the control laws that follow a joint trajectory."""
 
 _LINE_WIDTH = 110
-_MAX_STEP_SIZE = 0.001  # s
 
 
 def pair(text: str, form: str) -> tuple[str, str]:
@@ -430,7 +430,7 @@ def new_bag(output: Path) -> Iterator[Path]:
 
 def plant_step_size(rate: float) -> float:
     """Return the largest step size (s) up to 1 ms that divides the period 1 / ``rate``; ``rate`` is in Hz."""
-    return 1.0 / (rate * math.ceil(1.0 / (rate * _MAX_STEP_SIZE)))
+    return 1.0 / (rate * math.ceil(1.0 / (rate * LARGEST_STEP_SIZE)))
 
 
 def read_series(bag: Path | BagReader, arguments: Namespace) -> JointSeries:

@@ -34,6 +34,12 @@ from robot_dynamics_ros.cli.kernels import (
     with_kernels,
 )
 from robot_dynamics_ros.cli.named_robots import named_robot
+from robot_dynamics_ros.cli.thresholds import (
+    LONGEST_MOTION,
+    RK4_STIFFNESS,
+    SETTLING_TIME,
+    SHORTEST_MOTION,
+)
 from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.control.controller import warm_up_cycles
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -61,11 +67,6 @@ from robot_dynamics_ros.simulation.parameters import (
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
 
 _DEFAULT_KIND = trajectory.KIND.default
-_SETTLING_TIME = 0.5  # s after the motion
-# step size times viscous friction over effective inertia; rk4 is unstable above 2.8
-_RK4_STIFFNESS = 0.5
-_SHORTEST = 0.1  # s of motion
-_LONGEST = 10_000.0  # s of motion
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ class Experiment:
             self.model,
             settings,
             self.points,
-            rest + self.duration + _SETTLING_TIME,
+            rest + self.duration + SETTLING_TIME,
             configuration=configuration_of(
                 self.source, overridden(self.values, {"law": law})
             ),
@@ -243,9 +244,9 @@ def _of_duration(motion: Values, duration: float | None) -> dict[str, object]:
     """Return parameters of trajectory_node for ``duration`` (s); a shorter motion is the whole one, faster."""
     if duration is None:
         return {}
-    if not _SHORTEST <= duration <= _LONGEST:
+    if not SHORTEST_MOTION <= duration <= LONGEST_MOTION:
         raise RobotDynamicsError(
-            f"--duration {duration:g} is out of range. Cure: give {_SHORTEST:g} to {_LONGEST:g} seconds"
+            f"--duration {duration:g} is out of range. Cure: give {SHORTEST_MOTION:g} to {LONGEST_MOTION:g} seconds"
         )
     if trajectory.KIND.read(motion) != _DEFAULT_KIND:
         return {}
@@ -287,7 +288,7 @@ def _with_stable_integrator(
     )
     # 1 / effective inertia; M may be singular
     compliance = np.diag(np.linalg.pinv(model.mass_matrix(start)))
-    stiff = plant.step_size * (fast - slow) * compliance > _RK4_STIFFNESS
+    stiff = plant.step_size * (fast - slow) * compliance > RK4_STIFFNESS
     if not stiff.any():
         return plant
     name = model.joint_names[int(np.argmax(stiff))]

@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.progress import BAR
+from robot_dynamics_ros.cli.thresholds import POLLING_PERIOD
 from robot_dynamics_ros.dynamics.kernels import control_cycle, entries
 from robot_dynamics_ros.dynamics.kernels.compilation import (
     announcement,
@@ -28,7 +29,6 @@ from robot_dynamics_ros.dynamics.kernels.compilation import (
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.arguments import cores
 
-_POLLING_PERIOD = 1.0  # s
 EXPERIMENT = (
     *(
         control_cycle.check_state,
@@ -76,7 +76,7 @@ def with_kernels(work: Callable[[], T], kernels: Sequence[Any]) -> T:
         future = run_in_background(work)
         while True:
             try:
-                return future.result(_POLLING_PERIOD if missing else None)
+                return future.result(POLLING_PERIOD if missing else None)
             except NotDone:
                 if future.done():  # an error of ``work``
                     raise

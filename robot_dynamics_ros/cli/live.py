@@ -25,16 +25,13 @@ from robot_dynamics_ros.cli.processes import (
     node_command,
     private_graph,
 )
+from robot_dynamics_ros.cli.thresholds import LIVE_START_DELAY, LIVE_TIMEOUT
 from robot_dynamics_ros.cli.tracking import Tracking, read_tracking
 from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.runs.recorder import COMMANDS, DIAGNOSTICS
 from robot_dynamics_ros.runs.simulation import EFFORTS, STATES, TRAJECTORY
 from robot_dynamics_ros.runs.trajectory_file import write_trajectory_file
 
-# s to start, and to end after the motion; a busy machine needs a minute or more
-_TIMEOUT = 300.0
-# s, in which the trajectory reaches the controller on a busy machine, too
-_START_DELAY = 2.0
 _TOPICS = (STATES, COMMANDS, TRAJECTORY, EFFORTS, DIAGNOSTICS)
 
 
@@ -75,7 +72,7 @@ def node_parameters(
         "trajectory": {
             "kind": "file",
             "file": str(trajectory.resolve()),
-            "start_delay": _START_DELAY,
+            "start_delay": LIVE_START_DELAY,
         },
         "listeners": ["computed_torque_node", "recorder"],
         "qos_overrides": {STATES: {"subscription": {"reliability": "reliable"}}},
@@ -135,11 +132,11 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
             counts,
             lambda now: all(now[topic] > 0 for topic in topics),
             "begun",
-            _TIMEOUT,
+            LIVE_TIMEOUT,
             group,
         )
         # Half a second longer than the motion: the trajectory may have been received at the end of a report period.
-        total = experiment.duration + _START_DELAY + 0.5
+        total = experiment.duration + LIVE_START_DELAY + 0.5
         layout = "{desc:<18}{percentage:3.0f}% |{bar:30}| {n:4.1f} of {total:.1f} s"
         with tqdm(total=total, desc=law, bar_format=layout, **BAR) as bar:
 
@@ -148,7 +145,7 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
                 bar.update(min(seconds, total) - bar.n)
                 return seconds >= total and sender.process.poll() is not None
 
-            _await(counts, completed, "ended", total + _TIMEOUT, group)
+            _await(counts, completed, "ended", total + LIVE_TIMEOUT, group)
     return read_tracking(bag, law, experiment.duration)
 
 

@@ -9,6 +9,14 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotModelWarning
+from robot_dynamics_ros.cli.thresholds import (
+    FACT_GRID,
+    FACT_HALF_STROKE,
+    FACT_ROUNDING,
+    FACT_SAMPLES,
+    FACT_SWEEPS,
+    SINGULAR_CONDITION,
+)
 from robot_dynamics_ros.dynamics.description.dynamics_file import (
     DynamicsFile,
     read_dynamics_file,
@@ -37,15 +45,7 @@ FRICTION_TERMS = {
 RATE_LIMITS = ("acceleration", "deceleration", "jerk")
 """Limits that few URDFs have."""
 
-_SAMPLES = 2000
 _SEED = 0
-_HALF_STROKE = 1.0  # m, of prismatic joints without position limits
-# steps of 5 degrees in a whole turn, which resolve the maximum of a cosine to 0.1 %
-_GRID = 73
-_SWEEPS = 2
-_SINGULAR = 1e15
-# relative to the largest element of a vector or matrix; smaller ones are rounding errors
-_ROUNDING = 1e-12
 
 
 def model_facts(
@@ -216,8 +216,8 @@ def _named(model: RobotModel, row: Array) -> dict[str, float]:
 
 def _over_range(model: RobotModel) -> Facts:
     """Return extremes of gravity torque and condition number over random states, uniform within the limits."""
-    lower, upper = position_ranges(model, _HALF_STROKE)
-    q = np.random.default_rng(_SEED).uniform(lower, upper, (_SAMPLES, model.n))
+    lower, upper = position_ranges(model, FACT_HALF_STROKE)
+    q = np.random.default_rng(_SEED).uniform(lower, upper, (FACT_SAMPLES, model.n))
     condition = _condition(model.mass_matrix(q))
     columns = (
         model.joint_names,
@@ -225,7 +225,7 @@ def _over_range(model: RobotModel) -> Facts:
         model.effort_limits,
     )
     return {
-        "samples": _SAMPLES,
+        "samples": FACT_SAMPLES,
         "seed": _SEED,
         "lower": lower.tolist(),
         "upper": upper.tolist(),
@@ -260,9 +260,9 @@ def _largest_gravity(
     best = np.abs(torques).argmax(axis=0)
     positions = q[best]
     torque = torques[best, each]
-    for i in np.tile(each, _SWEEPS):
-        tried = np.repeat(positions[:, None, :], _GRID, axis=1)
-        tried[:, :, i] = np.linspace(lower[i], upper[i], _GRID)
+    for i in np.tile(each, FACT_SWEEPS):
+        tried = np.repeat(positions[:, None, :], FACT_GRID, axis=1)
+        tried[:, :, i] = np.linspace(lower[i], upper[i], FACT_GRID)
         torques = model.gravity_torque(tried)[each, :, each]
         best = np.abs(torques).argmax(axis=1)
         better = np.abs(torques[each, best]) > np.abs(torque)
@@ -274,14 +274,14 @@ def _largest_gravity(
 def without_rounding(values: Array) -> Array:
     """Return ``values`` with zeros in place of rounding errors relative to the largest one."""
     return np.where(
-        np.abs(values) > _ROUNDING * np.abs(values).max(initial=0.0), values, 0.0
+        np.abs(values) > FACT_ROUNDING * np.abs(values).max(initial=0.0), values, 0.0
     )
 
 
 def _condition(matrix: Array) -> Array:
     """Return the condition numbers (...,) of mass matrices (..., n, n); inf for singular ones."""
     condition = np.linalg.cond(matrix)
-    return np.where(condition < _SINGULAR, condition, np.inf)
+    return np.where(condition < SINGULAR_CONDITION, condition, np.inf)
 
 
 def _share(torque: float, limit: float) -> float | None:

@@ -23,10 +23,8 @@ from typing import NoReturn
 from robot_dynamics_ros.base.background import SUCCESS
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.resources import NODE_PROGRAM
+from robot_dynamics_ros.cli.thresholds import SIGNAL_PERIOD, STOP_TIMEOUT
 
-# s; a background job of a shell ignores SIGINT until the node has installed its handler
-_RESEND_PERIOD = 1.0
-_STOP_TIMEOUT = 10.0  # s
 _DOMAINS = 101  # domain IDs that are safe with the default ephemeral ports of Linux
 _HUMBLE = os.environ.get("ROS_DISTRO") == "humble"
 
@@ -174,7 +172,7 @@ class NodeProcess:
         while self.process.poll() is None and time.monotonic() < deadline:
             try:
                 self.process.wait(
-                    timeout=min(_RESEND_PERIOD, max(0.0, deadline - time.monotonic()))
+                    timeout=min(SIGNAL_PERIOD, max(0.0, deadline - time.monotonic()))
                 )
             except subprocess.TimeoutExpired:
                 self.stop()
@@ -218,7 +216,7 @@ class ProcessGroup:
             # Reverse order: first the recorder, then the controller, last the plant.
             for member in reversed(self.members):
                 member.stop()
-            deadline = time.monotonic() + _STOP_TIMEOUT
+            deadline = time.monotonic() + STOP_TIMEOUT
             for member in self.members:
                 member.join(deadline)
         finally:

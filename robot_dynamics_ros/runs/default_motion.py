@@ -17,22 +17,20 @@ from robot_dynamics_ros.dynamics.model.joint_limits import (
     VELOCITY,
 )
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory
-
-_REACH = 0.3  # rad, largest amplitude of the sine
-_PRISMATIC_REACH = 0.05  # m, of a prismatic joint
-_RANGE_SHARE = 0.2  # of the position range, for the amplitude
-_MARGIN = 0.5  # of the amplitude, between the start and a position limit
-_FREQUENCIES = 0.25, 0.45  # Hz, of the first and the last joint
-_HOLDING_SHARE = 0.7  # of the effort limit, to hold the start
-_STEP = 0.02  # rad or m
-_STEPS = 200
-# Of the limits of velocity, acceleration and jerk, and of the effort beyond gravity;
-# the rest is for tracking errors.
-_LIMIT_SHARE = 0.8
-_SHRINK = 0.9
-_SMALLEST = 1e-3
-# rad/s or m/s, at which a joint that starts to move has its Coulomb friction
-_FRICTION_SPEED = 1e-6
+from robot_dynamics_ros.runs.thresholds import (
+    COULOMB_VELOCITY,
+    HOLDING_SHARE,
+    LARGEST_AMPLITUDE,
+    LARGEST_PRISMATIC_AMPLITUDE,
+    MOTION_LIMIT_SHARE,
+    MOTION_SHRINKAGE,
+    RANGE_SHARE,
+    SINE_FREQUENCIES,
+    SMALLEST_MOTION,
+    START_MARGIN,
+    START_STEP,
+    START_STEPS,
+)
 
 
 def _ranges(model: RobotModel) -> tuple[Array, Array, Array]:
@@ -42,8 +40,8 @@ def _ranges(model: RobotModel) -> tuple[Array, Array, Array]:
         np.zeros(model.n)
     )
     prismatic = [name in model.prismatic_joints for name in rows.names]
-    most = np.where(prismatic, _PRISMATIC_REACH, _REACH)
-    return (lower, upper, np.clip(_RANGE_SHARE * (upper - lower), 0.0, most))
+    most = np.where(prismatic, LARGEST_PRISMATIC_AMPLITUDE, LARGEST_AMPLITUDE)
+    return (lower, upper, np.clip(RANGE_SHARE * (upper - lower), 0.0, most))
 
 
 def default_start(model: RobotModel) -> Array:
@@ -54,8 +52,8 @@ def default_start(model: RobotModel) -> Array:
     """
     rows = model.limit_rows
     (lower, upper, reach) = _ranges(model)
-    lower = lower + _MARGIN * reach
-    upper = upper - _MARGIN * reach
+    lower = lower + START_MARGIN * reach
+    upper = upper - START_MARGIN * reach
 
     def load(q: Array) -> float:
         """Return the largest share of an effort limit that gravity takes."""
@@ -64,13 +62,13 @@ def default_start(model: RobotModel) -> Array:
     candidates = []
     for direction in (-1.0, 1.0):  # down, as a hanging arm; up, as an upright one
         start = rows.nearest(np.zeros(model.n), lower, upper)
-        for _ in range(_STEPS):
+        for _ in range(START_STEPS):
             gravity = model.gravity_torque(start)
-            weak = np.abs(gravity) > _HOLDING_SHARE * model.effort_limits
+            weak = np.abs(gravity) > HOLDING_SHARE * model.effort_limits
             if not weak.any():
                 return start
             start = rows.nearest(
-                start + direction * _STEP * weak * np.sign(gravity), lower, upper
+                start + direction * START_STEP * weak * np.sign(gravity), lower, upper
             )
         candidates.append(start)
     return min(candidates, key=load)
@@ -112,7 +110,7 @@ def default_motion(model: RobotModel, start: Array) -> dict[str, object]:
     return {
         trajectory.CENTER.name: (start + way * reach).tolist(),
         trajectory.AMPLITUDE.name: reach.tolist(),
-        trajectory.FREQUENCY.name: np.linspace(*_FREQUENCIES, model.n).tolist(),
+        trajectory.FREQUENCY.name: np.linspace(*SINE_FREQUENCIES, model.n).tolist(),
     }
 
 
@@ -144,20 +142,20 @@ def scaled_to_limits(
             f'joint "{model.joint_names[j]}": gravity at the start is {held[j]:.4g}, its effort limit {limits[j]:g}. '
             "Cure: give other initial_positions (--config), or correct the limit or the masses in the URDF"
         )
-    allowed = held + _LIMIT_SHARE * (limits - held)
+    allowed = held + MOTION_LIMIT_SHARE * (limits - held)
     speed = np.abs(qd).max(axis=0)
     factor = np.minimum(
-        1.0, _LIMIT_SHARE * model.velocity_limits / np.maximum(speed, 1e-9)
+        1.0, MOTION_LIMIT_SHARE * model.velocity_limits / np.maximum(speed, 1e-9)
     )
     jerk = np.diff(qdd, axis=0) / np.diff(points.times)[:, None]
     slowest = np.minimum(model.acceleration_limits, model.deceleration_limits)
     for limit, rate in ((slowest, qdd), (model.jerk_limits, jerk)):
         factor = np.minimum(
-            factor, _LIMIT_SHARE * limit / np.abs(rate).max(axis=0, initial=1e-9)
+            factor, MOTION_LIMIT_SHARE * limit / np.abs(rate).max(axis=0, initial=1e-9)
         )
     friction = [
         np.abs(model.friction_torque(start, np.full(model.n, v)))
-        for v in (_FRICTION_SPEED, -_FRICTION_SPEED)
+        for v in (COULOMB_VELOCITY, -COULOMB_VELOCITY)
     ]
     factor[held + np.maximum(*friction) > allowed] = 0.0
     rows = model.limit_rows
@@ -166,7 +164,7 @@ def scaled_to_limits(
         for row, most in zip(
             rows.factors, rows.limits[VELOCITY, model.n :], strict=True
         ):
-            largest = _LIMIT_SHARE * most / max(np.abs(qd @ row).max(), 1e-9)
+            largest = MOTION_LIMIT_SHARE * most / max(np.abs(qd @ row).max(), 1e-9)
             factor[row != 0.0] = min(factor[row != 0.0].min(), largest)
 
     def fits() -> bool:
@@ -182,8 +180,8 @@ def scaled_to_limits(
         )
 
     while not fits():
-        factor *= _SHRINK
-        if factor.max() < _SMALLEST:
+        factor *= MOTION_SHRINKAGE
+        if factor.max() < SMALLEST_MOTION:
             raise RobotDynamicsError(
                 f"{model.name}: the effort limits leave no room for a motion. Cure: give other initial_positions "
                 "(--config), a longer --duration, or correct the limits in the URDF"

@@ -13,8 +13,8 @@ from robot_dynamics_ros.base.errors import TrajectoryError
 from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.trajectory.points import different_names
 from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.runs.thresholds import SERIES_REST
 
-_REST = 1e-8  # relative tolerance of the sums of coefficients that have to be zero
 _STEP = Polynomial([0.0, 0.0, 0.0, 10.0, -15.0, 6.0])
 
 
@@ -271,7 +271,7 @@ def _require_rest(names: tuple[str, ...], sine: Array, cosine: Array) -> None:
         ),
     ):
         for j in np.flatnonzero(
-            np.abs(terms.sum(axis=1)) > _REST * np.abs(terms).sum(axis=1)
+            np.abs(terms.sum(axis=1)) > SERIES_REST * np.abs(terms).sum(axis=1)
         ).tolist():
             raise TrajectoryError(
                 f"the series of joint '{names[j]}' does not start at rest: its {quantity} is not zero. Cure: {cure}"

@@ -39,9 +39,9 @@ from robot_dynamics_ros.runs.configuration import (
     Configuration,
     read_configuration,
 )
+from robot_dynamics_ros.runs.thresholds import LOCKED_JOINT_TRAVEL
 
 _GRAVITY = NodeSettings.parameters()["gravity"]
-_MOVED = 0.05  # rad or m, of a locked joint in the recording
 _Recorded = tuple[str, Configuration]  # topic and content
 
 
@@ -132,7 +132,7 @@ def measured_setup(
         if name not in known or name in joints or not finite.size:
             continue
         position = others.setdefault(name, finite[0])
-        if (np.abs(finite - position) > _MOVED).any():
+        if (np.abs(finite - position) > LOCKED_JOINT_TRAVEL).any():
             text = (
                 f"{bag.path}: {name} is locked at {position:.4g}, but recorded from {finite.min():.4g} to "
                 f"{finite.max():.4g}. Cure: correct --joints or --locked"

@@ -35,13 +35,12 @@ from robot_dynamics_ros.runs.recorder import (
     SessionRecorder,
     time_of,
 )
+from robot_dynamics_ros.runs.thresholds import START_DELAY
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
 STATES = "/joint_states"
 EFFORTS = "/effort_commands"
 TRAJECTORY = "/computed_torque_node/joint_trajectory"
-START_DELAY = 0.5
-"""Time (s) from the first state to the start of the trajectory, in which the arm holds its position."""
 
 DESCRIPTION = "/robot_description"
 _CONFIGURATION = "/computed_torque_node/configuration"

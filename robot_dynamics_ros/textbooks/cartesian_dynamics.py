@@ -19,10 +19,9 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.textbooks import thresholds
 from robot_dynamics_ros.textbooks.propagation import rotated_jacobian
 from robot_dynamics_ros.textbooks.shared_terms import real, shaped
-
-_SINGULAR = 1e-8
 
 
 def smallest_singular_value(jacobian: ArrayLike) -> float:
@@ -97,7 +96,7 @@ def require_regular(jacobian: Array, q: ArrayLike) -> None:
             f"Cure: choose at most {columns} rows of the Jacobian"
         )
     values = np.linalg.svd(jacobian, compute_uv=False)
-    if not values[-1] > _SINGULAR * values[0]:
+    if not values[-1] > thresholds.SINGULAR * values[0]:
         raise RobotDynamicsError(
             f"the Jacobian is singular at q = {np.asarray(q).tolist()}: its smallest singular value is "
             f"{values[-1]:.3g}, the largest {values[0]:.3g}. Cure: choose fewer rows, or another q"

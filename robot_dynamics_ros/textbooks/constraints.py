@@ -31,12 +31,7 @@ from robot_dynamics_ros.dynamics.model.loops import (
     largest_magnitude,
     loop_constraints,
 )
-
-_ROUNDING = 1e-9  # absolute, in velocities and accelerations of the constraints
-_CORRECTIONS = 4  # largest number of position projections after a step
-_CONVERGED = 1e-13  # m or rad
-_OPEN = 1e-5  # m
-
+from robot_dynamics_ros.textbooks import thresholds
 
 ConstraintFunction = Callable[[Array, Array], Constraints]
 """Function (q, qd) -> Constraints, for vectors (n,)."""
@@ -295,7 +290,8 @@ def _require_equal(
     residual = g @ motion - required
     size = np.abs(g) @ np.abs(motion) + np.abs(required)
     violated = np.flatnonzero(
-        np.abs(residual) > NEGLIGIBLE * np.max(size, initial=0.0) + _ROUNDING
+        np.abs(residual)
+        > NEGLIGIBLE * np.max(size, initial=0.0) + thresholds.CONSTRAINT_ROUNDING
     )
     if violated.size:
         raise RobotDynamicsError(
@@ -388,7 +384,7 @@ def run_constrained(
     velocity = model.vector("qd", qd)
     now = constraints(position, velocity)
     first = largest_magnitude(now.error)
-    if first > _OPEN:
+    if first > thresholds.OPEN_CONSTRAINT:
         raise RobotDynamicsError(
             f"the initial position violates the constraints by {first:.3g}. Cure: give one that satisfies them; for "
             "loops, close_loops computes it"
@@ -417,13 +413,13 @@ def run_constrained(
         velocity = v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
         now = constraints(position, velocity)
         drift = largest_magnitude(now.error)
-        for _ in range(_CORRECTIONS):
+        for _ in range(thresholds.PROJECTIONS):
             change = least_change(
                 model.mass_matrix(position), now.jacobian, -now.error
             )[0]
             position = position + change
             now = constraints(position, velocity)
-            if largest_magnitude(change) <= _CONVERGED:
+            if largest_magnitude(change) <= thresholds.PROJECTION_CONVERGED:
                 break
         velocity = consistent_velocity(model, position, velocity, now)
         rows.append(

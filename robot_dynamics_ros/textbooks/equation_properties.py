@@ -34,12 +34,9 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
+from robot_dynamics_ros.textbooks import thresholds
 from robot_dynamics_ros.textbooks.lagrange import inertia_matrix_derivatives
 from robot_dynamics_ros.textbooks.shared_terms import checked, real
-
-_ROUNDING = 1e-12  # of moments of inertia, relative to the largest
-_POSITIONS = 2000  # evaluated in the search for bounds
-_IMPROVED = 4  # positions from which the search goes on
 
 
 def christoffel_symbols(robot: RobotModel | LinkTree, q: ArrayLike) -> Array:
@@ -202,11 +199,23 @@ def inertia_bounds(
         For a range that is empty, or missing although it is needed. The message has the joints.
     """
     low, high = _ranges(model, lower, upper)
-    q = np.random.default_rng(0).uniform(low, high, (_POSITIONS, model.n))
+    q = np.random.default_rng(0).uniform(
+        low, high, (thresholds.BOUND_POSITIONS, model.n)
+    )
     eigenvalues = np.linalg.eigvalsh(model.mass_matrix(q))
-    least = _descend(model, q[np.argsort(eigenvalues[:, 0])[:_IMPROVED]], low, high, 0)
+    least = _descend(
+        model,
+        q[np.argsort(eigenvalues[:, 0])[: thresholds.BOUND_IMPROVED]],
+        low,
+        high,
+        0,
+    )
     greatest = _descend(
-        model, q[np.argsort(-eigenvalues[:, -1])[:_IMPROVED]], low, high, -1
+        model,
+        q[np.argsort(-eigenvalues[:, -1])[: thresholds.BOUND_IMPROVED]],
+        low,
+        high,
+        -1,
     )
     return InertiaBounds(
         eigenvalue_range(model, least)[0],
@@ -248,7 +257,9 @@ def guaranteed_inertia_bounds(
     about_axes = inertias[:, 2, 2] + masses * (com[:, 0] ** 2 + com[:, 1] ** 2)
     own = np.where([link.prismatic for link in tree.links], masses, about_axes)
     highest = float(np.linalg.eigvalsh(coordinates)[-1])
-    if not np.all(own > 0.0) or np.any(moments[:, 0] < -_ROUNDING * moments[:, -1]):
+    if not np.all(own > 0.0) or np.any(
+        moments[:, 0] < -thresholds.ROUNDING * moments[:, -1]
+    ):
         return 0.0, highest
     lowest = np.prod(own / np.diag(joints)) / np.sum(1.0 / np.diag(joints))
     return float(

@@ -19,14 +19,10 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.textbooks import thresholds
 
 Force = Callable[[float, Array, Array], ArrayLike]
 """Function that returns the generalised force (n,), N m or N, at time t (s), position q and velocity qd (n,)."""
-
-_ITERATIONS = 100
-_ROUNDING = 1e-15  # relative change at which the iteration has converged
-_STALLED = 1e-12  # relative change that rounding in the equations can cause
-_SMALL = 1e-6  # rad, kg m^2/s and so on: smallest scale of the relative change
 
 
 def momenta(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
@@ -132,7 +128,7 @@ def implicit_midpoint(
         change = np.inf
         # divergence is reported below
         with np.errstate(over="ignore", invalid="ignore"):
-            for _ in range(_ITERATIONS):
+            for _ in range(thresholds.IMPLICIT_ITERATIONS):
                 position, momentum = middle
                 tau = (
                     None
@@ -141,11 +137,13 @@ def implicit_midpoint(
                 )
                 rate = np.array(hamilton_equations(model, position, momentum, tau))
                 new = start + 0.5 * step * rate
-                size = np.maximum(_SMALL, np.abs(new).max(axis=1))
+                size = np.maximum(thresholds.IMPLICIT_SCALE, np.abs(new).max(axis=1))
                 last = change
                 change = float((np.abs(new - middle).max(axis=1) / size).max())
                 middle = new
-                if change <= _ROUNDING or (change <= _STALLED and change >= 0.5 * last):
+                if change <= thresholds.IMPLICIT_CONVERGED or (
+                    change <= thresholds.IMPLICIT_STALLED and change >= 0.5 * last
+                ):
                     break
             else:
                 raise RobotDynamicsError(

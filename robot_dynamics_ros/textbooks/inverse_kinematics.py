@@ -14,17 +14,9 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.base_parameters import position_ranges
+from robot_dynamics_ros.textbooks import thresholds
 from robot_dynamics_ros.textbooks.cartesian_dynamics import Task
 from robot_dynamics_ros.textbooks.shared_terms import real
-
-_STARTS = 32
-_STEPS = 200
-_REACHED = 1e-9  # m and rad, norm of the remaining error
-_LARGEST_STEP = 0.5  # rad or m, of a joint between two poses of a path
-# rad or m: smaller differences of two solutions, in any joint or in their distance, are errors, which at the limit of
-# reach are of the order of the square root of _REACHED
-_SAME = 1e-3
-_HALF_STROKE = 1.0  # m, of prismatic joints without position limits, for the starts
 
 
 def inverse_kinematics(
@@ -32,7 +24,7 @@ def inverse_kinematics(
     task: Task,
     pose: ArrayLike,
     start: ArrayLike | None = None,
-    starts: int = _STARTS,
+    starts: int = thresholds.KINEMATIC_STARTS,
 ) -> Array:
     """Return positions (k, n) within the limits at which a link has a pose, the nearest to ``start`` first.
 
@@ -64,18 +56,22 @@ def inverse_kinematics(
     q = _within(model, np.vstack([first, _random_positions(model, starts - 1)]))
     q, error = _descend(model, task, real(pose), q)
     distance = np.linalg.norm(error, axis=1)
-    reached = distance < _REACHED
+    reached = distance < thresholds.KINEMATIC_ERROR
     if not reached.any():
         raise RobotDynamicsError(
             _unreached(model, task, q[distance.argmin()], error[distance.argmin()])
         )
     q = q[distance.argsort()][: reached.sum()]  # of equal ones the most accurate first
     turn = 2 * np.pi
-    turns = np.ceil((q - first - _SAME) / turn - 0.5)  # half a turn is +, not -
+    # half a turn is +, not -
+    turns = np.ceil((q - first - thresholds.SAME_SOLUTION) / turn - 0.5)
     q = q - turn * np.where(model.continuous, turns, 0.0)
     ranks = [_ranks(values) for values in (np.linalg.norm(q - first, axis=1), *q.T)]
     q = q[np.lexsort(ranks[::-1])]
-    new = [not (np.abs(q[:i] - x) < _SAME).all(axis=1).any() for i, x in enumerate(q)]
+    new = [
+        not (np.abs(q[:i] - x) < thresholds.SAME_SOLUTION).all(axis=1).any()
+        for i, x in enumerate(q)
+    ]
     return np.asarray(q[new])
 
 
@@ -97,11 +93,14 @@ def joint_path(
     for time, pose in zip(times, poses, strict=True):
         try:
             q = inverse_kinematics(
-                model, task, pose, *((path[-1], 1) if path else (start, _STARTS))
+                model,
+                task,
+                pose,
+                *((path[-1], 1) if path else (start, thresholds.KINEMATIC_STARTS)),
             )[0]
         except RobotDynamicsError as error:
             raise RobotDynamicsError(f"at {time:g} s: {error}") from None
-        if path and np.abs(q - path[-1]).max() > _LARGEST_STEP:
+        if path and np.abs(q - path[-1]).max() > thresholds.LARGEST_JOINT_STEP:
             raise RobotDynamicsError(
                 f"at {time:g} s: joints jump from {path[-1].round(4).tolist()} to {q.round(4).tolist()}. Cure: give "
                 "more poses, or a path away from singularities"
@@ -116,7 +115,7 @@ def _descend(
     """Return positions (k, n) and their errors (k, m) after Levenberg-Marquardt steps from ``q`` (k, n)."""
     error = _error(model, task, pose, q)
     damping = np.full((len(q), 1, 1), 1e-2)
-    for _ in range(_STEPS):
+    for _ in range(thresholds.KINEMATIC_STEPS):
         j = model.jacobian(q, task.link)[:, list(task.rows)]
         transposed = j.swapaxes(1, 2)
         step = transposed @ np.linalg.solve(
@@ -127,7 +126,7 @@ def _descend(
         better = np.linalg.norm(rest, axis=1) < np.linalg.norm(error, axis=1)
         q = np.where(better[:, None], trial, q)
         error = np.where(better[:, None], rest, error)
-        if (np.linalg.norm(error, axis=1) < _REACHED).all():
+        if (np.linalg.norm(error, axis=1) < thresholds.KINEMATIC_ERROR).all():
             break
         damping = np.clip(
             np.where(better[:, None, None], 0.1, 10.0) * damping, 1e-9, 1e9
@@ -147,16 +146,18 @@ def _error(model: RobotModel, task: Task, pose: Array, q: Array) -> Array:
 
 
 def _ranks(values: Array) -> NDArray[np.intp]:
-    """Return the place of each value (k,) in ascending order, equal for neighbours that differ by less than _SAME."""
+    """Return the place of each value (k,) in ascending order, equal for neighbours nearer than SAME_SOLUTION."""
     order = values.argsort()
     ranks = np.empty(len(values), dtype=np.intp)
-    ranks[order] = np.cumsum(np.diff(values[order], prepend=-np.inf) > _SAME)
+    ranks[order] = np.cumsum(
+        np.diff(values[order], prepend=-np.inf) > thresholds.SAME_SOLUTION
+    )
     return ranks
 
 
 def _random_positions(model: RobotModel, count: int) -> Array:
     """Return positions (count, n) from the whole range of the joints."""
-    ranges = position_ranges(model, _HALF_STROKE)
+    ranges = position_ranges(model, thresholds.FREE_HALF_STROKE)
     return np.random.default_rng(0).uniform(*ranges, (count, model.n))
 
 

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, Link, LinkTree
+from robot_dynamics_ros.textbooks import thresholds
 from robot_dynamics_ros.textbooks.newton_euler_equations import (
     angular_momentum,
     kinetic_energy,
@@ -31,8 +32,6 @@ from robot_dynamics_ros.textbooks.shared_terms import (
     to_coordinates,
     velocity_coupling_of,
 )
-
-_ROUNDING = 1e-12  # relative to the largest coefficient
 
 # Derivative of a joint's own matrix: A_i' = A_i Q.
 Q_REVOLUTE = np.array([[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
@@ -113,7 +112,7 @@ def named_coefficients(
     for name, *values in zip(
         "Dhc", *(dynamic_coefficients(tree, x) for x in positions), strict=True
     ):
-        zero = np.abs(values) <= _ROUNDING * np.abs(values).max(initial=0.0)
+        zero = np.abs(values) <= thresholds.ROUNDING * np.abs(values).max(initial=0.0)
         for index in np.ndindex(values[0].shape):
             symmetric = index if name == "D" else index[1:]
             if list(symmetric) == sorted(symmetric):

@@ -21,9 +21,9 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
+from robot_dynamics_ros.textbooks import thresholds
 from robot_dynamics_ros.textbooks.shared_terms import cross, frame_on_body, real, shaped
 
-_ORTHONORMAL = 1e-6
 _Z = np.array([0.0, 0.0, 1.0])
 
 
@@ -34,7 +34,7 @@ def cross_matrix(p: ArrayLike) -> Array:
 
 
 def angular_velocity(
-    rotation: ArrayLike, rate: ArrayLike, tolerance: float = _ORTHONORMAL
+    rotation: ArrayLike, rate: ArrayLike, tolerance: float = thresholds.ORTHONORMAL
 ) -> Array:
     """Return the angular velocity w (3,), rad/s, of a rotating frame from dR/dt R^T = S(w): Craig (5.37), Spong (9.42).
 
@@ -102,7 +102,9 @@ def angle_rate_matrix(axes: str, angles: ArrayLike) -> Array:
     return np.column_stack([columns[k] for k in sequence])
 
 
-def velocity_transform(pose: ArrayLike, tolerance: float = _ORTHONORMAL) -> Array:
+def velocity_transform(
+    pose: ArrayLike, tolerance: float = thresholds.ORTHONORMAL
+) -> Array:
     """Return T_v (6, 6) with v_A = T_v v_B: Craig (5.103), and (5.100) for the inverse pose.
 
     v_A and v_B are the velocities of frames A and B that are fixed to one body, each in its own axes. ``pose`` (4, 4)
@@ -112,7 +114,9 @@ def velocity_transform(pose: ArrayLike, tolerance: float = _ORTHONORMAL) -> Arra
     return np.block([[r, cross_matrix(p) @ r], [np.zeros((3, 3)), r]])
 
 
-def force_transform(pose: ArrayLike, tolerance: float = _ORTHONORMAL) -> Array:
+def force_transform(
+    pose: ArrayLike, tolerance: float = thresholds.ORTHONORMAL
+) -> Array:
     """Return T_f (6, 6) with F_A = T_f F_B: Craig (5.105). It is the transpose of the velocity transform from A to B.
 
     F_A and F_B are the same force, with the moment about the origin and in the axes of A and of B. ``pose`` (4, 4) is
@@ -122,7 +126,7 @@ def force_transform(pose: ArrayLike, tolerance: float = _ORTHONORMAL) -> Array:
     return np.block([[r, np.zeros((3, 3))], [cross_matrix(p) @ r, r]])
 
 
-def inverse_pose(pose: ArrayLike, tolerance: float = _ORTHONORMAL) -> Array:
+def inverse_pose(pose: ArrayLike, tolerance: float = thresholds.ORTHONORMAL) -> Array:
     """Return the pose (4, 4) of frame A in B from that of B in A. Raises RobotDynamicsError if it is not a pose."""
     r, p = _rotation_and_position(pose, tolerance)
     inverse = np.eye(4)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.textbooks import thresholds
 from robot_dynamics_ros.textbooks.constraints import (
     ConstraintFunction,
     constrained_forward_dynamics,
@@ -29,14 +30,6 @@ Lagrangian = Callable[[Array, Array, float], float]
 
 Path = Callable[[float], tuple[ArrayLike, ArrayLike]]
 """Function of time (s) that returns position and rate, (n,) each."""
-
-# balances truncation (h^4) and rounding (1e-16 / h^2) of second derivatives
-_STEP = 2e-3
-# of L or the largest second derivative: smaller singular values are errors of the differences
-_SINGULAR = 1e-8
-# Newton's method: largest number of steps, and the largest error relative to the gradients at the guess
-_ITERATIONS = 50
-_CONVERGED = 1e-9
 
 
 def lagrangian_of(model: RobotModel) -> Lagrangian:
@@ -99,7 +92,7 @@ def extremal_acceleration(
     inertia, rest = _equation(lagrangian, x, xd, t)
     size = abs(lagrangian(real(x), real(xd), t))
     if np.linalg.matrix_rank(
-        inertia, _SINGULAR * max(size, np.abs(inertia).max())
+        inertia, thresholds.SINGULAR * max(size, np.abs(inertia).max())
     ) < len(rest):
         raise RobotDynamicsError(
             f"the second derivatives of L by the rates are singular, {inertia.tolist()}. "
@@ -134,7 +127,7 @@ def constrained_extremum(
     """
     start = real(guess)
     n = len(start)
-    steps = np.full(n, _STEP)
+    steps = np.full(n, thresholds.VARIATIONAL_DIFFERENCE)
 
     def value(z: Array) -> Array:
         return np.append(function(z), constraints(z))
@@ -145,12 +138,16 @@ def constrained_extremum(
 
     slopes = _slopes(value, start, steps)
     z = np.append(start, np.linalg.lstsq(slopes[1:].T, -slopes[0], rcond=None)[0])
-    for _ in range(_ITERATIONS):
+    for _ in range(thresholds.VARIATIONAL_STEPS):
         error = conditions(z)
-        if np.abs(error).max() <= _CONVERGED * (1.0 + np.abs(slopes).max()):
+        if np.abs(error).max() <= thresholds.VARIATIONAL_CONVERGED * (
+            1.0 + np.abs(slopes).max()
+        ):
             return z[:n], z[n:]
-        curvature = _slopes(conditions, z, np.full(len(z), _STEP))
-        z = z - np.linalg.lstsq(curvature, error, rcond=_SINGULAR)[0]
+        curvature = _slopes(
+            conditions, z, np.full(len(z), thresholds.VARIATIONAL_DIFFERENCE)
+        )
+        z = z - np.linalg.lstsq(curvature, error, rcond=thresholds.SINGULAR)[0]
     raise RobotDynamicsError(
         f"no extremum near {start.tolist()}. Cure: choose another guess, or constraints that can be met"
     )
@@ -255,7 +252,7 @@ def _equation(
     velocity = real(xd)
     n = len(velocity)
     # L is quadratic in the rates of a robot, but periodic in its positions: only steps of rates may grow with them.
-    steps = np.full(2 * n + 1, _STEP)
+    steps = np.full(2 * n + 1, thresholds.VARIATIONAL_DIFFERENCE)
     steps[n:-1] *= np.maximum(1.0, np.abs(velocity))
 
     def value(z: Array) -> Array:

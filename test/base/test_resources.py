@@ -58,12 +58,8 @@ def test_missing_files_are_reported(tmp_path: Path) -> None:
     (tmp_path / "package.xml").write_text(
         "<package><name>other</name></package>", encoding="utf-8"
     )
-    for module in (
-        resources.__file__,
-        sys.modules[RobotDynamicsError.__module__].__file__,
-    ):
-        assert module is not None
-        shutil.copy(module, lonely)
+    for name in ("errors", "resources", "thresholds"):
+        shutil.copy(Path(resources.__file__).with_name(f"{name}.py"), lonely)
     code = "from robot_dynamics_ros.base.resources import robot_names; robot_names()"
     run = subprocess.run(
         [sys.executable, "-c", code],

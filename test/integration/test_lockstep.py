@@ -20,7 +20,8 @@ from robot_dynamics_ros.recordings.messages.joint_state import (
     stamp_of,
 )
 from robot_dynamics_ros.ros.conversions import stamp, trajectory_message
-from robot_dynamics_ros.runs.simulation import START_DELAY, simulate_to_bag
+from robot_dynamics_ros.runs.simulation import simulate_to_bag
+from robot_dynamics_ros.runs.thresholds import START_DELAY
 from robot_dynamics_ros.simulation import parameters as simulation
 from robot_dynamics_ros.simulation.parameters import (
     read_settings as simulation_settings,

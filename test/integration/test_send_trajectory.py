@@ -41,7 +41,7 @@ def test_clients_end_if_the_controller_does_not_follow(
     with Graph(tmp_path) as graph:
         for name, value in graph.environment.items():
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(node_client, "_DISCOVERY_TIMEOUT", 60.0)
+        monkeypatch.setattr(node_client, "CLIENT_DISCOVERY_TIMEOUT", 60.0)
         log = Log(graph.start(NODE, PLANAR).log, begin=0)
         graph.start("simulation_node", {**PLANAR, "publish_rate": 100.0})
         graph.await_log(log, "active: law")

@@ -13,7 +13,8 @@ import pytest
 
 from robot_dynamics_ros.base.errors import BagError, BagWarning
 from robot_dynamics_ros.recordings.bags import BagReader, Message, recovery
-from robot_dynamics_ros.recordings.bags.storage import LARGEST, zstd
+from robot_dynamics_ros.recordings.bags.storage import zstd
+from robot_dynamics_ros.recordings.thresholds import LARGEST_UNPACKED
 from support.bag_recordings import (
     JOINT_STATE,
     insert,
@@ -41,9 +42,9 @@ def read_all(path: Path) -> list[Message]:
 @pytest.mark.parametrize(
     ("packed", "most"),
     [
-        (zstd.compress(bytes(LARGEST + 1)), LARGEST),
+        (zstd.compress(bytes(LARGEST_UNPACKED + 1)), LARGEST_UNPACKED),
         (zstd.compress(bytes(60)) + zstd.compress(bytes(60)), 100),
-        (zstd.compress(os.urandom(1000))[:-9], LARGEST),
+        (zstd.compress(os.urandom(1000))[:-9], LARGEST_UNPACKED),
     ],
     ids=["one frame", "two frames", "cut off"],
 )
@@ -56,7 +57,7 @@ def test_file_that_decompresses_to_gigabytes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Unpacking stops beyond a plausible size, and the partial output is removed."""
-    monkeypatch.setattr(recovery, "_SMALL", 1 << 22)
+    monkeypatch.setattr(recovery, "LEAST_FILE_LIMIT", 1 << 22)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
     bag = tmp_path / "bag.db3.zstd"
@@ -78,7 +79,7 @@ def test_chunk_that_decompresses_to_gigabytes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The stated size is right, too small, or larger than the memory."""
-    monkeypatch.setattr(recovery, "LARGEST", 1 << 22)
+    monkeypatch.setattr(recovery, "LARGEST_UNPACKED", 1 << 22)
     compression = "zstd" if pack is zstd.compress else "lz4"
     large = mcap_messages(1, 1 << 24)
     small = mcap_messages(1, 8)

@@ -9,9 +9,9 @@ import pytest
 from robot_dynamics_ros import RobotDynamicsError
 from robot_dynamics_ros.base.errors import TrajectoryError
 from robot_dynamics_ros.recordings.bags import Message, read_joint_states
-from robot_dynamics_ros.recordings.messages.cdr import MOST_NAMES
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateReader
 from robot_dynamics_ros.recordings.messages.joint_trajectory import read_trajectory
+from robot_dynamics_ros.recordings.thresholds import MOST_NAMES
 from support.bag_recordings import JOINT_STATE, joint_state, record
 from support.crafted_bags import CDR, TOPIC, many_names, soon
 

@@ -13,36 +13,32 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.friction_shapes import at_rest
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
+from robot_dynamics_ros.analysis.thresholds import (
+    DRIVING_FRICTION,
+    HINT_EXACT,
+    HINT_FINE,
+    HINT_INTERVAL,
+    HINT_NEGLIGIBLE,
+    HINT_SIGNIFICANT,
+    LIGHTEST_PAYLOAD,
+    LINK_IMPLAUSIBLE,
+    LINK_PRIOR_SAMPLES,
+    LINK_SPREAD,
+    LONGEST_EFFORT_DELAY,
+    NO_GRAVITY,
+    OBSERVABLE_GRAVITY,
+    PAYLOAD_REACH,
+    PAYLOAD_UNCERTAIN,
+    SHORTEST_EFFORT_DELAY,
+    SMALLEST_TILT,
+    TINY,
+    UNEVEN_FRICTION,
+)
 from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
-
-# of the measured RMS torque or of gravity: smaller effects are not listed
-_NEGLIGIBLE = 0.05
-_NO_GRAVITY = 0.15  # of the model's gravity
-_SMALL_ANGLE = 3.0  # degrees
-# of the largest eigenvalue of the squared torque by direction of gravity
-_OBSERVABLE = 1e-7
-_LIGHT = 0.02  # kg, or kg m
-# m: a payload may be as far from its link's origin as this, or as neighbouring joints from each other
-_REACH = 0.3
-_SIGNIFICANT = 3.0  # standard errors
-# prior standard deviation of a link's parameters about the model's, as a share of the link's own
-_SPREAD = 0.3
-_IMPLAUSIBLE = 5.0  # prior standard deviations of a link's parameters
-# of the friction power: more negative power is rejected as driving, not friction
-_DRIVING = 0.2
-_TINY = 1e-9  # Nm or N
-_MIN_DELAY = 2e-3  # s
-_MAX_DELAY = 0.1  # s
-_INTERVAL = 2.0  # standard errors
-_EXACT = 1e-3  # of a value: the smallest interval
-_UNEVEN = 0.25  # ratio of the difference of two levels of Coulomb friction to their sum
-_FINE = 5e-4  # m or kg m: smaller errors of a vector are not listed
-# of a payload: with a larger interval the unloaded arm should be identified first
-_UNCERTAIN = 0.15
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +78,6 @@ Cause = Callable[[RobotModel, Evidence], Hypothesis]
 FRICTION = "missing friction"
 DELAY = "a delay of the effort"
 LINKS = "other link parameters"
-PRIOR_SAMPLES = 30.0
-"""Samples that the prior of LINKS counts as."""
 
 
 def causes(model: RobotModel) -> Mapping[str, Cause]:
@@ -122,14 +116,14 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
         magnitude = float(np.linalg.norm(modelled)) or 9.81
         # Only components of gravity that load a joint along the motion are compared.
         strength, directions = np.linalg.eigh(flat.T @ flat)
-        directions = directions[:, strength > _OBSERVABLE * strength[-1]]
+        directions = directions[:, strength > OBSERVABLE_GRAVITY * strength[-1]]
         observed = directions.shape[1] == len(strength)
         projection = directions @ directions.T
         estimate = projection @ (modelled + values)
         expected = projection @ modelled
         size = float(np.linalg.norm(estimate))
         error = _largest(errors)
-        if size < _NO_GRAVITY * np.linalg.norm(expected):
+        if size < NO_GRAVITY * np.linalg.norm(expected):
             return (
                 "the measured effort has no gravity in it: the driver subtracts it, or the arm is balanced. "
                 "Cure: --gravity 0 0 0"
@@ -142,7 +136,7 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
             rest / np.linalg.norm(hidden) if hidden.any() else 0.0
         )
         size = float(np.linalg.norm(direction))
-        if abs(size - magnitude) > 2 * _NEGLIGIBLE * magnitude:
+        if abs(size - magnitude) > 2 * HINT_NEGLIGIBLE * magnitude:
             return None
         vector = " ".join(
             f"{x:g}" for x in np.round(direction * magnitude / size, 2) + 0.0
@@ -159,7 +153,7 @@ def _gravity(model: RobotModel, evidence: Evidence) -> Hypothesis:
             )
         )
         angle_error = np.degrees(error / magnitude)
-        if angle < _SMALL_ANGLE or not excludes_zero(angle, angle_error):
+        if angle < SMALLEST_TILT or not excludes_zero(angle, angle_error):
             return None
         mounted = (
             "on a wall"
@@ -200,7 +194,7 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
     own = slice(PARAMETERS * body, PARAMETERS * (body + 1))
     masses = model.body_parameters[:, 0]
     far = max(
-        _REACH,
+        PAYLOAD_REACH,
         *(float(np.linalg.norm(part.position)) for part in LinkTree.of(model).links),
     )
     known = _known_payload(body, model)
@@ -208,7 +202,7 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
     def describe(values: Array, errors: Array) -> str | None:
         mass = values[0]
         moment = values[1:4]
-        if excludes_zero(mass, errors[0]) and abs(mass) > _LIGHT:
+        if excludes_zero(mass, errors[0]) and abs(mass) > LIGHTEST_PAYLOAD:
             com = moment / mass
             if (
                 np.linalg.norm(com) > far
@@ -219,11 +213,13 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
             where = f"with its centre of mass at {_vector(com, com_errors)} m in the axes of {link}"
             payload = f"{interval(abs(mass), errors[0])} kg on {link}, {where}"
             heavier = mass > 0.0
-            uncertain = _INTERVAL * errors[0] > _UNCERTAIN * abs(mass)
+            uncertain = HINT_INTERVAL * errors[0] > PAYLOAD_UNCERTAIN * abs(mass)
         else:
             # The mass is not observable, as where the link's origin does not move.
             size = float(np.linalg.norm(moment))
-            if size < _LIGHT or not excludes_zero(size, _largest(errors[1:4])):
+            if size < LIGHTEST_PAYLOAD or not excludes_zero(
+                size, _largest(errors[1:4])
+            ):
                 return None
             heavier = mass > 0.0 or not np.isfinite(errors[0])
             uncertain = False
@@ -291,7 +287,7 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
             dissipates &= (moving * motion.qd * (known + torque)).sum(axis=0) >= 0.0
         listed = matters & dissipates
         power = (motion.qd * (known + torque)).sum(axis=0)
-        driving = power < -_DRIVING * np.abs(motion.qd * torque).sum(axis=0)
+        driving = power < -DRIVING_FRICTION * np.abs(motion.qd * torque).sum(axis=0)
         parts = np.tile(listed, 3)
         clear = any(map(excludes_zero, values[parts], errors[parts]))
         if not clear or (matters & driving).any():
@@ -309,8 +305,8 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
         )
         positive, negative = values[model.n :].reshape(2, model.n)
         least = np.maximum(
-            _UNEVEN * (positive + negative),
-            _SIGNIFICANT * np.hypot(*errors[model.n :].reshape(2, -1)),
+            UNEVEN_FRICTION * (positive + negative),
+            HINT_SIGNIFICANT * np.hypot(*errors[model.n :].reshape(2, -1)),
         )
         uneven = matters & (np.abs(positive - negative) > least)
         if uneven.any():
@@ -342,7 +338,7 @@ def excludes_zero(value: float, error: float) -> bool:
 
 def _half(error: float, value: float) -> tuple[str, int]:
     """Return half the 95 % interval with one digit, or two up to 29, and the number of its decimals."""
-    half = max(_INTERVAL * error, _EXACT * abs(value), _TINY)
+    half = max(HINT_INTERVAL * error, HINT_EXACT * abs(value), TINY)
     power = int(np.floor(np.log10(half)))
     decimals = int(half < 2.95 * 10.0**power) - power
     return f"{round(half, decimals):.{max(decimals, 0)}f}", decimals
@@ -351,14 +347,16 @@ def _half(error: float, value: float) -> tuple[str, int]:
 def _vector(values: Array, errors: Array) -> str:
     return (
         "["
-        + ", ".join(map(interval, values.tolist(), np.maximum(errors, _FINE).tolist()))
+        + ", ".join(
+            map(interval, values.tolist(), np.maximum(errors, HINT_FINE).tolist())
+        )
         + "]"
     )
 
 
 def _matters(torque: Array, measured: Array) -> NDArray[np.bool_]:
     """Return True (n,) for joints with a torque (m, n) that is not negligible beside the ``measured`` one (m, n)."""
-    return root_mean_square(torque) > _NEGLIGIBLE * root_mean_square(measured)
+    return root_mean_square(torque) > HINT_NEGLIGIBLE * root_mean_square(measured)
 
 
 def _by_joint(
@@ -446,7 +444,10 @@ def _delay(model: RobotModel, evidence: Evidence) -> Hypothesis:
     def describe(values: Array, errors: Array) -> str | None:
         delay = float(values[0])
         error = float(errors[0])
-        if not (_MIN_DELAY < abs(delay) < _MAX_DELAY and excludes_zero(delay, error)):
+        if not (
+            SHORTEST_EFFORT_DELAY < abs(delay) < LONGEST_EFFORT_DELAY
+            and excludes_zero(delay, error)
+        ):
             return None
         return (
             f"the effort is {interval(1e3 * abs(delay), 1e3 * error)} ms {'behind' if delay > 0.0 else 'ahead of'} "
@@ -463,15 +464,15 @@ def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
     columns = model.regressor(*motion.states)[:, :, : len(spread)]
 
     def describe(values: Array, errors: Array) -> str | None:
-        if np.abs(values / spread).max() > _IMPLAUSIBLE:
+        if np.abs(values / spread).max() > LINK_IMPLAUSIBLE:
             return None
         shares = root_mean_square(columns @ values) / np.maximum(
-            root_mean_square(motion.tau), _TINY
+            root_mean_square(motion.tau), TINY
         )
         each = ", ".join(
             f"{name} {100 * share:.0f} %"
             for name, share in zip(model.joint_names, shares, strict=True)
-            if share > _NEGLIGIBLE
+            if share > HINT_NEGLIGIBLE
         )
         return (
             "the links' masses, centres of mass or inertias differ from the model's"
@@ -479,7 +480,7 @@ def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
         )
 
     return Hypothesis(
-        columns, describe, PRIOR_SAMPLES / spread**2, effect=0.01, complexity=2.0
+        columns, describe, LINK_PRIOR_SAMPLES / spread**2, effect=0.01, complexity=2.0
     )
 
 
@@ -491,4 +492,4 @@ def _parameter_spread(parameters: Array) -> Array:
     about = 0.5 * parameters[:, [4, 7, 9]].sum(axis=1) / mass
     radius = np.sqrt(np.maximum(about, 0.05**2))
     sizes = np.stack([mass, *[mass * radius] * 3, *[mass * radius**2] * 6], axis=1)
-    return _SPREAD * sizes
+    return LINK_SPREAD * sizes

@@ -22,41 +22,38 @@ from robot_dynamics_ros.analysis.identification.torque_analysis import (
     jackknife,
     modelled_friction,
 )
+from robot_dynamics_ros.analysis.thresholds import (
+    ALIKE_CORRELATION,
+    COMPARED_VELOCITY,
+    CORRECTION_BLOCKS,
+    EQUAL_UNIT_RATIO,
+    EQUAL_VELOCITY_RATIO,
+    FARTHEST_BEYOND_LIMITS,
+    FASTEST_OVER_LIMITS,
+    FITTED_COMPLEXITY,
+    GAP_STEPS,
+    HINT_SIGNIFICANT,
+    LARGEST_PRISMATIC_ZERO,
+    LEAST_UNIT_RATIO,
+    POSITION_RANGE_MARGIN,
+    SMALLEST_ZERO,
+    TINY,
+    UNLIKE_CORRELATION,
+    ZERO_DIFFERENCE,
+    ZERO_STARTS,
+    ZERO_STEPS,
+)
 from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
-# measured over the model's torque, or its inverse: smaller ratios are errors of the model
-_MIN_UNIT_RATIO = 3.0
-_EQUAL = 1.5  # ratio of unit factors that errors of the model's masses explain
 _PREFIXES = {1e3: "mNm", 1e-3: "kNm"}
-_FITTED = 1.1  # complexity of a correction with a fitted number
-_SIGNIFICANT = 3.0  # standard errors
 _DEGREE = np.pi / 180.0  # rad
-# shares of the largest offset, at which the search for a zero begins
-_STARTS = np.arange(-5, 7) / 6.0
-_LONGEST = 0.5  # m, of the zero of a prismatic joint
-# rad and m: smaller ones are within the accuracy of a calibration
-_LEAST_ZERO = 0.02, 0.002
-_STEPS = 4  # Gauss-Newton steps
-_SMALL = 1e-4  # rad or m, the change of a difference quotient
-_TINY = 1e-9
-_MAX_STEP = 1.5  # median steps between samples without a gap
-_SLOW = 0.01  # rad/s or m/s
-# Correlations of a velocity with the derivative of a position.
-_ALIKE = 0.9
-_UNLIKE = 0.8
-_SAME = 1.25  # ratio of velocities that are equal but for filters
 _RATIOS = {
     -1.0: "one of both has the wrong sign",
     1.0 / _DEGREE: "in degrees/s",
     _DEGREE: "the position is in degrees",
 }
-_MARGIN = 0.1  # of the range within the limits, and of 1 rad or m
-# Beyond these no swapped joints explain a recording.
-_TOO_FAR = 4.0 * np.pi  # rad or m beyond the limits
-_TOO_FAST = 5.0  # velocity limits
-_BLOCKS = 12  # parts of a recording whose disagreement is the standard error
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,30 +110,36 @@ def impossible_motion(model: RobotModel, motion: RecordedMotion) -> list[str]:
     """
     velocities: dict[str, list[str]] = {}
     steps = np.diff(motion.time)
-    even = steps < _MAX_STEP * np.median(steps)
+    even = steps < GAP_STEPS * np.median(steps)
     inside = 1 + np.flatnonzero(even[:-1] & even[1:])
     slope = (motion.q[inside + 1] - motion.q[inside - 1]) / (
         motion.time[inside + 1] - motion.time[inside - 1]
     )[:, None]
-    speeds = root_mean_square(motion.qd[inside]) + _TINY
-    rates = root_mean_square(slope) + _TINY
+    speeds = root_mean_square(motion.qd[inside]) + TINY
+    rates = root_mean_square(slope) + TINY
     # correlations, velocities by positions
     likeness = (motion.qd[inside] / speeds).T @ (slope / rates) / len(inside)
-    for j in np.flatnonzero((rates > _SLOW) & ~motion.still).tolist():
+    for j in np.flatnonzero((rates > COMPARED_VELOCITY) & ~motion.still).tolist():
         name = motion.joint_names[j]
         ratio = likeness[j, j] * speeds[j] / rates[j]
         other = int(np.abs(likeness[j]).argmax())
-        if abs(likeness[j, j]) > _ALIKE and not 1.0 / _SAME < ratio < _SAME:
+        if (
+            abs(likeness[j, j]) > ALIKE_CORRELATION
+            and not 1.0 / EQUAL_VELOCITY_RATIO < ratio < EQUAL_VELOCITY_RATIO
+        ):
             cause = next(
                 (
                     text
                     for value, text in _RATIOS.items()
-                    if 1.0 / _SAME < ratio / value < _SAME
+                    if 1.0 / EQUAL_VELOCITY_RATIO < ratio / value < EQUAL_VELOCITY_RATIO
                 ),
                 "other units",
             )
             velocities.setdefault(cause, []).append(f"{name} {ratio:.3g} times")
-        elif abs(likeness[j, other]) > _ALIKE and abs(likeness[j, j]) < _UNLIKE:
+        elif (
+            abs(likeness[j, other]) > ALIKE_CORRELATION
+            and abs(likeness[j, j]) < UNLIKE_CORRELATION
+        ):
             velocities.setdefault("another order", []).append(
                 f"{name} that of {motion.joint_names[other]}"
             )
@@ -161,7 +164,7 @@ def _out_of_limits(
     least = motion.q.min(axis=0)
     most = motion.q.max(axis=0)
     beyond = np.maximum(lower - least, most - upper)
-    margin = _MARGIN * (1.0 + upper - lower)
+    margin = POSITION_RANGE_MARGIN * (1.0 + upper - lower)
     fast = np.abs(motion.qd).max(axis=0) / model.velocity_limits
     joints: dict[str, list[str]] = {}
     for j, name in enumerate(motion.joint_names):
@@ -170,7 +173,7 @@ def _out_of_limits(
             if name in model.prismatic_joints
             else ("rad", "degrees", _DEGREE)
         )
-        far = beyond[j] > _TOO_FAR
+        far = beyond[j] > FARTHEST_BEYOND_LIMITS
         if beyond[j] > margin[j] and far == impossible:
             fits = (
                 max(lower[j] - factor * least[j], factor * most[j] - upper[j])
@@ -186,7 +189,7 @@ def _out_of_limits(
             joints.setdefault(
                 f"positions are beyond the limits{{}}: {cause}?", []
             ).append(f"{name} by {beyond[j]:.3g} {unit}")
-        elif impossible and fast[j] > _TOO_FAST:
+        elif impossible and fast[j] > FASTEST_OVER_LIMITS:
             joints.setdefault(
                 f"velocities exceed the limits{{}}: in {other}/s or counts/s?", []
             ).append(f"{name} {fast[j]:.3g} times")
@@ -267,7 +270,7 @@ def _unit_corrections(
     """Yield gains, one for all efforts and one for each, if the efforts are not in Nm or N by the model's torque."""
     names = model.joint_names
     plain = Correction.none(model.n, 1.0)
-    explained = np.abs(ratios) > _SIGNIFICANT * errors
+    explained = np.abs(ratios) > HINT_SIGNIFICANT * errors
     if not explained.any():
         return
     common = float(np.median(ratios[explained]))
@@ -276,9 +279,14 @@ def _unit_corrections(
         / np.sqrt(explained.sum())
     )
     unit = next(
-        (unit for unit in _PREFIXES if 1.0 / _EQUAL < common / unit < _EQUAL), common
+        (
+            unit
+            for unit in _PREFIXES
+            if 1.0 / EQUAL_UNIT_RATIO < common / unit < EQUAL_UNIT_RATIO
+        ),
+        common,
     )
-    if max(abs(common), 1.0 / abs(common)) > _MIN_UNIT_RATIO and excludes_zero(
+    if max(abs(common), 1.0 / abs(common)) > LEAST_UNIT_RATIO and excludes_zero(
         common - 1.0, scatter
     ):
         where = (
@@ -295,9 +303,9 @@ def _unit_corrections(
     ratios = np.where(explained, ratios, common)
     errors = np.where(explained, errors, np.inf)
     spread = np.maximum(ratios / common, common / ratios)
-    if unit in _PREFIXES and 0.0 < spread.min() and spread.max() < _EQUAL:
+    if unit in _PREFIXES and 0.0 < spread.min() and spread.max() < EQUAL_UNIT_RATIO:
         return
-    if (np.maximum(np.abs(ratios), 1.0 / np.abs(ratios)) > _MIN_UNIT_RATIO).any():
+    if (np.maximum(np.abs(ratios), 1.0 / np.abs(ratios)) > LEAST_UNIT_RATIO).any():
         pairs = zip(names, 1.0 / ratios, errors / ratios**2, strict=True)
         gains = ", ".join(
             f"{name} {interval(gain, error)}" for name, gain, error in pairs
@@ -315,11 +323,11 @@ def _gain_corrections(
     model: RobotModel, ratios: Array, errors: Array
 ) -> Iterator[Correction]:
     """Yield the gain of each joint's effort that is determined to differ from 1."""
-    plain = Correction.none(model.n, _FITTED)
+    plain = Correction.none(model.n, FITTED_COMPLEXITY)
     for j, (name, ratio, error) in enumerate(
         zip(model.joint_names, ratios.tolist(), errors.tolist(), strict=True)
     ):
-        if ratio > _SIGNIFICANT * error and excludes_zero(ratio - 1.0, error):
+        if ratio > HINT_SIGNIFICANT * error and excludes_zero(ratio - 1.0, error):
             yield replace(
                 plain,
                 hint=f"the gain of the measured effort of {name} is {interval(ratio, error)}, as by a wrong gear ratio "
@@ -346,7 +354,7 @@ def _torque_ratios(
         same = _ratio(motion.tau[:, j], whole[:, j, None])
         found.append(
             same
-            if same[1] < free[1] and abs(same[0] - free[0]) < _SIGNIFICANT * free[1]
+            if same[1] < free[1] and abs(same[0] - free[0]) < HINT_SIGNIFICANT * free[1]
             else free
         )
     ratios, errors = np.array(found).T
@@ -367,7 +375,7 @@ def _degree_corrections(
     model: RobotModel, motion: RecordedMotion
 ) -> Iterator[Correction]:
     """Yield radians for degrees, of the revolute joints that would turn far if they were in radians."""
-    far = np.ptp(motion.q, axis=0) > _TOO_FAR
+    far = np.ptp(motion.q, axis=0) > FARTHEST_BEYOND_LIMITS
     joints = [
         bool(far[j]) and name not in model.prismatic_joints
         for j, name in enumerate(model.joint_names)
@@ -390,7 +398,7 @@ def _zero_corrections(
     joint, are fitted too.
     """
     motion = evidence.motion
-    plain = Correction.none(model.n, _FITTED)
+    plain = Correction.none(model.n, FITTED_COMPLEXITY)
     known = modelled_friction(model, motion)
     bases = [np.linalg.svd(own, full_matrices=False)[0] for own in columns]
 
@@ -406,31 +414,33 @@ def _zero_corrections(
         )
 
     def cost(offsets: Array) -> float:
-        return float(np.log(root_mean_square(error(offsets)) + _TINY).sum())
+        return float(np.log(root_mean_square(error(offsets)) + TINY).sum())
 
     for j, name in enumerate(motion.joint_names):
         prismatic = name in model.prismatic_joints
         unit = np.where(np.arange(model.n) == j, 1.0, 0.0)
         offset = min(
-            (_LONGEST if prismatic else np.pi) * _STARTS, key=lambda x: cost(x * unit)
+            (LARGEST_PRISMATIC_ZERO if prismatic else np.pi) * ZERO_STARTS,
+            key=lambda x: cost(x * unit),
         )
-        for _ in range(_STEPS):
+        for _ in range(ZERO_STEPS):
             here = error(offset * unit)
             slope = (
-                error((offset + _SMALL) * unit) - error((offset - _SMALL) * unit)
-            ) / (2.0 * _SMALL)
-            weights = 1.0 / (root_mean_square(here) + _TINY) ** 2
+                error((offset + ZERO_DIFFERENCE) * unit)
+                - error((offset - ZERO_DIFFERENCE) * unit)
+            ) / (2.0 * ZERO_DIFFERENCE)
+            weights = 1.0 / (root_mean_square(here) + TINY) ** 2
             moment = -(slope * here) @ weights
             square = slope**2 @ weights
-            offset += float(moment.sum() / (square.sum() + _TINY))
+            offset += float(moment.sum() / (square.sum() + TINY))
         steps = [
-            moment[k].sum() / (square[k].sum() + _TINY)
+            moment[k].sum() / (square[k].sum() + TINY)
             for k in _without_blocks(len(moment))
         ]
         deviation = float(jackknife(np.array(steps)))
         offset = offset if prismatic else float(np.angle(np.exp(1j * offset)))
         if (
-            abs(offset) > _LEAST_ZERO[prismatic]
+            abs(offset) > SMALLEST_ZERO[prismatic]
             and excludes_zero(offset, deviation)
             and cost(offset * unit) < cost(0.0 * unit)
         ):
@@ -455,4 +465,6 @@ def _gear_columns(model: RobotModel, evidence: Evidence) -> list[Array]:
 def _without_blocks(count: int) -> list[NDArray[np.intp]]:
     """Return the indices of ``count`` samples without those of one of consecutive blocks, for each block."""
     rows = np.arange(count)
-    return [np.setdiff1d(rows, block) for block in np.array_split(rows, _BLOCKS)]
+    return [
+        np.setdiff1d(rows, block) for block in np.array_split(rows, CORRECTION_BLOCKS)
+    ]

@@ -16,7 +16,6 @@ from robot_dynamics_ros.analysis.diagnosis.causes import (
     DELAY,
     FRICTION,
     LINKS,
-    PRIOR_SAMPLES,
     Evidence,
     causes,
     friction,
@@ -33,31 +32,29 @@ from robot_dynamics_ros.analysis.identification.torque_analysis import (
     jackknife,
     summed_products,
 )
+from robot_dynamics_ros.analysis.thresholds import (
+    HINT_BETTER,
+    HINT_BLOCKS,
+    HINT_FOLDS,
+    HINT_LEAST_REDUCTION,
+    HINT_LEAST_SAMPLES,
+    HINT_MOST_CAUSES,
+    HINT_MOST_SAMPLES,
+    HINT_NOISE_FLOOR,
+    HINT_ROUGH_NOISE,
+    HINT_ROUNDING,
+    HINT_SHORTLIST,
+    HINT_SLIDING_SPEED,
+    HINT_UNDETERMINED,
+    HINT_UNIFORM,
+    LINK_PRIOR_SAMPLES,
+    RIDGE,
+    TINY,
+)
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-
-_SAMPLES = 1000  # used at most
-_MIN_SAMPLES = 60
-_MIN_REDUCTION = 0.3  # of the squared error, by a cause of complexity 1
-_ROUGH_NOISE = 0.3  # of a joint's measured RMS torque: first guess of its error
-_MAX_CAUSES = 3
-_SHORTLIST = 2  # corrections that are combined with all sets of causes
-_NOISE_FLOOR = 1e-3  # of a joint's measured RMS torque
-_TINY = 1e-9  # Nm or N
-_BLOCKS = 24
-_FOLDS = 4
-_ROUNDING = 1e-12  # of the squared residual
-_RIDGE = 1e-10  # added to the diagonal of normal equations of columns of unit length
-# of a joint's highest speed: faster, presliding after a reversal is over
-_SLIDING = 0.25
-# of the squared prediction error: less shows that the model's links or friction are wrong
-_BETTER = 0.95
-# inverse variance of a uniform distribution over one prior deviation to each side
-_UNIFORM = 3.0
-# of a parameter's variance by the ridge alone: with more its standard error is infinite
-_UNDETERMINED = 1e-6
 
 
 def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
@@ -71,17 +68,17 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     addition.
     """
     motion = analysis.motion
-    stride = -(-len(motion.time) // _SAMPLES)
+    stride = -(-len(motion.time) // HINT_MOST_SAMPLES)
     thin = slice(None, None, stride)
-    if len(motion.time[thin]) < _MIN_SAMPLES:
+    if len(motion.time[thin]) < HINT_LEAST_SAMPLES:
         return []
     if impossible := impossible_motion(model, motion):
         return impossible
     part = replace(motion.part(thin), every=motion.every * stride)
     evidence = Evidence(part, np.gradient(motion.tau, motion.time, axis=0)[thin])
-    floor = _NOISE_FLOOR * root_mean_square(evidence.motion.tau) + _TINY
+    floor = HINT_NOISE_FLOOR * root_mean_square(evidence.motion.tau) + TINY
     # no effort is measured there
-    floor[np.ptp(evidence.motion.tau, axis=0) < _TINY] = np.inf
+    floor[np.ptp(evidence.motion.tau, axis=0) < TINY] = np.inf
     plain = _CrossValidation(model, Correction.none(model.n), evidence)
     if (root_mean_square(plain.residual) <= floor).all():
         return beyond_limits(model, motion)
@@ -100,14 +97,16 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
         fit.weigh(weights)
     # All causes together leave about the least error, which bounds the scores of the subsets: most need no fit.
     bounds = {
-        fit: np.log((1.0 - _MIN_REDUCTION) * max(fit.cost(list(fit.hypotheses)), least))
+        fit: np.log(
+            (1.0 - HINT_LEAST_REDUCTION) * max(fit.cost(list(fit.hypotheses)), least)
+        )
         for fit in fits
     }
     best = np.inf
     best_hints = beyond_limits(model, motion)
     subsets = [
         itertools.combinations(plain.hypotheses, count)
-        for count in range(_MAX_CAUSES + 1)
+        for count in range(HINT_MOST_CAUSES + 1)
     ]
     for fit, names in sorted(
         itertools.product(fits, itertools.chain(*subsets)), key=_complexity
@@ -131,7 +130,7 @@ def _complexity(hypothesis: tuple[_CrossValidation, Sequence[str]]) -> float:
     count = fit.correction.complexity + sum(
         fit.hypotheses[name].complexity for name in names
     )
-    return float(-np.log(1.0 - _MIN_REDUCTION) * count)
+    return float(-np.log(1.0 - HINT_LEAST_REDUCTION) * count)
 
 
 def _shortlist(
@@ -152,7 +151,7 @@ def _shortlist(
         )
         costs.append((score, correction))
     costs.sort(key=lambda cost: cost[0])
-    return [correction for _, correction in costs[:_SHORTLIST]]
+    return [correction for _, correction in costs[:HINT_SHORTLIST]]
 
 
 class _CrossValidation:
@@ -190,7 +189,7 @@ class _CrossValidation:
             * analysis.used[:, :, None]
         )
         self._rows = np.concatenate([columns, self.residual[:, :, None]], axis=2)
-        self._squares = summed_products(np.array_split(self._rows, _BLOCKS))
+        self._squares = summed_products(np.array_split(self._rows, HINT_BLOCKS))
 
     def weigh(self, weights: Array) -> None:
         """Set the weights (n,) of the joints' errors, in the order and inverse unit of the recorded effort."""
@@ -202,16 +201,18 @@ class _CrossValidation:
     def noise(self) -> Array:
         """Return each joint's RMS error (n,) with all causes or none, in the order and unit of the recorded effort."""
         everything = list(self.hypotheses)
-        sizes = root_mean_square(self._evidence.motion.tau) + _TINY
+        sizes = root_mean_square(self._evidence.motion.tau) + TINY
         errors = []
         for j, (size, before) in enumerate(
             zip(sizes, root_mean_square(self.residual), strict=True)
         ):
-            self._normal = _by_fold(self._squares[:, j]) / (_ROUGH_NOISE * size) ** 2
+            self._normal = (
+                _by_fold(self._squares[:, j]) / (HINT_ROUGH_NOISE * size) ** 2
+            )
             errors.append(
                 min(
                     before,
-                    _ROUGH_NOISE
+                    HINT_ROUGH_NOISE
                     * size
                     * np.sqrt(self.cost(everything) / len(self.residual)),
                 )
@@ -225,12 +226,12 @@ class _CrossValidation:
         columns = self._indices(names)
         used = np.append(columns, -1)
         values = np.append(
-            -self._fits_without_fold(columns), np.ones((_FOLDS, 1)), axis=1
+            -self._fits_without_fold(columns), np.ones((HINT_FOLDS, 1)), axis=1
         )
         normal = self._normal[:, used[:, None], used]
         cost = np.einsum("kp,kpq,kq->", values, normal, values)
         # Rounding can make the cost of an exact fit negative.
-        rounding = _ROUNDING * normal[:, -1, -1].sum()
+        rounding = HINT_ROUNDING * normal[:, -1, -1].sum()
         return float(max(cost, rounding, sys.float_info.min))
 
     def describe(self, names: Sequence[str], before: float) -> list[str] | None:
@@ -304,8 +305,8 @@ class _CrossValidation:
         rows[:, :, own] = -np.gradient(motion.tau - unexplained, motion.time, axis=0)[
             :, :, None
         ]
-        sliding = (speed > _SLIDING * speed.max(axis=0))[:, :, None]
-        fit._squares = summed_products(np.array_split(rows * sliding, _BLOCKS))
+        sliding = (speed > HINT_SLIDING_SPEED * speed.max(axis=0))[:, :, None]
+        fit._squares = summed_products(np.array_split(rows * sliding, HINT_BLOCKS))
         fit.weigh(self._weights)
         values, errors = fit._fit([DELAY, *others])
         return values[:1], errors[:1] if fit.cost([DELAY, *others]) < fit.cost(
@@ -340,12 +341,14 @@ class _CrossValidation:
         cost = self.cost(names)
         links = [*names, *({LINKS} - set(names))]
         more = [*links, *({FRICTION} - set(names))]
-        if self.cost(more) < _BETTER * cost:
+        if self.cost(more) < HINT_BETTER * cost:
             variances += (
                 self._solved(whole, self._indices(more))[: len(columns)] - values
             ) ** 2
         gram, _, scale = _scaled(
-            whole, self._indices(links), _UNIFORM / PRIOR_SAMPLES * self._precision
+            whole,
+            self._indices(links),
+            HINT_UNIFORM / LINK_PRIOR_SAMPLES * self._precision,
         )
         ratio = (
             1.0 if LINKS in names else np.clip(cost / self.cost(links) - 1.0, 0.0, 1.0)
@@ -355,7 +358,9 @@ class _CrossValidation:
         gram, _, _ = _scaled(whole, columns[known], self._precision)
         errors = np.sqrt(variances)
         errors[
-            np.flatnonzero(known)[_RIDGE * np.diag(np.linalg.inv(gram)) > _UNDETERMINED]
+            np.flatnonzero(known)[
+                RIDGE * np.diag(np.linalg.inv(gram)) > HINT_UNDETERMINED
+            ]
         ] = np.inf
         return values, errors
 
@@ -367,7 +372,7 @@ def _share(cost: float, before: float, remaining: bool = False) -> str:
 
 def _by_fold(blocks: Array) -> Array:
     """Return sums (folds, ...) over every fourth of consecutive blocks (24, ...)."""
-    return np.asarray(blocks.reshape(-1, _FOLDS, *blocks.shape[1:]).sum(axis=0))
+    return np.asarray(blocks.reshape(-1, HINT_FOLDS, *blocks.shape[1:]).sum(axis=0))
 
 
 def _scaled(
@@ -378,4 +383,4 @@ def _scaled(
     scale = np.sqrt(np.diagonal(gram, axis1=-2, axis2=-1))
     scale = np.where(scale == 0.0, 1.0, scale)
     gram = gram / (scale[..., None] * scale[..., None, :])
-    return gram + _RIDGE * np.eye(len(columns)), normal[..., columns, -1] / scale, scale
+    return gram + RIDGE * np.eye(len(columns)), normal[..., columns, -1] / scale, scale

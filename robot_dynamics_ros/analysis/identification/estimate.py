@@ -35,7 +35,6 @@ from robot_dynamics_ros.analysis.identification.friction_shapes import (
     friction_columns,
 )
 from robot_dynamics_ros.analysis.identification.least_squares import (
-    PARTS,
     BaseEstimate,
     Factors,
     Samples,
@@ -48,19 +47,33 @@ from robot_dynamics_ros.analysis.identification.parameterization import (
 )
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import summed_products
+from robot_dynamics_ros.analysis.thresholds import (
+    ADDED_ROTOR,
+    BARRIER_WEIGHT,
+    FRICTION_ROUNDS,
+    LEAST_FRICTION_PRIOR,
+    LEAST_GYRATION,
+    MASSLESS_GYRATION,
+    MASSLESS_SHARE,
+    NEWTON_ARMIJO,
+    NEWTON_CONVERGED,
+    NEWTON_HALVINGS,
+    NEWTON_STEPS,
+    PRIOR_WEIGHTS,
+    RIDGE,
+    SHAPE_BETTER,
+    SHAPE_BLOCKS,
+    SHAPE_CHOICES,
+    SHAPE_DETERMINED,
+    SHAPE_LARGEST_STEP,
+    SHAPE_REFINEMENTS,
+    SHAPE_SIGNIFICANT,
+    VALIDATION_PARTS,
+)
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-
-_ROUNDS = 200
-_CONVERGED = 1e-10  # squared Newton decrement, in units of the cost
-_HALVINGS = 60
-_ARMIJO = 0.1
-
-_MIN_RADIUS = 0.01  # m, of gyration about the centre of mass, in every direction
-_MASSLESS_SHARE = 0.05  # of the mean body's mass
-_MASSLESS_RADIUS = 0.05  # m
 
 
 def pseudo_inertia(parameters: Array) -> Array:
@@ -103,12 +116,12 @@ def physical_prior(parameters: Array) -> Array:
     for pseudo in pseudo_inertia(parameters):
         mass = pseudo[3, 3]
         if mass <= 0.0:
-            small = _MASSLESS_SHARE * mean
-            result.append(np.diag([*[small * _MASSLESS_RADIUS**2] * 3, small]))
+            small = MASSLESS_SHARE * mean
+            result.append(np.diag([*[small * MASSLESS_GYRATION**2] * 3, small]))
             continue
         com = pseudo[:3, 3] / mass
         values, axes = np.linalg.eigh(pseudo[:3, :3] - mass * np.outer(com, com))
-        about = axes @ np.diag(np.maximum(values, mass * _MIN_RADIUS**2)) @ axes.T
+        about = axes @ np.diag(np.maximum(values, mass * LEAST_GYRATION**2)) @ axes.T
         fixed = pseudo.copy()
         fixed[:3, :3] = about + mass * np.outer(com, com)
         result.append(fixed)
@@ -160,7 +173,7 @@ def feasible_fit(
 
     x = (prior if start is None else start).copy()
     now = cost(x)
-    for _ in range(_ROUNDS):
+    for _ in range(NEWTON_STEPS):
         rows, right = _newton(x, inverse, first, weight, weights, prior)
         above = np.column_stack([matrix, target - matrix @ x])
         reduced = np.asarray(
@@ -168,13 +181,13 @@ def feasible_fit(
         )[: len(x)]
         step = solve_triangular(reduced[:, :-1], reduced[:, -1])
         decrement = float(reduced[:, -1] @ reduced[:, -1])
-        if decrement < _CONVERGED:
+        if decrement < NEWTON_CONVERGED:
             x = x + step  # such a small step stays feasible (Dikin's ellipsoid)
             break
         share = 1.0
-        for _ in range(_HALVINGS):
+        for _ in range(NEWTON_HALVINGS):
             after = cost(x + share * step)
-            if after <= now - _ARMIJO * share * decrement:
+            if after <= now - NEWTON_ARMIJO * share * decrement:
                 break
             share *= 0.5
         else:
@@ -214,15 +227,6 @@ def _newton(
     return rows, -np.concatenate([np.sqrt(weight) * off.ravel(), right])
 
 
-# of the prior; 100 counts as a measurement of 10 % standard deviation
-_WEIGHTS = 10.0 ** np.arange(0.0, 5.0)
-# weight of the prior of friction and added rotors: it only keeps them positive
-_BARRIER = 1e-3
-# of the inertia at the joint: prior of a rotor that the model does not have
-_ADDED_ROTOR = 0.01
-# of the joints' mean noise: prior of a friction coefficient, in SI units
-_MIN_FRICTION = 1e-3
-
 FRICTION_KINDS = ("auto", *KINDS)
 """Friction to identify.
 
@@ -238,22 +242,10 @@ _POSITIVE = (
     "inertia",
     *(f".{name}" for name in COEFFICIENTS),
 )
-_CHOICES = 2  # of friction shapes: the second one with the inertias of the first
-_ROUNDS_OF_FRICTION = 10
 
 # --- choice of friction shapes
 
-_BLOCKS = 25  # consecutive blocks of the samples: every fifth is left out at a time
-# standard error: Breiman et al. 1984, "Classification and regression trees"
-_SIGNIFICANT = 1.0
-_BETTER = 0.97  # of the RMS error
-_LARGEST_STEP = math.log(1.2)  # of the logarithm of a velocity
-# of velocities: the grid has the factor 2
-_REFINEMENTS = tuple(2.0**power for power in (0.5, 0.25, 0.125, 0.0625))
-# of a column's squared length: added to the diagonal of normal equations
-_RIDGE = 1e-10
 _ADDED = [parameter for parameter in IDENTIFIED if parameter.tried]
-_DETERMINED = 2.0  # standard deviations
 
 Shapes = tuple[FrictionShape, ...]
 
@@ -315,7 +307,7 @@ def identify(
         model, KINDS[0] if friction == FRICTION_KINDS[0] else friction
     )
     fit = _fitted(parameterization, motions)
-    for _ in range(_CHOICES if friction == FRICTION_KINDS[0] else 0):
+    for _ in range(SHAPE_CHOICES if friction == FRICTION_KINDS[0] else 0):
         shapes = chosen_shapes(
             parameterization, fit.samples, fit.values, fit.estimate.noise
         )
@@ -358,9 +350,7 @@ def _with_shapes(
     parameterization = Parameterization.of(parameterization.model, KINDS[0], shapes)
     values = np.array([known.get(name, 0.0) for name in parameterization.names])
     fit = fit._replace(values=values)
-    for _ in range(
-        _ROUNDS_OF_FRICTION if any(shape.nonlinear for shape in shapes) else 1
-    ):
+    for _ in range(FRICTION_ROUNDS if any(shape.nonlinear for shape in shapes) else 1):
         parameterization = replace(parameterization, at=fit.values, shapes=shapes)
         before = fit.estimate
         fit = _fitted(parameterization, motions)
@@ -397,13 +387,13 @@ def _prior(
     first = parameterization.scalars.start
     bodies = physical_prior(prior[:first].reshape(-1, PARAMETERS))
     prior[:first] = bodies.ravel()
-    prior[parameterization.new_rotors] = _ADDED_ROTOR * parameterization.joint_inertias(
-        samples.q[:: max(1, len(samples) // 50)], bodies[:, 0] * _MIN_RADIUS**2
+    prior[parameterization.new_rotors] = ADDED_ROTOR * parameterization.joint_inertias(
+        samples.q[:: max(1, len(samples) // 50)], bodies[:, 0] * LEAST_GYRATION**2
     )
     estimates = dict(
         zip(estimate.base.independent.tolist(), estimate.values.tolist(), strict=True)
     )
-    floor = _MIN_FRICTION * float(estimate.noise.mean())
+    floor = LEAST_FRICTION_PRIOR * float(estimate.noise.mean())
     for k in range(parameterization.new_rotors.stop, len(prior)):
         prior[k] = max(estimates.get(k, prior[k]), floor)
     return prior
@@ -417,7 +407,7 @@ def _fit(
     start: Array | None = None,
 ) -> Array:
     weights = np.full(
-        parameterization.scalars.stop - parameterization.scalars.start, _BARRIER
+        parameterization.scalars.stop - parameterization.scalars.start, BARRIER_WEIGHT
     )
     weights[: len(parameterization.model.rotor_names)] = weight
     return feasible_fit(
@@ -428,18 +418,22 @@ def _fit(
 def _chosen_weight(
     parameterization: Parameterization, factors: Factors, noise: Array, prior: Array
 ) -> float:
-    """Return the weight of the prior by cross-validation over PARTS.
+    """Return the weight of the prior by cross-validation over the parts.
 
     It is the largest within a standard error of the best: Breiman et al. 1984, "Classification and regression trees".
     """
     triangles = factors.without_parts(noise)
-    squares = np.empty((len(_WEIGHTS), len(triangles)))
+    squares = np.empty((len(PRIOR_WEIGHTS), len(triangles)))
     fits = [prior] * len(triangles)
     # each fit starts from the last
-    for row in progress(range(len(_WEIGHTS))[::-1], "cross-validation"):
+    for row in progress(range(len(PRIOR_WEIGHTS))[::-1], "cross-validation"):
         for column, (k, triangle) in enumerate(triangles.items()):
             fits[column] = _fit(
-                parameterization, triangle, prior, float(_WEIGHTS[row]), fits[column]
+                parameterization,
+                triangle,
+                prior,
+                float(PRIOR_WEIGHTS[row]),
+                fits[column],
             )
             squares[row, column] = (
                 factors.squares(fits[column])[k] / noise**2
@@ -447,7 +441,7 @@ def _chosen_weight(
     best = squares[int(np.argmin(squares.mean(axis=1)))]
     error = best.std(ddof=1) / np.sqrt(len(best)) if len(best) > 1 else 0.0
     return float(
-        _WEIGHTS[np.flatnonzero(squares.mean(axis=1) <= best.mean() + error)[-1]]
+        PRIOR_WEIGHTS[np.flatnonzero(squares.mean(axis=1) <= best.mean() + error)[-1]]
     )
 
 
@@ -475,7 +469,7 @@ def chosen_shapes(
         if extended == shapes:
             break
         shapes = extended
-        for factor in _REFINEMENTS:
+        for factor in SHAPE_REFINEMENTS:
             faster, slower = (
                 tuple(shape.scaled(share) for shape in shapes)
                 for share in (factor, 1.0 / factor)
@@ -496,7 +490,9 @@ def determined_shapes(
     """Return the shapes without the terms whose coefficient is smaller than two standard deviations."""
     sizes = (estimate.values / estimate.deviations).tolist()
     names = np.array(parameterization.names)[estimate.base.independent].tolist()
-    small = {name: size < _DETERMINED for name, size in zip(names, sizes, strict=True)}
+    small = {
+        name: size < SHAPE_DETERMINED for name, size in zip(names, sizes, strict=True)
+    }
     shapes = []
     for joint, shape in zip(
         parameterization.model.moving_joints, parameterization.shapes, strict=True
@@ -527,7 +523,7 @@ def refined_shapes(
         *range(len(parameterization.names), triangle.shape[1] - 1),
     ]
     steps = least_squares(triangle, kept)[len(estimate.values) :]
-    scales = np.exp(np.clip(steps, -_LARGEST_STEP, _LARGEST_STEP)).tolist()
+    scales = np.exp(np.clip(steps, -SHAPE_LARGEST_STEP, SHAPE_LARGEST_STEP)).tolist()
     return tuple(
         shape.scaled(scale)
         for shape, scale in zip(parameterization.shapes, scales, strict=True)
@@ -555,15 +551,17 @@ class _Choice:
         self._torque = (samples.tau / noise)[:, :, None]
         load = replace(parameterization, at=values).gear_load(*motion)
         self._loads = parameterization.joint_loads(load)[:, :, None]
-        self._part = np.arange(len(samples)) * _BLOCKS // len(samples) % PARTS
+        self._part = (
+            np.arange(len(samples)) * SHAPE_BLOCKS // len(samples) % VALIDATION_PARTS
+        )
         self._known: dict[Shapes, tuple[Array, Array, NDArray[np.bool_]]] = {}
 
     def improved(
         self,
         shapes: Shapes,
         *candidates: Shapes,
-        better: float = _BETTER,
-        significant: float = _SIGNIFICANT,
+        better: float = SHAPE_BETTER,
+        significant: float = SHAPE_SIGNIFICANT,
     ) -> Shapes:
         """Return ``shapes`` with those of the candidates that predict a joint's torque better.
 
@@ -577,7 +575,7 @@ class _Choice:
             gain = before - after
             clear = gain.mean(axis=0) > significant * gain.std(
                 axis=0, ddof=1
-            ) / np.sqrt(PARTS)
+            ) / np.sqrt(VALIDATION_PARTS)
             smaller = (after.mean(axis=0) < least) & (
                 after_all.sum(axis=0) <= before_all.sum(axis=0)
             )
@@ -587,7 +585,7 @@ class _Choice:
         return tuple(chosen)
 
     def _errors(self, shapes: Shapes) -> tuple[Array, Array, NDArray[np.bool_]]:
-        """Return the mean square of used and the sum of squares of all samples (PARTS, joints); True if physical."""
+        """Return the mean square of used and the sum of squares of all samples (parts, joints); True if physical."""
         if shapes not in self._known:
             self._known[shapes] = self._validated(shapes)
         return self._known[shapes]
@@ -617,8 +615,8 @@ class _Choice:
         lower[:inertial] = -np.inf
         physical = np.ones(len(shapes), dtype=bool)
         coefficients = np.zeros(len(used))
-        residuals = np.ones((PARTS, rows.shape[2]))
-        for part in range(PARTS):
+        residuals = np.ones((VALIDATION_PARTS, rows.shape[2]))
+        for part in range(VALIDATION_PARTS):
             others = np.delete(determined, part, axis=0).sum(axis=(0, 1))
             fit = _bounded_fit(others, lower)
             coefficients[used] = fit[inertial:]
@@ -633,7 +631,7 @@ class _Choice:
         )
         moved = parameterization.moves.astype(np.float64)
         counts = np.array(
-            [samples.used[self._part == k].sum(axis=0) for k in range(PARTS)]
+            [samples.used[self._part == k].sum(axis=0) for k in range(VALIDATION_PARTS)]
         )
         return (
             squares @ moved.T / np.maximum(counts @ moved.T, 1.0),
@@ -642,15 +640,15 @@ class _Choice:
         )
 
     def _squares(self, rows: Array) -> Array:
-        """Return the products (PARTS, n, c, c) of columns ``rows`` (m, n, c), summed over each part."""
-        return summed_products(rows[self._part == k] for k in range(PARTS))
+        """Return the products (parts, n, c, c) of columns ``rows`` (m, n, c), summed over each part."""
+        return summed_products(rows[self._part == k] for k in range(VALIDATION_PARTS))
 
 
 def _bounded_fit(squares: Array, lower: Array) -> Array:
     """Return the least-squares solution (c,), at least ``lower``, of products (c + 1, c + 1) of columns and torque."""
     scale = np.sqrt(np.diagonal(squares))
     scale = np.where(scale == 0.0, 1.0, scale)
-    scaled = squares / scale / scale[:, None] + _RIDGE * np.eye(len(scale))
+    scaled = squares / scale / scale[:, None] + RIDGE * np.eye(len(scale))
     triangle = np.linalg.cholesky(scaled).T
     fit = lsq_linear(
         triangle[:, :-1], triangle[:, -1], (lower, np.inf), method="bvls"

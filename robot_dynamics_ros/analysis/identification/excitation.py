@@ -15,6 +15,17 @@ import scipy.linalg
 import scipy.optimize
 from numpy.typing import ArrayLike, NDArray
 
+from robot_dynamics_ros.analysis.thresholds import (
+    CONDITION_POINTS,
+    DEFAULT_VELOCITY_LIMIT,
+    EFFORT_PENALTY,
+    EXCITATION_DIFFERENCE,
+    EXCITATION_ITERATIONS,
+    LEAST_EFFORT_SHARE,
+    LIMIT_POINTS,
+    REGRESSOR_ENTRIES,
+    SPECTRUM_POWER,
+)
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -24,18 +35,6 @@ from robot_dynamics_ros.dynamics.model.base_parameters import (
     position_ranges,
 )
 from robot_dynamics_ros.runs.generators import fourier_wave
-
-_SPEED = 1.0  # rad/s or m/s, velocity limit of joints without one
-# samples of the regressor in each period of the highest harmonic
-_CONDITION_POINTS = 10
-_LIMIT_POINTS = 80  # samples for the limits in each period of the highest harmonic
-_STEP = 1e-6  # of finite differences
-_PENALTY = 10.0  # of an effort of twice its bound, in decades of the condition number
-# of the eigenvalues; larger: closer to the condition number, and less smooth
-_POWER = 4
-_MIN_SHARE = 0.5  # of the effort limits; the search ends when the bound falls below it
-_ITERATIONS = 40
-_MAX_ENTRIES = 4_000_000  # of the regressor, computed at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +73,9 @@ class ExcitationLimits:
                 f'joint "{name}" has no range between its position limits. Cure: lock it, or widen them'
             )
         velocity = np.where(
-            np.isfinite(model.velocity_limits), model.velocity_limits, _SPEED
+            np.isfinite(model.velocity_limits),
+            model.velocity_limits,
+            DEFAULT_VELOCITY_LIMIT,
         ) * (1.0 - margin)
         largest = np.asarray(acceleration, dtype=np.float64)
         if largest.shape not in ((), (1,), (n,)) or np.isnan(largest).any():
@@ -175,10 +176,10 @@ def find_excitation(
     rng = np.random.default_rng(seed)
     starts = [rng.normal(size=search.size) for _ in range(restarts)]
     first = search.excitation(starts[0])
-    bar = progress(range(restarts * _ITERATIONS), "exciting trajectory")
+    bar = progress(range(restarts * EXCITATION_ITERATIONS), "exciting trajectory")
     excitations = []
     for start in starts:
-        part = islice(bar, _ITERATIONS)
+        part = islice(bar, EXCITATION_ITERATIONS)
         if (motion := search.minimise(start, partial(_advance, part))) is not None:
             excitations.append(motion)
         deque(part, maxlen=0)  # a search may converge before its last iteration
@@ -213,8 +214,8 @@ class _Search:
         # Series that start at rest: sum a_l = 0 and sum l b_l = 0.
         self._sine_basis = scipy.linalg.null_space(np.ones((1, harmonics)))
         self._cosine_basis = scipy.linalg.null_space(order[None])
-        self.limit_count = _LIMIT_POINTS * harmonics
-        self._count = _CONDITION_POINTS * harmonics
+        self.limit_count = LIMIT_POINTS * harmonics
+        self._count = CONDITION_POINTS * harmonics
         self._shapes = self._waves(self.limit_count)
         self._samples = self._waves(self._count)
         # Bound on a series of L terms between its samples, relative to its largest sample: Ehlich, Zeller 1964.
@@ -302,8 +303,8 @@ class _Search:
         tau = regressor @ model.inertial_parameters + friction
         over = np.maximum(np.abs(tau) / limit - 1.0, 0.0)
         spectrum = self._spectrum(regressor)
-        cost = spectrum.smooth_condition() + _PENALTY * float((over**2).sum())
-        by_tau = 2.0 * _PENALTY * over * np.sign(tau) / limit
+        cost = spectrum.smooth_condition() + EFFORT_PENALTY * float((over**2).sum())
+        by_tau = 2.0 * EFFORT_PENALTY * over * np.sign(tau) / limit
         by_regressor = by_tau[..., None] * model.inertial_parameters
         by_regressor[..., self._base] += spectrum.gradient().reshape(*by_tau.shape, -1)
         by_motion = self._gradient_by_motion(
@@ -311,11 +312,13 @@ class _Search:
         )
         by_center = by_motion[0].sum(axis=0)
         by_coefficients = np.einsum("kmj,kmc->jc", by_motion, self._samples)
-        centers, tables = self._parameters(x + _STEP * np.eye(self.size))
+        centers, tables = self._parameters(
+            x + EXCITATION_DIFFERENCE * np.eye(self.size)
+        )
         change = (centers - center) @ by_center + (
             (tables - coefficients) * by_coefficients
         ).sum(axis=(1, 2))
-        return cost, change / _STEP
+        return cost, change / EXCITATION_DIFFERENCE
 
     def _gradient_by_motion(
         self,
@@ -336,9 +339,9 @@ class _Search:
         before = (regressor.reshape(m, 1, -1) @ weights)[:, 0, 0] + (
             friction * by_friction
         ).sum(axis=1)
-        steps = _STEP * np.eye(3 * n).reshape(3 * n, 3, 1, n)
+        steps = EXCITATION_DIFFERENCE * np.eye(3 * n).reshape(3 * n, 3, 1, n)
         for rows in np.array_split(
-            np.arange(3 * n), math.ceil(3 * n * regressor.size / _MAX_ENTRIES)
+            np.arange(3 * n), math.ceil(3 * n * regressor.size / REGRESSOR_ENTRIES)
         ):
             states = np.moveaxis(motion + steps[rows], 1, 0)
             after = (
@@ -347,7 +350,7 @@ class _Search:
             after += (
                 self._model.friction_torque(*states[:2], qdd=states[2]) * by_friction
             ).sum(axis=2)
-            gradient[rows] = (after - before) / _STEP
+            gradient[rows] = (after - before) / EXCITATION_DIFFERENCE
         return np.swapaxes(gradient.reshape(3, n, m), 1, 2)
 
     def minimise(
@@ -361,8 +364,8 @@ class _Search:
         search: Any = scipy.optimize.minimize
         x = start
         share = 1.0
-        options = {"maxiter": _ITERATIONS}
-        while share > _MIN_SHARE:
+        options = {"maxiter": EXCITATION_ITERATIONS}
+        while share > LEAST_EFFORT_SHARE:
             x = search(
                 self.cost,
                 x,
@@ -402,15 +405,15 @@ class _Spectrum(NamedTuple):
         minimum. A search along kinks amplifies rounding errors.
         """
         values = self._positive()
-        return math.log10((values**_POWER).sum() * (values**-_POWER).sum()) / (
-            2 * _POWER
-        )
+        return math.log10(
+            (values**SPECTRUM_POWER).sum() * (values**-SPECTRUM_POWER).sum()
+        ) / (2 * SPECTRUM_POWER)
 
     def gradient(self) -> Array:
         """Return the gradient of ``smooth_condition`` with respect to the unscaled columns Y (rows, k)."""
         values = self._positive()
-        largest = values**_POWER
-        smallest = values**-_POWER
+        largest = values**SPECTRUM_POWER
+        smallest = values**-SPECTRUM_POWER
         slopes = (largest / largest.sum() - smallest / smallest.sum()) / (
             math.log(10.0) * values
         )

@@ -10,6 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import binary_opening, maximum_filter1d
 
+from robot_dynamics_ros.analysis.thresholds import (
+    FRICTION_DECAY,
+    REST_SPEED_SHARE,
+    SIGNLESS_SPEED,
+    STICKING_TIME,
+)
 from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.dynamics.kernels import entries, friction, layout
 from robot_dynamics_ros.dynamics.kernels.friction import (
@@ -51,11 +57,6 @@ _FREE_JOINTS = layout.pack(
     _COUNT,
 )
 
-REST_SHARE = 0.02
-"""Share of its highest speed up to which a joint counts as being at rest."""
-_SIGNLESS = 3e-4  # of a joint's highest speed: noise may reverse a lower one
-_STICKING = 1.5  # of the time that a reversal takes
-_DECAY = 0.05  # of a joint's highest speed, over which friction falls by a factor e
 _DEFAULT = tuple(float(k in _PLAIN) for k in range(friction.FRICTION_SIZE))
 
 
@@ -154,7 +155,9 @@ def nonlinear_friction(rates: Array, fastest: Array) -> Array:
     Automatica 1994), s^(1/2) and s^2, where s = abs(rate) / fastest for ``rates`` (m, joints), ``fastest`` (joints,).
     """
     speeds = np.abs(rates) / np.where(fastest > 0.0, fastest, 1.0)
-    sizes = np.stack([np.exp(-speeds / _DECAY), np.sqrt(speeds), speeds**2], axis=-1)
+    sizes = np.stack(
+        [np.exp(-speeds / FRICTION_DECAY), np.sqrt(speeds), speeds**2], axis=-1
+    )
     return np.asarray(np.sign(rates)[:, :, None] * sizes)
 
 
@@ -169,13 +172,13 @@ def at_rest(
     those of the joints, ``dt`` (s) is the time between samples.
     """
     fastest = np.abs(rates).max(axis=0, initial=0.0)
-    slow = REST_SHARE * fastest
-    signless = np.abs(rates) < _SIGNLESS * fastest
+    slow = REST_SPEED_SHARE * fastest
+    signless = np.abs(rates) < SIGNLESS_SPEED * fastest
     still = np.abs(rates) <= slow
     typical = root_mean_square(accelerations)
     for j in np.flatnonzero(typical > 0.0):
         reversal = 2.0 * slow[j] / (typical[j] * dt)
-        shortest = max(1, math.ceil(min(_STICKING * reversal, len(rates) + 1)))
+        shortest = max(1, math.ceil(min(STICKING_TIME * reversal, len(rates) + 1)))
         still[:, j] = binary_opening(still[:, j], np.ones(shortest, dtype=np.bool_))
     return near(still | signless, reach)
 

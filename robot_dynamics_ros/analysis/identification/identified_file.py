@@ -19,6 +19,7 @@ from robot_dynamics_ros.analysis.identification.friction_shapes import (
     IDENTIFIED,
     FrictionShape,
 )
+from robot_dynamics_ros.analysis.thresholds import LARGEST_LOAD_COEFFICIENT
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.description.inertia import steiner, symmetric
 from robot_dynamics_ros.dynamics.kernels.friction import (
@@ -27,7 +28,6 @@ from robot_dynamics_ros.dynamics.kernels.friction import (
 )
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 
-_LARGEST_LOAD = 0.9  # coefficient, at rest
 _TABLES = ("joints", "links", "couplings")
 _TABLE_HEAD = (
     f"{'estimate':>11}{'std. dev.':>11}{'in the file':>13}  base parameter (SI units)"
@@ -126,7 +126,7 @@ def _friction_entry(
     if "load_coefficient" in values:  # a larger one locks the joint
         ratio = values.get("static", 0.0) / (min(levels) or np.inf)
         values["load_coefficient"] = min(
-            values["load_coefficient"], _LARGEST_LOAD / max(1.0, ratio)
+            values["load_coefficient"], LARGEST_LOAD_COEFFICIENT / max(1.0, ratio)
         )
     entry: dict[str, Any] = {}
     for key, value in values.items():

@@ -1,9 +1,9 @@
 """Weighted least squares on the base regressor, Spong (9.121), with standard deviations that hold on real recordings.
 
-Only nearly independent samples are used, and no torque of a joint at rest. Each recording has PARTS (5) consecutive
-parts for cross-validation. R and z are a triangular factor of the regressor columns and the torque: for p parameters x,
-|R x - z|^2 is the sum of squared residuals. The standard deviations account for correlated noise, for disagreement
-between parts of the recording, and for effects that the model neglects.
+Only nearly independent samples are used, and no torque of a joint at rest. Each recording has VALIDATION_PARTS (5)
+consecutive parts for cross-validation. R and z are a triangular factor of the regressor columns and the torque: for p
+parameters x, |R x - z|^2 is the sum of squared residuals. The standard deviations account for correlated noise, for
+disagreement between parts of the recording, and for effects that the model neglects.
 """
 
 from __future__ import annotations
@@ -19,32 +19,29 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.analysis.identification.friction_shapes import (
     nonlinear_friction,
 )
-from robot_dynamics_ros.analysis.identification.parameterization import (
-    CHUNK,
-    Parameterization,
-)
+from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
     jackknife,
     torque_is_determined,
 )
+from robot_dynamics_ros.analysis.thresholds import (
+    COLUMN_RANK,
+    ESTIMATES_AGREE,
+    LAG_DIFFERENCE,
+    LEAST_NOISE,
+    NEGLECTED_SIGNIFICANT,
+    NOISE_CONVERGED,
+    NOISE_RATIO,
+    REGRESSOR_CHUNK,
+    TINY_NOISE,
+    VALIDATION_PARTS,
+    WEIGHTING_ITERATIONS,
+)
 from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.base_parameters import BaseParameters
-
-PARTS = 5
-"""Number of consecutive parts of each recording that cross-validation leaves out in turn."""
-
-_RANK_TOLERANCE = 1e-7  # relative length of a column that is independent of the others
-_MIN_NOISE = 1e-6  # of a joint's RMS torque, for simulations without noise
-_TINY = 1e-12  # Nm or N, of a joint without any torque
-_LAG = 1e-3  # s, of difference quotients
-_NOISE_RATIO = 2.0  # of two estimates of a variance that noise alone explains
-_SIGNIFICANT = 1.5  # standard deviations of chi-squared above its mean
-_ITERATIONS = 30
-_CONVERGED = 1e-6
-_AGREES = 1e-3  # standard deviations
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +62,7 @@ class Samples:
     used
         The result (m, n) of ``torque_is_determined`` for each recording: torques that are used.
     part
-        Number (m,) of the part of its recording, from 0 to PARTS - 1.
+        Number (m,) of the part of its recording, from 0 to VALIDATION_PARTS - 1.
     """
 
     recordings: tuple[tuple[RecordedMotion, int], ...]
@@ -95,7 +92,7 @@ class Samples:
         for motion in motions:
             step = max(1, int(0.5 / motion.step + 1e-6)) if motion.step else 1
             used = torque_is_determined(parameterization.model, motion)[::step]
-            part = np.arange(len(used)) * PARTS // max(len(used), 1)
+            part = np.arange(len(used)) * VALIDATION_PARTS // max(len(used), 1)
             # Noise in the position of a joint that does not move would separate inertias that move together.
             q = np.where(moves, motion.q, motion.q.mean(axis=0))
             qd, qdd = (
@@ -129,7 +126,7 @@ class Samples:
     @property
     def chunks(self) -> int:
         """Number of chunks that ``columns`` yields."""
-        return -(-len(self) // CHUNK)
+        return -(-len(self) // REGRESSOR_CHUNK)
 
     def columns(
         self, parameterization: Parameterization, overlap: int = 0
@@ -139,8 +136,10 @@ class Samples:
         Each chunk repeats the last ``overlap`` samples of the one before it. Friction that depends on the load is
         linearized about the parameters ``at``, so that least squares is a step of the Gauss-Newton method.
         """
-        for start in range(0, len(self), CHUNK):
-            chunk = slice(max(0, start - overlap), min(start + CHUNK, len(self)))
+        for start in range(0, len(self), REGRESSOR_CHUNK):
+            chunk = slice(
+                max(0, start - overlap), min(start + REGRESSOR_CHUNK, len(self))
+            )
             motion = self.q[chunk], self.qd[chunk], self.qdd[chunk]
             friction = self.friction[chunk]
             torque = self.tau[chunk]
@@ -157,9 +156,9 @@ class Samples:
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """Factors [R z], ``triangles`` (PARTS, n, p + 1, p + 1), of regressor and torque, for each part and joint.
+    """Factors [R z], ``triangles`` (parts, n, p + 1, p + 1), of regressor and torque, for each part and joint.
 
-    ``counts`` (PARTS, n) are the numbers of torques used.
+    ``counts`` (parts, n) are the numbers of torques used.
     """
 
     triangles: Array
@@ -178,7 +177,7 @@ class Factors:
         (k, n, p).
         """
         n = parameterization.model.n
-        triangles = np.zeros((PARTS, n, 0, 0))
+        triangles = np.zeros((VALIDATION_PARTS, n, 0, 0))
         for chunk, columns, torque in progress(
             samples.columns(parameterization), "regressor", samples.chunks
         ):
@@ -188,7 +187,9 @@ class Factors:
                 rows.insert(1, additional(chunk, columns) * used[:, :, None])
             stacked = np.concatenate(rows, axis=2)
             if not triangles.size:
-                triangles = np.zeros((PARTS, n, stacked.shape[2], stacked.shape[2]))
+                triangles = np.zeros(
+                    (VALIDATION_PARTS, n, stacked.shape[2], stacked.shape[2])
+                )
             part = samples.part[chunk]
             for k in np.unique(part):
                 for j in range(n):
@@ -199,7 +200,7 @@ class Factors:
         counts = np.array(
             [
                 np.count_nonzero(samples.used[samples.part == k], axis=0)
-                for k in range(PARTS)
+                for k in range(VALIDATION_PARTS)
             ]
         )
         return cls(triangles, counts)
@@ -207,7 +208,7 @@ class Factors:
     def weighted(
         self, deviations: Array, parts: NDArray[np.bool_] | None = None
     ) -> Array:
-        """Return [R z] (p + 1, p + 1) of the parts that are True in ``parts`` (PARTS,), by default all.
+        """Return [R z] (p + 1, p + 1) of the parts that are True in ``parts`` (parts,), by default all.
 
         Residuals of each joint are weighted by 1 / ``deviations`` (n,), in Nm or N.
         """
@@ -218,24 +219,24 @@ class Factors:
     def without_parts(self, deviations: Array) -> dict[int, Array]:
         """Return ``weighted`` without one of the parts that have torques, by the number of this part."""
         return {
-            k: self.weighted(deviations, np.arange(PARTS) != k)
-            for k in range(PARTS)
+            k: self.weighted(deviations, np.arange(VALIDATION_PARTS) != k)
+            for k in range(VALIDATION_PARTS)
             if self.counts[k].any()
         }
 
     def orthogonal(self, columns: slice, to: slice) -> Factors:
         """Return factors whose ``columns`` are orthogonal to the columns ``to``, which come first, for each joint."""
         triangles = self.triangles.copy()
-        for of_joint in triangles.swapaxes(0, 1):  # (PARTS, p + 1, p + 1)
+        for of_joint in triangles.swapaxes(0, 1):  # (parts, p + 1, p + 1)
             stacked = of_joint.reshape(-1, of_joint.shape[-1])
             shares = np.linalg.lstsq(
-                stacked[:, to], stacked[:, columns], rcond=_RANK_TOLERANCE
+                stacked[:, to], stacked[:, columns], rcond=COLUMN_RANK
             )[0]
             of_joint[:, :, columns] -= of_joint[:, :, to] @ shares
         return replace(self, triangles=triangles)
 
     def squares(self, x: Array) -> Array:
-        """Return the sum of squared residuals (PARTS, n) of the parameters ``x`` (p,)."""
+        """Return the sum of squared residuals (parts, n) of the parameters ``x`` (p,)."""
         residual = self.triangles @ np.append(-x, 1.0)
         return np.asarray(np.einsum("kji,kji->kj", residual, residual))
 
@@ -276,7 +277,9 @@ class BaseEstimate:
         """Return True if the values of another estimate differ by less than a thousandth of the standard deviations."""
         same = np.array_equal(self.base.independent, other.base.independent)
         return same and bool(
-            (np.abs(self.values - other.values) < _AGREES * self.deviations).all()
+            (
+                np.abs(self.values - other.values) < ESTIMATES_AGREE * self.deviations
+            ).all()
         )
 
 
@@ -305,7 +308,7 @@ def estimate_base(
     counts = np.maximum(counts, 1)
     noise: Array = np.ones(len(counts))
     recorded = BaseParameters.of(
-        factors.weighted(noise)[:, :-1], parameterization.names, _RANK_TOLERANCE
+        factors.weighted(noise)[:, :-1], parameterization.names, COLUMN_RANK
     )
     unexcited: list[int] = []
     if len(recorded.names) < len(base.names):
@@ -313,13 +316,13 @@ def estimate_base(
         base = recorded
     freedom = 1.0 - len(base.names) / factors.counts.sum()
     x = np.zeros(len(parameterization.names))
-    floor = _MIN_NOISE * np.sqrt(factors.squares(x).sum(axis=0) / counts) + _TINY
-    for _ in range(_ITERATIONS):
+    floor = LEAST_NOISE * np.sqrt(factors.squares(x).sum(axis=0) / counts) + TINY_NOISE
+    for _ in range(WEIGHTING_ITERATIONS):
         x[base.independent] = least_squares(factors.weighted(noise), base.independent)
         before = noise
         noise = np.sqrt(factors.squares(x).sum(axis=0) / (freedom * counts))
         noise = np.maximum(noise, floor)
-        if np.abs(noise / before - 1.0).max() < _CONVERGED:
+        if np.abs(noise / before - 1.0).max() < NOISE_CONVERGED:
             break
     matrix = factors.weighted(noise)[:, base.independent]
     condition = float(np.linalg.cond(matrix / np.linalg.norm(matrix, axis=0)))
@@ -365,7 +368,7 @@ def _variance_factor(
     ratio = (
         float(np.median(squares / np.maximum(variances, np.finfo(float).tiny))) / usual
     )
-    return ratio if ratio > _NOISE_RATIO else 1.0
+    return ratio if ratio > NOISE_RATIO else 1.0
 
 
 def _modelling_error(
@@ -394,9 +397,14 @@ def _modelling_error(
         friction = samples.friction[chunk]
         frictiond = samples.frictiond[chunk]
         late = parameterization.columns(
-            q, qd + _LAG * qdd, qdd + _LAG * qddd, friction + _LAG * frictiond
+            q,
+            qd + LAG_DIFFERENCE * qdd,
+            qdd + LAG_DIFFERENCE * qddd,
+            friction + LAG_DIFFERENCE * frictiond,
         )
-        lag = (late - parameterization.columns(q, qd, qdd, friction)) @ x / _LAG
+        lag = (
+            (late - parameterization.columns(q, qd, qdd, friction)) @ x / LAG_DIFFERENCE
+        )
         effects = [samples.taud[chunk][:, :, None], lag[:, :, None]]
         if parameterization.friction == "viscous_coulomb":
             effects.append(parameterization.at_coordinates(nonlinear[chunk]))
@@ -410,16 +418,16 @@ def _modelling_error(
     lengths = np.linalg.norm(triangle[:, :-1], axis=0)
     lengths[lengths == 0.0] = 1.0
     values = (
-        np.linalg.lstsq(
-            triangle[:, :-1] / lengths, triangle[:, -1], rcond=_RANK_TOLERANCE
-        )[0]
+        np.linalg.lstsq(triangle[:, :-1] / lengths, triangle[:, -1], rcond=COLUMN_RANK)[
+            0
+        ]
         / lengths
     )
     r = len(base.names)
     count = len(lengths) - len(base.names)
     # for pure noise: chi-squared with count degrees of freedom
     explained = float(np.sum(triangle[r:-1, -1] ** 2))
-    if explained < count + _SIGNIFICANT * math.sqrt(2.0 * count):
+    if explained < count + NEGLECTED_SIGNIFICANT * math.sqrt(2.0 * count):
         return np.zeros(r)
     return np.asarray(values[:r] - x[base.independent])
 

@@ -14,6 +14,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics_ros.analysis.thresholds import COMPARED_STATES, LEAST_INERTIA
 from robot_dynamics_ros.base.errors import RobotModelWarning
 from robot_dynamics_ros.dynamics.description.inertia import ELEMENTS, steiner, symmetric
 from robot_dynamics_ros.dynamics.description.urdf import parse_urdf, parse_xml
@@ -31,8 +32,6 @@ from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
 
 _GRAVITY = (0.0, 0.0, -9.81)  # of programs that load a URDF
 _DECLARATION = '<?xml version="1.0" encoding="utf-8"?>'
-_STATES = 10
-_LEAST = 1e-12  # kg and kg m^2; MuJoCo refuses 0
 
 _Terms = Callable[[Array, Array], tuple[Array, Array, Array]]
 """Function of position and velocity (n,): gravity torque (n,), mass matrix (n, n) and bias torque (n,)."""
@@ -162,14 +161,14 @@ def mjcf_text(urdf: str | bytes, model: RobotModel) -> str:
             continue
         _place(body, joint.rotation, joint.position)
         moments, axes = np.linalg.eigh(entry.inertia)
-        moments = np.maximum(moments, _LEAST)
+        moments = np.maximum(moments, LEAST_INERTIA)
         # MuJoCo allows no rounding error of flat bodies
         moments[2] = min(moments[2], moments[0] + moments[1])
         _place(
             SubElement(
                 body,
                 "inertial",
-                mass=_text(max(entry.mass, _LEAST)),
+                mass=_text(max(entry.mass, LEAST_INERTIA)),
                 diaginertia=_text(moments),
             ),
             axes,
@@ -267,7 +266,7 @@ def differences(
     rng = np.random.default_rng(0)
     states = [
         (rng.uniform(lower, upper), rng.uniform(-1.0, 1.0, model.n))
-        for _ in range(_STATES)
+        for _ in range(COMPARED_STATES)
     ]
     expected = [
         (model.gravity_torque(q), model.mass_matrix(q), model.bias_torque(q, qd))

@@ -18,6 +18,12 @@ from robot_dynamics_ros.analysis.identification.friction_shapes import (
     FrictionShape,
     friction_columns,
 )
+from robot_dynamics_ros.analysis.thresholds import (
+    LARGEST_STATIC_RATIO,
+    PARAMETER_DIFFERENCE,
+    REGRESSOR_CHUNK,
+    STATES_PER_PARAMETER,
+)
 from robot_dynamics_ros.base.errors import require_known
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -31,12 +37,7 @@ from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 KINDS = ("viscous_coulomb", "none", "keep")
 """Friction to identify: viscous and Coulomb friction with the given shapes; no friction; the prior's, unchanged."""
 
-CHUNK = 1024
-"""Number of states whose regressor is in memory at a time."""
 
-_LARGEST_RATIO = 10.0  # of static to Coulomb level
-_STEP = 1e-3  # relative, of difference quotients
-_STATES = 6  # random states for each parameter of a joint
 # Of random states, if there is no limit.
 _SPEED = 3.0
 _ACCELERATION = 10.0
@@ -150,7 +151,7 @@ class Parameterization:
         """Base parameters: the combinations that motions within the limits distinguish, from random states."""
         rng = np.random.default_rng(0)
         model = self.model
-        count = _STATES * max(PARAMETERS, len(self.names) // model.n)
+        count = STATES_PER_PARAMETER * max(PARAMETERS, len(self.names) // model.n)
         speed = np.where(
             np.isfinite(model.velocity_limits), model.velocity_limits, _SPEED
         )
@@ -243,7 +244,7 @@ class Parameterization:
         ratio = np.divide(
             values[STATIC], level, out=np.ones_like(level), where=level > 0.0
         )
-        return values[LOAD], np.clip(ratio, 1.0, _LARGEST_RATIO), level
+        return values[LOAD], np.clip(ratio, 1.0, LARGEST_STATIC_RATIO), level
 
     @property
     def _coefficients(self) -> Array:
@@ -255,18 +256,22 @@ class Parameterization:
         """Return the derivative (m, joints) of friction by the logarithm of the velocities of its shape, at ``at``."""
         ends = (
             tuple(shape.scaled(1.0 + step) for shape in self.shapes)
-            for step in (_STEP, -_STEP)
+            for step in (PARAMETER_DIFFERENCE, -PARAMETER_DIFFERENCE)
         )
         faster, slower = (
             replace(self, shapes=shapes).joint_friction(q, qd, qdd) for shapes in ends
         )
         return np.asarray(
-            np.einsum("mjc,cj->mj", faster - slower, self._coefficients) / (2.0 * _STEP)
+            np.einsum("mjc,cj->mj", faster - slower, self._coefficients)
+            / (2.0 * PARAMETER_DIFFERENCE)
         )
 
     def gear_load(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Return the torque (m, n), Nm or N, that the gears transmit to the links for the parameters ``at``."""
-        chunks = (slice(first, first + CHUNK) for first in range(0, len(q), CHUNK))
+        chunks = (
+            slice(first, first + REGRESSOR_CHUNK)
+            for first in range(0, len(q), REGRESSOR_CHUNK)
+        )
         load = [
             self._load_of(self.model.regressor(q[c], qd[c], qdd[c])) for c in chunks
         ]
@@ -296,7 +301,7 @@ class Parameterization:
         by_base = slope[:, :, None] * columns[:, :, self.base.independent[chosen]]
         result = by_base @ self.base.combination[chosen]
         # Torque: coefficient |load| (sign(v) + (static / coulomb - 1) e).
-        falls = (ratio > 1.0) & (ratio < _LARGEST_RATIO)
+        falls = (ratio > 1.0) & (ratio < LARGEST_STATIC_RATIO)
         by_static = np.divide(
             coefficient * self.joint_loads(load),
             level,

@@ -13,30 +13,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.analysis.thresholds import (
+    CLOCK_RESTART,
+    FILTER_EDGE,
+    GAP_STEPS,
+    KEPT_PER_CUTOFF,
+    LARGEST_CUTOFF,
+    LOCKED_TIME,
+    LONGEST_HOLE,
+    RATE_PER_CUTOFF,
+    REST_TRAVEL,
+    RESTART_PAUSE,
+    STAMP_JITTER,
+    STRETCH_LEAST_SAMPLES,
+    UNRELATED_PERIODS,
+)
 from robot_dynamics_ros.base.errors import BagError, BagWarning, did_you_mean
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.recordings.bags import JointSeries
 from robot_dynamics_ros.recordings.bags.joint_series import unwrapped
 
-_MIN_SAMPLES = 10  # of a stretch, after filtering
-_MAX_DEFAULT_CUTOFF = 10.0  # Hz
-_MIN_RATE_PER_CUTOFF = 6.0  # sampling rate over default cutoff
-_KEPT_PER_CUTOFF = 20.0  # samples that are kept for each period of the cutoff
-_EDGE = 1.5  # periods of the cutoff that are dropped at each end of a stretch
-# periods of the cutoff between samples that the filter does not relate
-_UNRELATED = 0.5
-_MAX_STEP = 1.5  # median steps between samples of a stretch without a gap
-_JITTER = 0.05  # sampling periods that a stamp may deviate from an even grid
-_MAX_HOLE = 5.0  # sampling periods without a message that are interpolated
 # first derivative, error (w dt)^4 / 30
 _STENCIL = (1.0 / 12.0, -8.0 / 12.0, 0.0, 8.0 / 12.0, -1.0 / 12.0)
 _REACH = len(_STENCIL) // 2
-# ns without effort and motion, from which on brakes hold the robot
-_LOCKED = 100_000_000
-# ns; a larger step backwards is a clock that was reset, not messages out of order
-_RESTART = 1_000_000_000
-_PAUSE = 60_000_000_000  # ns that replace such a step
-_REST_TRAVEL = 1e-3  # rad or m that a joint at rest may move
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class Smoothing:
         Raises BagError for a cutoff above 0.45 times the rate.
         """
         cutoff = (
-            min(_MAX_DEFAULT_CUTOFF, rate / _MIN_RATE_PER_CUTOFF)
+            min(LARGEST_CUTOFF, rate / RATE_PER_CUTOFF)
             if self.cutoff is None
             else self.cutoff
         )
@@ -86,7 +85,7 @@ class Smoothing:
     @property
     def edge(self) -> float:
         """Time (s) dropped at each end of a stretch, 1.5 periods of the cutoff; 0 if ``cutoff`` is 0 or None."""
-        return _EDGE / self.cutoff if self.cutoff else 0.0
+        return FILTER_EDGE / self.cutoff if self.cutoff else 0.0
 
     def __str__(self) -> str:
         """Describe filter and differentiation."""
@@ -153,12 +152,12 @@ class RecordedMotion:
     @property
     def reach(self) -> int:
         """Number of samples over which the filter smears a step, to each side: 1.5 periods of its cutoff."""
-        return math.ceil(_EDGE / self.step) if self.step else 0
+        return math.ceil(FILTER_EDGE / self.step) if self.step else 0
 
     @property
     def still(self) -> NDArray[np.bool_]:
         """True (n,) for joints whose positions lie within less than 1e-3 rad or m."""
-        return np.asarray(np.ptp(self.q, axis=0) < _REST_TRAVEL)
+        return np.asarray(np.ptp(self.q, axis=0) < REST_TRAVEL)
 
     def filtered(self, law: Callable[[Array, Array, Array], Array]) -> Array:
         """Return ``law(q, qd, qdd)`` (m, ...) after the filter that the torque has passed.
@@ -168,7 +167,7 @@ class RecordedMotion:
         crosses a gap. Without a filter, and for samples half a period or more apart, the result is not filtered.
         """
         motion = self.states
-        if not 0.0 < self.step < _UNRELATED:
+        if not 0.0 < self.step < UNRELATED_PERIODS:
             return law(*motion)
         # slow to import, which would delay --help
         from scipy import interpolate, signal
@@ -178,8 +177,8 @@ class RecordedMotion:
         )
         period = self.period
         late = self.effort_delay / period  # samples
-        length = math.ceil(self.every * (_EDGE / self.step + abs(late)))
-        gaps = np.flatnonzero(np.diff(self.time) > _MAX_STEP * period) + 1
+        length = math.ceil(self.every * (FILTER_EDGE / self.step + abs(late)))
+        gaps = np.flatnonzero(np.diff(self.time) > GAP_STEPS * period) + 1
         stretches = []
         for rows in np.split(np.arange(len(self.time)), gaps):
             # The effort was sampled when the motion was that of ``effort_delay`` before: a jump has the same place.
@@ -253,7 +252,7 @@ def recorded_motion(
     steps = np.diff(stamps)
     period = float(np.median(steps)) * 1e-9
     smoothing = smoothing.at(1.0 / period)
-    gaps = np.flatnonzero(steps > _MAX_HOLE * period * 1e9) + 1
+    gaps = np.flatnonzero(steps > LONGEST_HOLE * period * 1e9) + 1
     stretches = []
     short = 0
     for part in np.split(np.arange(len(stamps)), gaps):
@@ -268,8 +267,8 @@ def recorded_motion(
     if not stretches:
         raise BagError(
             f"the recording: none of its {len(series.stamps)} messages are part of a stretch without gaps that is "
-            f"longer than the {2 * smoothing.edge + _MIN_SAMPLES * period:.3g} s that the filter needs. Cure: record "
-            "longer, or give a higher cutoff"
+            f"longer than the {2 * smoothing.edge + STRETCH_LEAST_SAMPLES * period:.3g} s that the filter needs. Cure: "
+            "record longer, or give a higher cutoff"
         )
     if short:
         _warn(
@@ -277,7 +276,7 @@ def recorded_motion(
         )
     if len(stretches) > 1:
         _warn(
-            f"it has {len(stretches) - 1} gaps longer than {_MAX_HOLE:g} periods; each stretch is filtered by itself"
+            f"it has {len(stretches) - 1} gaps longer than {LONGEST_HOLE:g} periods; each stretch is filtered by itself"
         )
     time, q, qd, qdd, tau = (
         np.concatenate(parts) for parts in zip(*stretches, strict=True)
@@ -302,18 +301,18 @@ def _filtered(
         return None
     grid = None
     even = (time[-1] - time[0]) / (len(time) - 1)
-    if np.abs(time - time[0] - even * np.arange(len(time))).max() > _JITTER * even:
+    if np.abs(time - time[0] - even * np.arange(len(time))).max() > STAMP_JITTER * even:
         even = period
         grid = np.arange(time[0], time[-1] + 1e-6 * period, period)
     times: Array = time if grid is None else grid
     edge = max(_REACH, math.ceil((smoothing.edge + abs(effort_delay)) / even - 1e-6))
-    if len(times) - 2 * edge < _MIN_SAMPLES:
+    if len(times) - 2 * edge < STRETCH_LEAST_SAMPLES:
         return None
     from scipy import interpolate, signal  # slow to import, which would delay --help
 
     stride = 1
     if smoothing.cutoff:
-        stride = max(1, int(1.0 / (_KEPT_PER_CUTOFF * smoothing.cutoff * even) + 1e-6))
+        stride = max(1, int(1.0 / (KEPT_PER_CUTOFF * smoothing.cutoff * even) + 1e-6))
         sections = signal.butter(
             smoothing.order, smoothing.cutoff, fs=1.0 / even, output="sos"
         )
@@ -436,9 +435,9 @@ def _locked(series: JointSeries, stamps: NDArray[np.int64]) -> NDArray[np.bool_]
     locked = np.zeros(len(zero), dtype=np.bool_)
     ends = np.flatnonzero(np.diff(zero, prepend=False, append=False)).reshape(-1, 2)
     for first, last in ends.tolist():
-        lasts = stamps[last - 1] - stamps[first] >= _LOCKED
+        lasts = stamps[last - 1] - stamps[first] >= LOCKED_TIME
         locked[first:last] = (
-            lasts and (np.ptp(series.position[first:last], axis=0) < _REST_TRAVEL).all()
+            lasts and (np.ptp(series.position[first:last], axis=0) < REST_TRAVEL).all()
         )
     return locked
 
@@ -446,14 +445,14 @@ def _locked(series: JointSeries, stamps: NDArray[np.int64]) -> NDArray[np.bool_]
 def _without_restarts(stamps: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the stamps with each reset of the clock replaced by a pause of a minute."""
     steps = np.diff(stamps, prepend=stamps[0])
-    back = steps < -_RESTART
+    back = steps < -CLOCK_RESTART
     if not back.any():
         return stamps
     _warn(
         f"its clock is set back {np.count_nonzero(back)} times; each stretch is taken by itself"
     )
     return np.asarray(
-        stamps + np.cumsum(np.where(back, _PAUSE - steps, 0)), dtype=np.int64
+        stamps + np.cumsum(np.where(back, RESTART_PAUSE - steps, 0)), dtype=np.int64
     )
 
 

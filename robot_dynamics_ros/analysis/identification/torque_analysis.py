@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.friction_shapes import at_rest, near
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
+from robot_dynamics_ros.analysis.thresholds import TINY
 from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
-
-ROUNDING = 1e-9
-"""Effort (Nm or N) below which a measured effort or its variation counts as zero."""
 
 LOADS = {
     "axial_force": "axial force, N",
@@ -92,7 +90,7 @@ class TorqueAnalysis:
             values.var(axis=0, where=self.used)
             for values in (self.motion.tau, self.residual)
         )
-        varies = np.sqrt(measured) > ROUNDING * (1.0 + self.size(self.motion.tau))
+        varies = np.sqrt(measured) > TINY * (1.0 + self.size(self.motion.tau))
         return np.asarray(
             1.0
             - np.divide(

@@ -4,7 +4,7 @@ The base parameters of the arm, with rotors and friction, are common to both rec
 not used. A payload follows from the difference of the torques at the same places of the same motion, in which effects
 that have no parameters cancel too. For the gains, the torque of a known payload sets the scale: M. Gautier, S. Briot,
 "Global identification of joint drive gains and dynamic parameters of robots", JDSMC 2014. Intervals are jackknife
-estimates over BLOCKS consecutive blocks of each recording, so that the noise may be correlated.
+estimates over JACKKNIFE_BLOCKS consecutive blocks of each recording, so that the noise may be correlated.
 """
 
 from __future__ import annotations
@@ -28,31 +28,28 @@ from robot_dynamics_ros.analysis.identification.torque_analysis import (
     jackknife,
     summed_products,
 )
+from robot_dynamics_ros.analysis.thresholds import (
+    GAIN_UNCHANGED,
+    GAINS_CONVERGED,
+    GAP_STEPS,
+    JACKKNIFE_BLOCKS,
+    LEAST_SPREAD,
+    NEGLIGIBLE_COLUMN,
+    NORMAL_RANK,
+    OTHER_MOTION,
+    SEARCH_SAMPLES,
+    SEARCH_STEP,
+    TINY_NOISE,
+    UNEXCITED_SHARE,
+    WEIGHTING_ITERATIONS,
+    WIDE_CENTRE,
+    WIDE_INTERVAL,
+)
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-
-BLOCKS = 20
-"""Number of consecutive blocks of each recording that the jackknife leaves out in turn."""
-
-_RANK = 1e-12  # relative eigenvalue of the normal matrix, for columns of unit length
-_ROUNDING = 1e-9  # length of a column, relative to the longest one
-_UNEXCITED = 1e-3  # share of a parameter's unit vector in the null space
-_ROUNDS = 30
-_CONVERGED = 1e-5  # relative
-_TINY = 1e-12  # Nm or N
-# distance of the positions, as a share of the joint's standard deviation
-_OTHER_MOTION = 0.5
-_MIN_SPREAD = 1e-3  # rad or m
-_HOLE = 1.5  # median steps
-_SEARCH_STEP = 0.05  # s, of the search for the same place
-_COMPARED = 200  # samples, in that search
-_UNCHANGED = 0.1  # last change of a gain, as a share of the half-width of its interval
-# half-width of an interval, as a share of mass, largest moment of inertia or gain
-_WIDE = 0.5
-_WIDE_CENTRE = 0.05  # m
 
 
 class Intervals(NamedTuple):
@@ -80,17 +77,17 @@ def estimate_payload(
     own = columns[k:, :, PARAMETERS * body : PARAMETERS * (body + 1)] @ transform
     change = (columns[k:] - columns[:k])[:, :, parameterization.base.independent]
     stacked = np.concatenate([own, change], axis=2) * used[:, :, None]
-    result = _Fit.of(stacked, (torque[k:] - torque[:k]) * used, used, BLOCKS).intervals(
-        _central
-    )
+    result = _Fit.of(
+        stacked, (torque[k:] - torque[:k]) * used, used, JACKKNIFE_BLOCKS
+    ).intervals(_central)
     mass = result.values[0]
     if mass < -result.half_widths[0]:
         raise BagError(
             f"the payload has a mass of {mass:.3g} kg. Cure: give the recording without payload first"
         )
-    wide = np.full(PARAMETERS, _WIDE_CENTRE)
-    wide[0] = _WIDE * mass
-    wide[4:] = _WIDE * np.abs(result.values[[4, 7, 9]]).max()
+    wide = np.full(PARAMETERS, WIDE_CENTRE)
+    wide[0] = WIDE_INTERVAL * mass
+    wide[4:] = WIDE_INTERVAL * np.abs(result.values[[4, 7, 9]]).max()
     if result.half_widths[0] >= wide[0]:
         wide[:] = 0.0
     return _determined(result, wide)
@@ -126,21 +123,24 @@ def estimate_drive_gains(
     n = model.n
     gains = np.zeros(model.n)
     expected = effort
-    for _ in range(_ROUNDS):
+    for _ in range(WEIGHTING_ITERATIONS):
         regressor = np.concatenate([expected[:, :, None] * np.eye(n), -columns], axis=2)
         fit = _Fit.of(
-            regressor, known - gains * (effort - expected), samples.used, 2 * BLOCKS
+            regressor,
+            known - gains * (effort - expected),
+            samples.used,
+            2 * JACKKNIFE_BLOCKS,
         )
         last = gains
         gains = fit.values[:n]
-        if (np.abs(gains - last) <= _CONVERGED * np.abs(gains)).all():
+        if (np.abs(gains - last) <= GAINS_CONVERGED * np.abs(gains)).all():
             break
         expected = (columns @ fit.values[n:] + known) / np.where(
             gains == 0.0, np.inf, gains
         )
     result = fit.intervals(lambda x: x[:n])
-    converged = np.abs(gains - last) < _UNCHANGED * result.half_widths
-    return _determined(result, np.where(converged, _WIDE * np.abs(gains), 0.0))
+    converged = np.abs(gains - last) < GAIN_UNCHANGED * result.half_widths
+    return _determined(result, np.where(converged, WIDE_INTERVAL * np.abs(gains), 0.0))
 
 
 class _Fit(NamedTuple):
@@ -163,12 +163,14 @@ class _Fit(NamedTuple):
         by_joint = summed_products(np.array_split(stacked, blocks))
         counts = np.maximum(used.sum(axis=0), 1)
         noise = np.ones(target.shape[1])
-        for _ in range(_ROUNDS):
+        for _ in range(WEIGHTING_ITERATIONS):
             products = np.einsum("bjkl,j->bkl", by_joint, noise**-2.0)
             x, excited = _solution(products.sum(axis=0))
             last = noise
-            noise = np.sqrt(((target - columns @ x) ** 2).sum(axis=0) / counts) + _TINY
-            if np.abs(noise / last - 1.0).max() < _CONVERGED:
+            noise = (
+                np.sqrt(((target - columns @ x) ** 2).sum(axis=0) / counts) + TINY_NOISE
+            )
+            if np.abs(noise / last - 1.0).max() < GAINS_CONVERGED:
                 break
         return cls(x, excited, products)
 
@@ -188,12 +190,12 @@ class _Fit(NamedTuple):
 def _solution(products: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Return the least-squares parameters (p,) of smallest norm, and True for those that are determined."""
     lengths = np.sqrt(np.diag(products)[:-1])
-    lengths[lengths <= _ROUNDING * lengths.max()] = np.inf
+    lengths[lengths <= NEGLIGIBLE_COLUMN * lengths.max()] = np.inf
     values, vectors = np.linalg.eigh(products[:-1, :-1] / np.outer(lengths, lengths))
-    seen = values > _RANK * values[-1]
+    seen = values > NORMAL_RANK * values[-1]
     inverse = vectors[:, seen] / values[seen] @ vectors[:, seen].T
     x = inverse @ (products[:-1, -1] / lengths) / lengths
-    return x, np.linalg.norm(vectors[:, ~seen], axis=1) < _UNEXCITED
+    return x, np.linalg.norm(vectors[:, ~seen], axis=1) < UNEXCITED_SHARE
 
 
 def _determined(intervals: Intervals, wide: Array) -> Intervals:
@@ -237,7 +239,7 @@ def _aligned(unloaded: RecordedMotion, loaded: RecordedMotion) -> list[RecordedM
     index = np.searchsorted(unloaded.time, place)
     within = (index > 0) & (index < len(unloaded.time))
     steps = np.diff(unloaded.time)
-    within[within] = steps[index[within] - 1] < _HOLE * np.median(steps)
+    within[within] = steps[index[within] - 1] < GAP_STEPS * np.median(steps)
     fields = (unloaded.q, unloaded.qd, unloaded.qdd, unloaded.tau)
     q, qd, qdd, tau = (_interpolated(place, unloaded.time, values) for values in fields)
     motions = [
@@ -245,7 +247,7 @@ def _aligned(unloaded: RecordedMotion, loaded: RecordedMotion) -> list[RecordedM
     ]
     far = np.ones(len(loaded.joint_names), dtype=bool)
     if np.count_nonzero(within) >= len(within) // 2:
-        far = root_mean_square(motions[1].q - motions[0].q) > _OTHER_MOTION * _spread(
+        far = root_mean_square(motions[1].q - motions[0].q) > OTHER_MOTION * _spread(
             loaded
         )
     if far.any():
@@ -259,7 +261,7 @@ def _aligned(unloaded: RecordedMotion, loaded: RecordedMotion) -> list[RecordedM
 
 def _shift(unloaded: RecordedMotion, loaded: RecordedMotion) -> float:
     """Return the time (s) to add to that of the second motion, so that the positions agree best over half or more."""
-    thinned = slice(None, None, max(1, len(loaded.time) // _COMPARED))
+    thinned = slice(None, None, max(1, len(loaded.time) // SEARCH_SAMPLES))
     spread = _spread(loaded)
     first = unloaded.time
     second = loaded.time[thinned]
@@ -278,10 +280,10 @@ def _shift(unloaded: RecordedMotion, loaded: RecordedMotion) -> float:
         )
 
     start = min(
-        np.arange(first[0] - second[-1], first[-1] - second[0], _SEARCH_STEP),
+        np.arange(first[0] - second[-1], first[-1] - second[0], SEARCH_STEP),
         key=distance,
     )
-    bounds = (start - _SEARCH_STEP, start + _SEARCH_STEP)
+    bounds = (start - SEARCH_STEP, start + SEARCH_STEP)
     return float(
         optimize.minimize_scalar(
             distance, bounds=bounds, method="bounded", options={"xatol": 1e-6}
@@ -290,7 +292,7 @@ def _shift(unloaded: RecordedMotion, loaded: RecordedMotion) -> float:
 
 
 def _spread(motion: RecordedMotion) -> Array:
-    return np.asarray(np.maximum(motion.q.std(axis=0), _MIN_SPREAD))
+    return np.asarray(np.maximum(motion.q.std(axis=0), LEAST_SPREAD))
 
 
 def _interpolated(place: Array, time: Array, values: Array) -> Array:

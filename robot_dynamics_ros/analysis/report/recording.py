@@ -21,6 +21,7 @@ from robot_dynamics_ros.analysis.identification.torque_analysis import (
     TorqueAnalysis,
     analyse_torque,
 )
+from robot_dynamics_ros.analysis.thresholds import COUNTED_TIME
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.base.statistics import root_mean_square
@@ -46,8 +47,6 @@ from robot_dynamics_ros.recordings.bags.storage import (
 
 _COMMANDS = "command_states"
 CRITERION = "RMS error at most 1 % of the range of the joint's desired position, or 1 mrad (1 mm) if that is larger"
-# ns: clocks below 11 days since 1970 count from a start, as simulated ones do
-_COUNTED_TIME = 1e15
 
 
 @dataclass(frozen=True)
@@ -163,7 +162,7 @@ class Recording:
     @property
     def counts_from_zero(self) -> bool:
         """True if ``series`` begins to arrive before 1e15 ns: a simulated clock, or an edited real recording."""
-        return bool(self.series.received[0] < _COUNTED_TIME)
+        return bool(self.series.received[0] < COUNTED_TIME)
 
     @cached_property
     def start(self) -> int:
@@ -265,7 +264,7 @@ class Recording:
 
 def _unset(stamps: IntArray) -> NDArray[np.bool_]:
     """Return a mask (m,) of the stamps that were left at zero; on a clock that counts from zero it is a time."""
-    unset: NDArray[np.bool_] = (stamps == 0) & (np.median(stamps) > _COUNTED_TIME)
+    unset: NDArray[np.bool_] = (stamps == 0) & (np.median(stamps) > COUNTED_TIME)
     return unset
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from robot_dynamics_ros.analysis.thresholds import CAMERA_RECORDED_POSES, SLIDER_PERIOD
 from robot_dynamics_ros.analysis.view.scene_state import Clock, JointTracks, read_motion
 from robot_dynamics_ros.analysis.view.viewer import Update, Viewer
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from viser import GuiEvent
 
 _SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "5")
-_FOLLOW = 0.2  # s, update period of the time slider
-_SHOWN = 20  # poses of a recording that the camera must show
 
 
 def bag_labels(bags: Sequence[Path]) -> list[str]:
@@ -92,7 +91,7 @@ def bag_view(
     poses = [
         track.at(time)
         for track in tracks
-        for time in np.linspace(0.0, track.time[-1], _SHOWN).tolist()
+        for time in np.linspace(0.0, track.time[-1], CAMERA_RECORDED_POSES).tolist()
     ]
     torques = [motion.torque.rows for motion in motions if motion.torque is not None]
     viewer = Viewer(
@@ -173,7 +172,7 @@ def _add_controls(viewer: Viewer, clock: Clock, moved: threading.Event) -> Updat
     def follow(seconds: float) -> None:
         nonlocal since
         since += seconds
-        if since > _FOLLOW or (seconds and not clock.playing):
+        if since > SLIDER_PERIOD or (seconds and not clock.playing):
             slider.value = clock.time  # type: ignore[misc]
             since = 0.0
         label = "pause" if clock.playing else "play"

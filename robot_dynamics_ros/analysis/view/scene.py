@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
+from robot_dynamics_ros.analysis.thresholds import CAMERA_POSES, SCENE_HALF_STROKE
 from robot_dynamics_ros.analysis.view import geometry
 from robot_dynamics_ros.analysis.view.scene_state import SceneState
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -25,8 +26,6 @@ from robot_dynamics_ros.dynamics.model.link_tree import BASE
 if TYPE_CHECKING:
     from viser import FrameHandle, MeshHandle, SceneNodeHandle, ViserServer
 
-_POSES = 200
-_HALF_STROKE = 0.25  # m, half range of a prismatic joint without limits
 _STANDARD_GRAVITY = 9.80665
 # length, relative to the reach, of a force equal to the weight of all moving bodies
 _WEIGHT_IN_REACHES = 0.22
@@ -60,9 +59,9 @@ def position_range(model: RobotModel) -> tuple[Array, Array]:
     Without limits they are +-pi rad or +-0.25 m; with one limit the range of the same width that begins or ends there.
     Equal limits count as none, because exporters write 0 and 0 for limits that are not set.
     """
-    lower, upper = position_ranges(model, _HALF_STROKE)
+    lower, upper = position_ranges(model, SCENE_HALF_STROKE)
     slides = [name in model.prismatic_joints for name in model.joint_names]
-    half = np.where(slides, _HALF_STROKE, np.pi)
+    half = np.where(slides, SCENE_HALF_STROKE, np.pi)
     apart = lower < upper
     return np.where(apart, lower, -half), np.where(apart, upper, half)
 
@@ -70,7 +69,7 @@ def position_range(model: RobotModel) -> tuple[Array, Array]:
 def poses_in_range(model: RobotModel) -> Array:
     """Return 200 random positions (200, n), uniform in ``position_range`` and the same at each call."""
     lower, upper = position_range(model)
-    return np.random.default_rng(0).uniform(lower, upper, (_POSES, model.n))
+    return np.random.default_rng(0).uniform(lower, upper, (CAMERA_POSES, model.n))
 
 
 def reach_of(model: RobotModel) -> float:

@@ -14,17 +14,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from robot_dynamics_ros.analysis.thresholds import (
+    DERIVATIVE_SMOOTHING,
+    DIFFERENCE_HALF_WIDTH,
+    STALE_TIME,
+)
 from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import JointSeries, read_joint_states
 from robot_dynamics_ros.recordings.bags.reader import BagReader, command_topic, opened
-
-SILENCE = 1.0  # s without messages after which the state is stale
-
-_SMOOTHING = 0.05  # s, time constant of the low-pass filter of live derivatives
-# s, half width of the differences of recorded positions and velocities
-_HALF_WINDOW = 0.025
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +69,7 @@ class LiveArm:
         if not np.isfinite(q).all():
             return
         passed = at - self._at
-        last = self._motion if 0.0 < passed < SILENCE else None
+        last = self._motion if 0.0 < passed < STALE_TIME else None
         if qd is None or not np.isfinite(qd).all():
             qd = (
                 np.zeros_like(q)
@@ -110,7 +109,7 @@ class LiveArm:
         if self._motion is None:
             return None
         q, qd, qdd = self._motion
-        commanded = now - self._commanded_at < SILENCE
+        commanded = now - self._commanded_at < STALE_TIME
         torque = self._effort
         kind = "measured effort"
         if torque is None and commanded:
@@ -124,7 +123,7 @@ class LiveArm:
 
 
 def _low_pass(last: Array, new: Array, passed: float) -> Array:
-    return last + passed / (_SMOOTHING + passed) * (new - last)
+    return last + passed / (DERIVATIVE_SMOOTHING + passed) * (new - last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +146,9 @@ class Track:
         At the ends only the part of this window inside the time series is used; outside it the rate is 0.
         """
         before, after = np.clip(
-            (time - _HALF_WINDOW, time + _HALF_WINDOW), self.time[0], self.time[-1]
+            (time - DIFFERENCE_HALF_WIDTH, time + DIFFERENCE_HALF_WIDTH),
+            self.time[0],
+            self.time[-1],
         )
         if after <= before:
             return np.zeros(self.rows.shape[1])

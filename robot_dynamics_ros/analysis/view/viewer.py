@@ -21,6 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from robot_dynamics_ros.analysis.thresholds import (
+    PORTS_TRIED,
+    SCENE_PERIOD,
+    STALE_TIME,
+    TABLE_PERIOD,
+)
 from robot_dynamics_ros.analysis.view.camera import (
     FIELD_OF_VIEW,
     GRID_CELL,
@@ -43,7 +49,7 @@ from robot_dynamics_ros.analysis.view.scene import (
     torque_scale,
     torque_shares,
 )
-from robot_dynamics_ros.analysis.view.scene_state import SILENCE, LiveArm, SceneState
+from robot_dynamics_ros.analysis.view.scene_state import LiveArm, SceneState
 from robot_dynamics_ros.base.errors import RobotDynamicsError, note
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -54,9 +60,6 @@ if TYPE_CHECKING:
 Update = Callable[[float], None]
 """Function that displays the state after the given time (s) has passed."""
 
-PERIOD = 0.04  # s between two updates
-_TABLE_PERIOD = 0.1
-_PORTS = 100  # number of ports that are tried
 
 _DIGITS = 3  # decimals of the sliders, in rad or m
 
@@ -200,7 +203,7 @@ class Viewer:
             scene.show(state, share)
         self._states = states
         now = time.monotonic()
-        if at_once or now - self._table_at > _TABLE_PERIOD:
+        if at_once or now - self._table_at > TABLE_PERIOD:
             for text, state, share in zip(self._tables, states, shares, strict=True):
                 text.content = table(self.model, state, share, self._limited)
             self._explain()
@@ -236,7 +239,7 @@ class Viewer:
         """Call ``update`` 25 times a second with the real time (s) since its last call, until an exception occurs."""
         last = time.monotonic()
         while True:
-            time.sleep(PERIOD)
+            time.sleep(SCENE_PERIOD)
             now = time.monotonic()
             update(now - last)
             last = now
@@ -263,7 +266,7 @@ def _free_port(host: str, port: int) -> int:
 
     viser itself would wait forever for an address in use.
     """
-    for candidate in range(port, min(port + _PORTS, 65536)):
+    for candidate in range(port, min(port + PORTS_TRIED, 65536)):
         try:
             with socket.create_server((host, candidate)):
                 if candidate != port:
@@ -276,7 +279,7 @@ def _free_port(host: str, port: int) -> int:
                     "machine, and --port above 1023"
                 ) from None
     raise RobotDynamicsError(
-        f"{host}: the {_PORTS} ports from {port} on are in use. Cure: give another --port"
+        f"{host}: the {PORTS_TRIED} ports from {port} on are in use. Cure: give another --port"
     )
 
 
@@ -399,9 +402,11 @@ def live_view(
         if state is None:
             return
         age = arm.age(now)
-        viewer.stale(age > SILENCE)
-        viewer.status(f"no joint states for {age:.0f} s" if age > SILENCE else "live")
-        if age <= SILENCE:
+        viewer.stale(age > STALE_TIME)
+        viewer.status(
+            f"no joint states for {age:.0f} s" if age > STALE_TIME else "live"
+        )
+        if age <= STALE_TIME:
             viewer.show([state], at_once=False)
 
     return viewer, update

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from robot_dynamics_ros.base import thresholds
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning
 from robot_dynamics_ros.base.parameters.kinds import Parameter, Values
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
@@ -21,8 +22,6 @@ from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
 _MARK = "ros__parameters"
 _EVERY_NODE = "/**"
 _OF_EVERY_NODE = ("use_sim_time", "qos_overrides", "start_type_description_service")
-# difflib's similarity ratio; parameter names of different nodes are less similar
-_SIMILAR = 0.81
 
 
 def read_parameter_file(
@@ -83,7 +82,9 @@ def unknown(
         tables = [other for other in known if lower.startswith(f"{other}.")]
         if tables:
             cure = f"give a value or a list such as locked: [finger_joint=0.02], as {tables[0]} is no table"
-        elif meant := complete or get_close_matches(lower, known, 1, _SIMILAR):
+        elif meant := complete or get_close_matches(
+            lower, known, 1, thresholds.SIMILAR_PARAMETERS
+        ):
             cure = f"correct it if {meant[0]} is meant"
         elif name in own:
             cure = "remove it; docs/parameters.md lists all"

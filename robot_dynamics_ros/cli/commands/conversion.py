@@ -38,6 +38,7 @@ from robot_dynamics_ros.cli.command_line import (
     pair,
 )
 from robot_dynamics_ros.cli.named_robots import chosen_model, named_robot
+from robot_dynamics_ros.cli.thresholds import LARGEST_RATE
 from robot_dynamics_ros.control.end_effector.poses import COMPONENTS, pose_of
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
 from robot_dynamics_ros.dynamics.description.dh_table import read_dh_file
@@ -51,7 +52,6 @@ from robot_dynamics_ros.textbooks.inverse_kinematics import joint_path
 
 _KEYS = ("link", "components", "points")
 _NO_TURN = (0.0, 0.0, 0.0, 1.0)
-_LARGEST_RATE = 1000.0  # Hz
 
 
 def add_from_dh(parser: ArgumentParser) -> None:
@@ -141,9 +141,9 @@ def run_to_joints(arguments: Namespace) -> None:
     ``check_output``.
     """
     check_output(arguments, arguments.output)
-    if not 0.0 < arguments.rate <= _LARGEST_RATE:
+    if not 0.0 < arguments.rate <= LARGEST_RATE:
         raise RobotDynamicsError(
-            f"--rate {arguments.rate:g}: out of range. Cure: give more than 0, up to {_LARGEST_RATE:g}"
+            f"--rate {arguments.rate:g}: out of range. Cure: give more than 0, up to {LARGEST_RATE:g}"
         )
     model = chosen_model(named_robot(arguments), arguments)
     note_locked(model)

@@ -27,10 +27,8 @@ from robot_dynamics_ros.cli.command_line import (
     table,
 )
 from robot_dynamics_ros.cli.named_robots import chosen_model, named_robot
+from robot_dynamics_ros.cli.thresholds import EXCITATION_SAMPLES, POINTS_PER_PERIOD
 from robot_dynamics_ros.dynamics.model import RobotModel
-
-_SAMPLES = 1000  # of the trajectory, for the table
-_POINTS = 40.0  # of the trajectory in each period of the highest harmonic
 
 
 def add_excite(parser: ArgumentParser) -> None:
@@ -144,7 +142,9 @@ def _write_trajectory(
         "cosine": excitation.cosine.ravel().tolist(),
         "cycles": arguments.cycles,
         "move_time": math.ceil(10.0 * limits.time_to(first)) / 10.0,
-        "rate": max(20.0, _POINTS * arguments.harmonics * excitation.base_frequency),
+        "rate": max(
+            20.0, POINTS_PER_PERIOD * arguments.harmonics * excitation.base_frequency
+        ),
     }
     parameters = {"joints": list(excitation.joint_names), "trajectory": trajectory}
     text = yaml.safe_dump(
@@ -161,7 +161,7 @@ def _limits_table(
     model: RobotModel, limits: ExcitationLimits, excitation: Excitation
 ) -> str:
     """Return a table with the largest values of each joint and its limits reduced by the margin."""
-    q, qd, qdd = excitation.samples(_SAMPLES)
+    q, qd, qdd = excitation.samples(EXCITATION_SAMPLES)
     tau = model.inverse_dynamics(q, qd, qdd) + model.friction_torque(q, qd, qdd=qdd)
     bounded = ((qd, limits.velocity), (qdd, limits.acceleration), (tau, limits.effort))
     rows = []

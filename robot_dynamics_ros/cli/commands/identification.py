@@ -37,10 +37,8 @@ from robot_dynamics_ros.analysis.identification.model_files import (
     urdf_text,
 )
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
-from robot_dynamics_ros.analysis.identification.torque_analysis import (
-    ROUNDING,
-    analyse_torque,
-)
+from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
+from robot_dynamics_ros.analysis.thresholds import TINY
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.plain_yaml import load_yaml
 from robot_dynamics_ros.base.statistics import root_mean_square
@@ -60,13 +58,14 @@ from robot_dynamics_ros.cli.command_line import (
 )
 from robot_dynamics_ros.cli.commands.torque import filtered_motion, torque_command
 from robot_dynamics_ros.cli.kernels import IDENTIFY, load_torque_kernels
+from robot_dynamics_ros.cli.thresholds import (
+    DETERMINED_DEVIATION,
+    LARGE_LOSS,
+    LARGEST_HOLDOUT,
+    SMALL_RESIDUAL,
+)
 from robot_dynamics_ros.dynamics.model import RobotModel
 
-_MAX_HOLDOUT = 0.9
-_LARGE_LOSS = 0.5
-# of a joint's RMS torque: a loss is not reported as a cause below it
-_SMALL_RESIDUAL = 0.01
-_DETERMINED = 0.2  # standard deviation of a base parameter, as a share of its estimate
 _TERMS = ("gravity_torque", "mass_matrix", "bias_torque")
 _JOINT_KEYS = (*COEFFICIENTS, "rotor_inertia")
 
@@ -141,9 +140,9 @@ def run_identify(arguments: Namespace) -> None:
     Raises RobotDynamicsError for bags and robots that cannot be used or read, for arguments out of range, if two
     outputs are the same file, and as ``check_output``.
     """
-    if not 0.0 <= arguments.holdout <= _MAX_HOLDOUT:
+    if not 0.0 <= arguments.holdout <= LARGEST_HOLDOUT:
         raise RobotDynamicsError(
-            f"--holdout {arguments.holdout:g} is out of range. Cure: give a share from 0 to {_MAX_HOLDOUT:g}"
+            f"--holdout {arguments.holdout:g} is out of range. Cure: give a share from 0 to {LARGEST_HOLDOUT:g}"
         )
     outputs = [
         path
@@ -224,7 +223,7 @@ def run_identify(arguments: Namespace) -> None:
         print(_holdout_table(held_out["joints"], arguments.friction), end="\n\n")
     print(
         f"{facts['determined']} of {len(facts['base_parameters'])} base parameters are determined better than "
-        f"{100 * _DETERMINED:.0f} %; the other inertias keep mostly the prior's values\n"
+        f"{100 * DETERMINED_DEVIATION:.0f} %; the other inertias keep mostly the prior's values\n"
     )
     print("\n".join([*_friction_table(facts["joints"]), *map(wrapped, notes)]).rstrip())
     if files:
@@ -247,7 +246,7 @@ def _facts(
         "loss": identification.loss,
         "prior_weight": identification.weight,
         "determined": np.count_nonzero(
-            estimate.deviations < _DETERMINED * np.abs(estimate.values)
+            estimate.deviations < DETERMINED_DEVIATION * np.abs(estimate.values)
         ),
         "base_parameters": [
             row._asdict() for row in identified_parameters(identification)
@@ -369,10 +368,10 @@ def _notes(
     model = identification.parameterization.model
     lines = list[str]()
     residual = (1.0 + identification.loss) * estimate.noise
-    large = residual > _SMALL_RESIDUAL * root_mean_square(
+    large = residual > SMALL_RESIDUAL * root_mean_square(
         np.concatenate([motion.tau for motion in recorded])
     )
-    if identification.loss > _LARGE_LOSS and large.any():
+    if identification.loss > LARGE_LOSS and large.any():
         lines.append(
             "hint: no physical robot produces these torques; run robot_dynamics torque for probable causes"
         )
@@ -493,7 +492,7 @@ def _holdout_table(held_out: Sequence[dict[str, Any]], friction: str) -> str:
             rows.append([name, *["-"] * 5])
             continue
         shares = [
-            f"{100 * error / size:.1f} %" if size > ROUNDING else "-"
+            f"{100 * error / size:.1f} %" if size > TINY else "-"
             for error in (old, new)
         ]
         rows.append(

@@ -35,8 +35,8 @@ from robot_dynamics_ros.cli.textbook_forms import (
     textbook_facts,
     textbook_sections,
 )
+from robot_dynamics_ros.cli.thresholds import PRINTED_ZERO
 
-_TINY = 1e-14  # smaller values are printed as 0
 _MAX_COLUMNS = 8  # joints for which the mass matrix fits the width of a screen
 
 
@@ -267,7 +267,7 @@ def _cells(values: Iterable[Any]) -> list[str]:
         elif value is None:
             cells.append("-")
         else:
-            cells.append(f"{value:.4g}" if abs(value) > _TINY else "0")
+            cells.append(f"{value:.4g}" if abs(value) > PRINTED_ZERO else "0")
     return cells
 
 

@@ -36,6 +36,7 @@ from robot_dynamics_ros.cli.commands.offline import summary
 from robot_dynamics_ros.cli.experiment import Experiment, prepare
 from robot_dynamics_ros.cli.live import track_live
 from robot_dynamics_ros.cli.processes import require_ros
+from robot_dynamics_ros.cli.thresholds import MOST_LOST_CYCLES
 from robot_dynamics_ros.cli.tracking import (
     Tracking,
     error_units,
@@ -268,7 +269,6 @@ def _last_fault(result: Replay, law: str) -> str:
 
 _DEFAULT_LAWS = ("pd", "pd_gravity", "computed_torque")
 _OUTPUT = Path("demo_output")
-_MOST_LOST = 0.01  # of the cycles; above, the numbers depend on the load of the machine
 
 # No faults: each law runs to the end, even if the arm diverges, as with feedforward alone or on a busy machine.
 _UNCHECKED = {
@@ -409,7 +409,7 @@ def _compare_live(experiment: Experiment, bags: dict[str, Path], picture: Path) 
         )
     print(f"bags and logs: {picture.parent}/<law>/\n")
     worst = max(runs, key=_lost_share)
-    if _lost_share(worst) > _MOST_LOST:
+    if _lost_share(worst) > MOST_LOST_CYCLES:
         print(
             f"numbers withheld: this machine is too busy for {rate:g} Hz, {worst.law} lost {_lost_share(worst):.0%} of "
             "its cycles. Cure: close other programs, give a lower --rate, or omit --live, which needs real time"

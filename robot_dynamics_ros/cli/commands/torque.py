@@ -38,13 +38,12 @@ from robot_dynamics_ros.cli.command_line import (
     wrapped,
 )
 from robot_dynamics_ros.cli.kernels import TORQUE, load_torque_kernels
+from robot_dynamics_ros.cli.thresholds import ONE_WAY_SPEED
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import BagReader, JointSeries
 
 _PARTS = ("measured", "inertia", "velocity", "gravity", "friction", "residual")
 _KEYS = (*_PARTS[:-1], "error", "bias", "explained")
-# of a joint's highest speed, which it does not reach in the other direction
-_ONE_WAY = 0.02
 
 
 def add_torque(parser: ArgumentParser) -> None:
@@ -259,7 +258,7 @@ def _motion_notes(motion: RecordedMotion) -> list[str]:
             notes.append(
                 f"{name} does not move: friction and inertia at it are not tested"
             )
-        elif min(qd.max(), -qd.min()) < _ONE_WAY * np.abs(qd).max():
+        elif min(qd.max(), -qd.min()) < ONE_WAY_SPEED * np.abs(qd).max():
             notes.append(
                 f"{name} moves in one direction only: friction in the other is not tested"
             )

@@ -20,9 +20,7 @@ from robot_dynamics_ros.dynamics.kernels.types import IntArray
 from robot_dynamics_ros.recordings.bags.reader import BagReader
 from robot_dynamics_ros.recordings.bags.storage import Message, has_stamp
 from robot_dynamics_ros.recordings.messages.joint_state import BEHIND_STAMP, stamp_of
-
-_FEW = 3  # fewer messages do not determine a time shift
-_SAMPLES = 8  # messages of A whose stamps are compared with all of B to find a shift
+from robot_dynamics_ros.recordings.thresholds import LEAST_FOR_SHIFT, SHIFT_SAMPLES
 
 
 @dataclass(frozen=True)
@@ -98,14 +96,14 @@ def time_shift(a: MessageTimes, b: MessageTimes, known: int = 0) -> int:
     shortest = min(len(a.times), len(b.times))
     candidates = [known]
     if not known:
-        if shortest < _FEW:
+        if shortest < LEAST_FOR_SHIFT:
             return 0
         candidates = [int(b.times[k]) - int(a.times[k]) for k in (0, -1)]
         if len(a.times) != len(b.times) or (b.times - a.times != candidates[0]).any():
             if 2 * len(same.a) > shortest:
                 return 0
             samples = a.times[
-                np.linspace(0, len(a.times) - 1, _SAMPLES).astype(np.int64)
+                np.linspace(0, len(a.times) - 1, SHIFT_SAMPLES).astype(np.int64)
             ]
             shifts, counts = np.unique(b.times - samples[:, None], return_counts=True)
             candidates.append(int(shifts[np.argmax(counts)]))

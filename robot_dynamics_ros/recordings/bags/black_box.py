@@ -21,15 +21,16 @@ from robot_dynamics_ros.recordings.bags.storage import (
     BagWriter,
     message_types,
 )
+from robot_dynamics_ros.recordings.thresholds import (
+    FAULT_BUFFER,
+    MOST_FAULT_BAGS,
+    SWITCH_INTERVAL,
+    TIME_AFTER_FAULT,
+)
 
 CONFIGURATION = "~/configuration"
 # valid until the next message, as those of type Bool
 _LASTING = (CONFIGURATION, "~/speed_scaling_factor", "~/payload")
-_MAX_BYTES = 64_000_000
-_MAX_BAGS = 10
-_TIME_AFTER_FAULT = 0.3  # s
-# s for which the writing thread may hold Python's interpreter lock; by default 5 ms
-_SWITCH_INTERVAL = 1e-4
 
 
 class BlackBox:
@@ -73,7 +74,7 @@ class BlackBox:
         if self._seconds > 0.0:
             self._messages.append((topic, time.time_ns(), data))
             self._size += len(data)
-            if self._size > _MAX_BYTES:
+            if self._size > FAULT_BUFFER:
                 self._trim(0)
 
     def fault(self) -> None:
@@ -82,7 +83,7 @@ class BlackBox:
             self._due = min(
                 self._due,
                 max(
-                    time.monotonic() + _TIME_AFTER_FAULT, self._saved_at + self._seconds
+                    time.monotonic() + TIME_AFTER_FAULT, self._saved_at + self._seconds
                 ),
             )
 
@@ -106,7 +107,7 @@ class BlackBox:
 
     def _trim(self, since: int) -> None:
         while self._messages and (
-            self._messages[0][1] < since or self._size > _MAX_BYTES
+            self._messages[0][1] < since or self._size > FAULT_BUFFER
         ):
             topic, _, data = self._messages.popleft()
             self._size -= len(data)
@@ -126,7 +127,7 @@ class BlackBox:
         path = self._directory / f"{self._name}_{datetime.now():%Y%m%d_%H%M%S}"
         kinds = dict(self._topics[name] for name, _, _ in messages)
         interval = sys.getswitchinterval()
-        sys.setswitchinterval(_SWITCH_INTERVAL)
+        sys.setswitchinterval(SWITCH_INTERVAL)
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             with BagWriter(
@@ -144,5 +145,5 @@ class BlackBox:
             sys.setswitchinterval(interval)
         self._logger.info(f"black box: the messages before the fault are in {path}")
         self._bags.append(path)
-        if len(self._bags) > _MAX_BAGS:
+        if len(self._bags) > MOST_FAULT_BAGS:
             shutil.rmtree(self._bags.pop(0), ignore_errors=True)

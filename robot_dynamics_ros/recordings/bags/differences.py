@@ -29,10 +29,11 @@ from robot_dynamics_ros.recordings.messages.joint_state import (
     JointStateLayouts,
     Renaming,
 )
-
-_BLOCK = 1024  # pairs of messages
-_FEW = 3  # fewer values do not determine a constant offset
-_SHORT = 32  # maximum length of arrays whose elements are a field each
+from robot_dynamics_ros.recordings.thresholds import (
+    FEW_ELEMENTS,
+    LEAST_FOR_SHIFT,
+    MESSAGES_AT_ONCE,
+)
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class FieldDifference:
         if (
             self.mean is None
             or self.rms is None
-            or self.count < _FEW
+            or self.count < LEAST_FOR_SHIFT
             or not 0.0 < self.rms < np.inf
         ):
             return None
@@ -264,7 +265,7 @@ class FieldComparison:
         """Compare all ``pairs``: serialized message (CDR) of A, then of B."""
         rest = iter(pairs)
         begin = 0
-        while block := list(islice(rest, _BLOCK)):
+        while block := list(islice(rest, MESSAGES_AT_ONCE)):
             # JointState messages of equal layout are compared at once.
             alike: dict[tuple[JointStateLayout, JointStateLayout], list[int]] = (
                 defaultdict(list)
@@ -459,7 +460,7 @@ def _flatten_value(value: Any, path: str, fields: dict[str, Any]) -> None:
     if isinstance(value, float):
         fields[path] = np.array([value])
     elif isinstance(value, np.ndarray):
-        if len(value) > _SHORT:
+        if len(value) > FEW_ELEMENTS:
             fields[path] = (
                 value.astype(np.float64) if value.dtype.kind == "f" else value
             )

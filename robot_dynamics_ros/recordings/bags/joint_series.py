@@ -40,15 +40,16 @@ from robot_dynamics_ros.recordings.messages.joint_state import (
     Renaming,
     renaming,
 )
+from robot_dynamics_ros.recordings.thresholds import (
+    FEW_LATE,
+    INTERPOLATED_STEPS,
+    LATE_STEPS,
+    MESSAGES_AT_ONCE,
+    MOST_OTHER_JOINTS,
+    WRAPPED_RANGE,
+)
 
-_BLOCK = 1024  # messages
 _TABLES = ("stamps", "received", *FIELDS)
-_MOST_JOINTS = 256  # of one topic, beside those with most values: a bound of the memory
-# median steps between two messages, between which values are interpolated: one message may be missing
-_MAX_STEP = 2.5
-_WRAPPED = 2.1 * np.pi  # rad, above the range of positions modulo 2 pi
-_FAR = 5.0  # median steps; a message that comes later was not only overtaken by others
-_FEW = 10  # messages that come so late although no clock was set back
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +126,7 @@ def unwrapped(position: Array) -> Array:
 
     No joint moves by pi between two messages. Those in degrees or counts, over a larger range, do, and are unchanged.
     """
-    return np.unwrap(position) if np.ptp(position) < _WRAPPED else position
+    return np.unwrap(position) if np.ptp(position) < WRAPPED_RANGE else position
 
 
 def read_joint_states(
@@ -175,7 +176,7 @@ class _Group:
     def add(self, received: int, data: bytes, layout: JointStateLayout) -> None:
         """Add a message that arrived at ``received`` (ns)."""
         self._block.append((received, data, layout))
-        if len(self._block) == _BLOCK:
+        if len(self._block) == MESSAGES_AT_ONCE:
             self._read_block()
 
     def _read_block(self) -> None:
@@ -282,7 +283,9 @@ def _parts(
         reverse=True,
     ):
         part = [name for name in missing if name in group.names]
-        if part and (not parts or sum(map(len, parts[1:]), len(part)) <= _MOST_JOINTS):
+        if part and (
+            not parts or sum(map(len, parts[1:]), len(part)) <= MOST_OTHER_JOINTS
+        ):
             parts.append(part)
             missing = [name for name in missing if name not in part]
     return parts, missing
@@ -326,7 +329,10 @@ def _in_order_of_stamps(series: JointSeries, where: str) -> JointSeries:
     order = np.argsort(stamps, kind="stable")
     moved = np.count_nonzero(order != np.arange(len(order)))
     period = np.median(np.diff(stamps[order], append=stamps[order[-1:]]))
-    if np.count_nonzero(np.diff(stamps) < -_FAR * period) < _FEW + 0.1 * moved:
+    if (
+        np.count_nonzero(np.diff(stamps) < -LATE_STEPS * period)
+        < FEW_LATE + 0.1 * moved
+    ):
         return series
     text = f"{where}: the recorder's clock was set back: {moved} messages are sorted by stamps"
     warnings.warn(BagWarning(text), stacklevel=1)
@@ -351,7 +357,7 @@ def _merged(first: JointSeries, other: JointSeries, where: str) -> JointSeries:
         warnings.warn(BagWarning(text), stacklevel=1)
         position = np.apply_along_axis(unwrapped, 0, other.position)
         other = replace(other, position=position)
-    gap = step > _MAX_STEP * np.median(np.diff(own, append=own[-1:]))
+    gap = step > INTERPOLATED_STEPS * np.median(np.diff(own, append=own[-1:]))
     places = np.where(gap, -1.0, times - own[0])  # -1: outside, thus NaN
     nodes = (own - own[0]).astype(np.float64)
 

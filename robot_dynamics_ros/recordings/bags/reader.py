@@ -22,7 +22,6 @@ from robot_dynamics_ros.recordings.bags import recovery
 from robot_dynamics_ros.recordings.bags.storage import (
     BOOL,
     JOINT_STATE,
-    LARGEST,
     TEXT,
     ZSTD,
     Message,
@@ -30,6 +29,7 @@ from robot_dynamics_ros.recordings.bags.storage import (
     zstd,
 )
 from robot_dynamics_ros.recordings.messages.cdr import CdrReader
+from robot_dynamics_ros.recordings.thresholds import BYTES_AT_ONCE, LARGEST_UNPACKED
 
 CONFIGURATION_TOPIC = "configuration"
 """Last part of the name of the topic with robot and parameters of a controller."""
@@ -179,7 +179,6 @@ _INT64 = 1 << 63
 _ENDS = (".mcap", ".db3", ".mcap.zstd", ".db3.zstd")
 _ROS1 = b"#ROSBAG V"
 _METADATA = "metadata.yaml"
-_PIECE = 1 << 16
 
 
 class _File:
@@ -318,7 +317,7 @@ class BagReader:
         ]
         for message in in_order_of_arrival(parts):
             if message.data.startswith(ZSTD):
-                data, error = recovery.unpacked("zstd", message.data, LARGEST)
+                data, error = recovery.unpacked("zstd", message.data, LARGEST_UNPACKED)
                 if error:
                     damage = damage or f", the first on {message.topic}: {error}"
                     left_out["cannot be unpacked"] += 1
@@ -473,7 +472,7 @@ class BagReader:
         most = recovery.most_unpacked(file)
         with zstd.open(file, "rb") as packed, target.open("wb") as plain:
             try:
-                while piece := packed.read(_PIECE):
+                while piece := packed.read(BYTES_AT_ONCE):
                     plain.write(piece)
                     if plain.tell() > most:
                         raise self._error(

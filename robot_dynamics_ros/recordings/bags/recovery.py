@@ -23,7 +23,22 @@ import lz4.frame  # type: ignore[import-untyped]
 import numpy as np
 
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_yaml
-from robot_dynamics_ros.recordings.bags.storage import LARGEST, zstd
+from robot_dynamics_ros.recordings.bags.storage import zstd
+from robot_dynamics_ros.recordings.thresholds import (
+    BYTES_AT_ONCE,
+    CHUNK_RECORDS,
+    CHUNKS_AT_ONCE,
+    DATABASE_STEPS,
+    DATABASE_STEPS_PER_BYTE,
+    LARGEST_CHUNK_RATIO,
+    LARGEST_FILE_RATIO,
+    LARGEST_UNPACKED,
+    LEAST_FILE_LIMIT,
+    LONGEST_PROFILES,
+    LONGEST_ZEROS,
+    MOST_METADATA_KEYS,
+    RECORDS_PER_BYTE,
+)
 
 MCAP = b"\x89MCAP0\r\n"
 SQLITE = b"SQLite format 3\0"
@@ -33,11 +48,6 @@ _LATCHED = re.compile(r"""\bdurability["']?\s*:\s*["']?(1|transient_local)\b""")
 _LATCHED_QOS = """\
 - {history: 1, depth: 1, reliability: 1, durability: 1, deadline: {sec: 0, nsec: 0}, lifespan: {sec: 0, nsec: 0},
    liveliness: 1, liveliness_lease_duration: {sec: 0, nsec: 0}, avoid_ros_namespace_conventions: false}"""
-# characters of offered QoS profiles, enough for some hundred publishers
-_PROFILES = 1 << 16
-# Limits of the unpacked size.
-_SMALL = 1 << 30  # bytes, for any file
-_TIMES_SIZE = 100  # ratio, for a large one
 _SCHEMA_SQL = """\
 PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;
 CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT, offered_qos_profiles TEXT);
@@ -95,7 +105,7 @@ def rebuild(path: Path, folder: Path) -> tuple[Path, list[str]]:
 
 def most_unpacked(path: Path) -> int:
     """Return the largest unpacked size (bytes) accepted for a file: 100 times its size, but at least 1 GiB."""
-    return max(_SMALL, _TIMES_SIZE * path.stat().st_size)
+    return max(LEAST_FILE_LIMIT, LARGEST_FILE_RATIO * path.stat().st_size)
 
 
 def _is_plain_yaml(offered_qos: object) -> bool:
@@ -103,7 +113,7 @@ def _is_plain_yaml(offered_qos: object) -> bool:
     try:
         return (
             isinstance(offered_qos, str)
-            and len(offered_qos) < _PROFILES
+            and len(offered_qos) < LONGEST_PROFILES
             and load_yaml(offered_qos) is not False
         )
     except NotPlainYaml:
@@ -126,14 +136,6 @@ _MESSAGE_HEAD = struct.Struct("<H4xq8x")  # channel, received
 _CHUNK_HEAD = struct.Struct("<16xQI")  # size, checksum
 # bytes without compressed records and name of compression
 _CHUNK_SIZE = _RECORD.size + _CHUNK_HEAD.size + 4 + 8
-_PIECE = 1 << 16
-# Limits of the records in a packed chunk.
-_FEW = 1000
-_RECORDS_PER_BYTE = 8
-_KEYS = 100  # limit of a channel's metadata; recorders write four
-_ZEROS = 512  # bytes; a longer run of zeros at the end comes from the file system
-_HELD = 1 << 25  # limit of the bytes of chunks that rosbags holds at once
-_RATIO = 64  # limit of the compression ratio of a chunk
 _DECOMPRESSORS: dict[str, Any] = {
     "zstd": zstd.ZstdDecompressor,
     "lz4": lz4.frame.LZ4FrameDecompressor,
@@ -160,7 +162,7 @@ def mcap_is_bounded(path: Path) -> bool:
         file.seek(max(0, size - _FOOTER_SIZE))
         footer = file.read()
         (summary,) = struct.unpack_from("<Q", footer, _RECORD.size)
-        if footer.endswith(MCAP) and 0 < summary and size - summary <= LARGEST:
+        if footer.endswith(MCAP) and 0 < summary and size - summary <= LARGEST_UNPACKED:
             file.seek(summary)
             return _index_is_bounded(
                 file, size, file.read(size - _FOOTER_SIZE - summary)
@@ -194,7 +196,7 @@ def _index_is_bounded(file: BinaryIO, size: int, summary: bytes) -> bool:
         if (
             begin < end_of_last
             or begin + length > size
-            or plain > _PIECE + _RATIO * packed
+            or plain > BYTES_AT_ONCE + LARGEST_CHUNK_RATIO * packed
         ):
             return False
         if length != _CHUNK_SIZE + len(compression) + packed or (
@@ -205,14 +207,16 @@ def _index_is_bounded(file: BinaryIO, size: int, summary: bytes) -> bool:
         held += [(first, plain), (max(first, last) + 1, -plain)]
         if compression:
             file.seek(begin + length - packed)
-            records, error = unpacked(compression, file.read(packed), min(plain, _HELD))
+            records, error = unpacked(
+                compression, file.read(packed), min(plain, CHUNKS_AT_ONCE)
+            )
             if error or len(records) != plain:
                 return False
     overlapping = np.cumsum([plain for _, plain in sorted(held)])
     return (
         opcodes >= {_STATISTICS, _SCHEMA}
         and bool(chunks)
-        and int(overlapping.max()) <= _HELD
+        and int(overlapping.max()) <= CHUNKS_AT_ONCE
     )
 
 
@@ -245,7 +249,7 @@ def _channel(body: bytes, schemas: Mapping[int, str]) -> tuple[int, Channel]:
     end = at + 4 + int.from_bytes(body[at : at + 4], "little")
     metadata = {}
     at = at + 4
-    for _ in range(_KEYS):
+    for _ in range(MOST_METADATA_KEYS):
         if at < end:
             key, at = _text(body, at)
             metadata[key], at = _text(body, at)
@@ -269,8 +273,8 @@ def unpacked(compression: str, packed: bytes, most: int) -> tuple[bytes, str]:
     data = bytearray()
     frame = _DECOMPRESSORS[compression]()
     try:
-        for at in range(0, len(packed), _PIECE):
-            piece = packed[at : at + _PIECE]
+        for at in range(0, len(packed), BYTES_AT_ONCE):
+            piece = packed[at : at + BYTES_AT_ONCE]
             while piece:
                 if frame.eof:
                     frame = _DECOMPRESSORS[compression]()
@@ -335,9 +339,9 @@ def _mcap_rows(
 
 
 def _piece(file: BinaryIO, at: int, size: int) -> bytes:
-    if size > 4 * LARGEST:  # a sparse file may be much larger than memory
+    if size > 4 * LARGEST_UNPACKED:  # a sparse file may be much larger than memory
         raise ValueError(
-            f"its size of {size * 1e-6:.0f} MB exceeds the limit of {4 * LARGEST * 1e-6:.0f} MB"
+            f"its size of {size * 1e-6:.0f} MB exceeds the limit of {4 * LARGEST_UNPACKED * 1e-6:.0f} MB"
         )
     file.seek(at)
     return file.read(size)
@@ -350,9 +354,9 @@ def _chunk_records(
     data = _piece(file, at, min(length, end - at))
     size, checksum = _CHUNK_HEAD.unpack_from(data)
     compression, begin = _text(data, _CHUNK_HEAD.size)
-    if compression and size > LARGEST:
+    if compression and size > LARGEST_UNPACKED:
         raise ValueError(
-            f"it would unpack to {size * 1e-6:.0f} MB, above the limit of {LARGEST * 1e-6:.0f} MB"
+            f"it would unpack to {size * 1e-6:.0f} MB, above the limit of {LARGEST_UNPACKED * 1e-6:.0f} MB"
         )
     records, error = unpacked(compression, data[begin + 8 :], size)
     if (
@@ -362,7 +366,7 @@ def _chunk_records(
     ):
         raise ValueError("size or checksum does not match")
     # a few kB can unpack to millions of empty records
-    most = _FEW + _RECORDS_PER_BYTE * length
+    most = CHUNK_RECORDS + RECORDS_PER_BYTE * length
     if (
         compression
         and size > most * _RECORD.size
@@ -376,11 +380,11 @@ def _chunk_records(
 
 def _end_of_data(file: BinaryIO, size: int) -> int:
     """Return the end of the data, without trailing zeros that a file system may leave."""
-    for begin in range(size // _PIECE * _PIECE, -1, -_PIECE):
+    for begin in range(size // BYTES_AT_ONCE * BYTES_AT_ONCE, -1, -BYTES_AT_ONCE):
         file.seek(begin)
-        if data := file.read(_PIECE).rstrip(b"\0"):
+        if data := file.read(BYTES_AT_ONCE).rstrip(b"\0"):
             end = begin + len(data)
-            return size if size - end < _ZEROS else end
+            return size if size - end < LONGEST_ZEROS else end
     return size
 
 
@@ -388,9 +392,6 @@ def _end_of_data(file: BinaryIO, size: int) -> int:
 
 _SMALLEST_ROW = 8  # bytes
 _INT64 = 1 << 63
-# Limits of sqlite3's virtual machine.
-_STEPS = 1_000_000
-_STEPS_PER_BYTE = 10
 
 
 def without_journal(path: Path, scratch: Callable[[], Path]) -> Path:
@@ -429,7 +430,11 @@ def _connected(path: Path) -> sqlite3.Connection:
         isolation_level=None,
     )
     database.set_progress_handler(
-        lambda: True, min(_STEPS + _STEPS_PER_BYTE * path.stat().st_size, (1 << 31) - 1)
+        lambda: True,
+        min(
+            DATABASE_STEPS + DATABASE_STEPS_PER_BYTE * path.stat().st_size,
+            (1 << 31) - 1,
+        ),
     )
     return database
 

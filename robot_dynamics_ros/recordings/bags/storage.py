@@ -42,9 +42,6 @@ TEXT = "std_msgs/msg/String"
 ZSTD = b"\x28\xb5\x2f\xfd"
 """First bytes of zstd data; no CDR message begins with them."""
 
-LARGEST = 1 << 27
-"""Maximum unpacked size of a chunk or a message (bytes)."""
-
 
 @cache
 def message_types() -> Typestore:

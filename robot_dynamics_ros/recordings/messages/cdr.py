@@ -16,10 +16,9 @@ import struct
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.recordings.thresholds import MOST_NAMES
 
 HEADER = 4  # bytes of the encapsulation header: representation and options
-MOST_NAMES = 1000
-"""Maximum number of joint names in a message, and of bytes in a name. Reading that many takes about 1 ms."""
 LITTLE_ENDIAN = b"\x00\x01\x00\x00"
 BYTE_ORDERS = {b"\x00\x00": ">", b"\x00\x01": "<"}
 """Byte-order prefix of struct and NumPy formats, by the first two bytes of a message."""

@@ -26,6 +26,7 @@ from robot_dynamics_ros.recordings.messages.cdr import (
     CdrReader,
     padding,
 )
+from robot_dynamics_ros.recordings.thresholds import MOST_LAYOUTS
 
 Renaming = Callable[[str], str]
 """Function from joint names in messages to the robot's joint names."""
@@ -58,7 +59,6 @@ def renaming(names: Mapping[str, str]) -> Renaming:
 FIELDS = ("position", "velocity", "effort")
 BEHIND_STAMP = _NAMES = HEADER + 8
 """Offset of the first byte after the stamp."""
-_MOST_LAYOUTS = 64
 
 
 class JointsMissing(RobotDynamicsError):
@@ -205,7 +205,7 @@ class JointStateLayouts:
 
     def __init__(self, renamed: Renaming) -> None:
         self._renamed = renamed
-        self._known: deque[JointStateLayout] = deque(maxlen=_MOST_LAYOUTS)
+        self._known: deque[JointStateLayout] = deque(maxlen=MOST_LAYOUTS)
 
     def find(self, data: bytes) -> JointStateLayout:
         """Return the layout of a message; ValueError if ``data`` is not a whole JointState."""

@@ -24,7 +24,6 @@ from robot_dynamics_ros.recordings.messages.cdr import (
     BYTE_ORDERS,
     HEADER,
     LITTLE_ENDIAN,
-    MOST_NAMES,
     CdrReader,
     padding,
 )
@@ -33,13 +32,12 @@ from robot_dynamics_ros.recordings.messages.joint_state import (
     frame_and_names,
     unchanged,
 )
+from robot_dynamics_ros.recordings.thresholds import MOST_NAMES, MOST_POSITIONS
 
 _Records = NDArray[np.void]
 
 _STAMP_END = 2**31 * 1_000_000_000  # ns
 _SMALLEST = 24  # bytes, minimum size of a point
-# points times joints; reading them delays the next command by 1 ms
-MOST_POSITIONS = 14_000
 
 
 def read_trajectory(

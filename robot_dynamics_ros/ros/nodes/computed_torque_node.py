@@ -63,10 +63,10 @@ from robot_dynamics_ros.ros.realtime import (
     lock_memory,
     set_priority,
 )
+from robot_dynamics_ros.ros.thresholds import REPORT_PERIOD
 from robot_dynamics_ros.runs.configuration import Configuration
 from robot_dynamics_ros.runs.inputs import InputReader
 
-_REPORT_PERIOD = 1.0  # s
 _CONFIGURED = (
     "it is read when the node is configured. Cure: deactivate and clean up the node, set it, and configure and "
     "activate again"
@@ -108,7 +108,7 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
         # joints of which one must be in joint_states before the configuration
         self._awaited: tuple[str, ...] = ()
         self._report = ControllerReport(self)
-        self.create_steady_timer(_REPORT_PERIOD, self._report_status)
+        self.create_steady_timer(REPORT_PERIOD, self._report_status)
         if not INSTALLED:
             self.get_logger().info(ABSENT)
         self.add_on_set_parameters_callback(self._check_parameters)

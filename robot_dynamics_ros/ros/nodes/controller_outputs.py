@@ -53,6 +53,7 @@ from robot_dynamics_ros.recordings.messages.joint_trajectory import write_trajec
 from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.ros.realtime import collect_garbage
+from robot_dynamics_ros.ros.thresholds import FIRST_MESSAGE_TIME, LONGEST_DEADLINE
 from robot_dynamics_ros.runs.configuration import Configuration
 from robot_dynamics_ros.runs.inputs import INPUTS, JOINT_STATES
 
@@ -67,8 +68,6 @@ _OUTPUTS = {
     "/diagnostics": DIAGNOSTIC_ARRAY,
 }
 _NONE: Array = np.empty(0)
-_MAX_DEADLINE = 3600.0  # s
-_DISCOVERY_TIME = 3.0  # s from the discovery of a publisher to its first message
 
 
 class ControllerOutputs:
@@ -90,7 +89,7 @@ class ControllerOutputs:
             [*overridable.policy_kinds, QoSPolicyKind.DEADLINE]
         )
         reliable = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
-        if longest_gap < _MAX_DEADLINE:
+        if longest_gap < LONGEST_DEADLINE:
             reliable.deadline = reliable.liveliness_lease_duration = Duration(
                 seconds=longest_gap
             )
@@ -324,7 +323,7 @@ class ControllerReport:
             estimator.note_silence(
                 f"{name} has no publisher. Cure: start the driver of the arm, or remap joint_states to its topic"
             )
-        elif now - self._since > _DISCOVERY_TIME:
+        elif now - self._since > FIRST_MESSAGE_TIME:
             estimator.note_silence(
                 f"{name} is published by {', '.join(publishers)}, but no message was received in "
                 f"{now - self._since:.0f} s. Cure: check that these nodes run; if "

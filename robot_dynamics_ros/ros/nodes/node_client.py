@@ -19,9 +19,10 @@ from rclpy.parameter import Parameter, parameter_value_to_python
 from std_srvs.srv import Trigger
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-
-_DISCOVERY_TIMEOUT = 10.0  # s
-_ANSWER_TIMEOUT = 60.0  # s; a deactivation waits until the arm rests
+from robot_dynamics_ros.ros.thresholds import (
+    CLIENT_ANSWER_TIMEOUT,
+    CLIENT_DISCOVERY_TIMEOUT,
+)
 
 
 class NodeClient:
@@ -95,7 +96,9 @@ class NodeClient:
             found.extend(one for one in message.status if one.name.startswith(begin))
 
         self._node.create_subscription(DiagnosticArray, "/diagnostics", receive, 100)
-        self._wait(lambda: bool(found), "status in /diagnostics", _DISCOVERY_TIMEOUT)
+        self._wait(
+            lambda: bool(found), "status in /diagnostics", CLIENT_DISCOVERY_TIMEOUT
+        )
         return found[0]
 
     def _call(self, kind: Any, service: str, **request: Any) -> Any:
@@ -106,9 +109,11 @@ class NodeClient:
             raise RobotDynamicsError(
                 f'"{self.name}" is not the name of a node. Cure: correct --node'
             ) from error
-        self._wait(client.service_is_ready, f"service {service}", _DISCOVERY_TIMEOUT)
+        self._wait(
+            client.service_is_ready, f"service {service}", CLIENT_DISCOVERY_TIMEOUT
+        )
         future = client.call_async(kind.Request(**request))
-        self._wait(future.done, f"answer of {service}", _ANSWER_TIMEOUT)
+        self._wait(future.done, f"answer of {service}", CLIENT_ANSWER_TIMEOUT)
         return future.result()
 
     def _wait(self, found: Callable[[], bool], what: str, seconds: float) -> None:

@@ -20,27 +20,28 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from rclpy.timer import Timer
 
-from robot_dynamics_ros.base.background import END_TIMEOUT, end_after, exit_process
+from robot_dynamics_ros.base.background import end_after, exit_process
 from robot_dynamics_ros.base.errors import RobotDynamicsError, printable
 from robot_dynamics_ros.base.parameters import EXECUTOR
 from robot_dynamics_ros.base.parameters.kinds import Parameter, Values
 from robot_dynamics_ros.base.resources import command_line
+from robot_dynamics_ros.base.thresholds import END_TIMEOUT
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Note
 from robot_dynamics_ros.ros.nodes.node_parameters import declare, warn_of_unknown
+from robot_dynamics_ros.ros.thresholds import (
+    BACKLOG_CALLBACKS,
+    BACKLOG_DELAY,
+    BACKLOG_PERIOD,
+    COMMAND_TIMEOUT,
+    END_DELAY,
+    LOG_LINES,
+    LOG_PERIOD,
+    REPLACEMENT_TIME,
+    SEND_TIMEOUT,
+)
 
-_LOG_PERIOD = 1.0  # s
-_MAX_LINES = 10  # lines of one kind in this time
 _PROFILES = ("FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_SEND_TIMEOUT = 0.5  # s
-# s to publish a final command; long, as a busy machine shall publish it too
-_COMMAND_TIMEOUT = 10.0
-_CHECK_PERIOD = 0.1  # s
-_DELAY = 0.2  # s
-_BACKLOG = 10  # callbacks
-_REPLACEMENT_TIME = 10.0  # s
-# s; a Fast DDS 3.2 participant may crash or hang if it ends while others discover it
-_DISCOVERY_TIME = 1.0
 
 
 class NodeProgram(Node):
@@ -144,7 +145,7 @@ class BoundedLog:
     def note(self, note: Note) -> None:
         """Log the text of a note with its level."""
         period, most = (
-            (note.period, 1) if note.period > 0.0 else (_LOG_PERIOD, _MAX_LINES)
+            (note.period, 1) if note.period > 0.0 else (LOG_PERIOD, LOG_LINES)
         )
         now = time.monotonic()
         begin, lines, left_out = self._kinds.get(note.kind, (now, 0, 0))
@@ -246,7 +247,7 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
             signal.signal(number, signal.SIG_IGN)
         if node is not None:
             if rclpy.ok():
-                end_after(node.stop_timeout + _COMMAND_TIMEOUT, failed=True)
+                end_after(node.stop_timeout + COMMAND_TIMEOUT, failed=True)
                 node.stop()
                 end_after(0.0)
                 node.close()
@@ -254,7 +255,7 @@ def _run(make_node: Callable[[], NodeProgram], arguments: list[str]) -> int:
         if error is not None:
             print(error, file=sys.stderr, flush=True)
             if node is None:
-                time.sleep(_DISCOVERY_TIME)
+                time.sleep(END_DELAY)
         end_after(END_TIMEOUT, failed=error is not None)
         if node is not None and rclpy.ok():
             node.flush()
@@ -366,18 +367,22 @@ class Spinner:
         passed = time.monotonic() - self._since
         self._callbacks = self._callbacks + 1
         if self._replaced:
-            if passed > _REPLACEMENT_TIME:
+            if passed > REPLACEMENT_TIME:
                 self._executor.shutdown()
                 self._use("events")
         elif self._check.done():
-            if passed > _CHECK_PERIOD:
+            if passed > BACKLOG_PERIOD:
                 self._begin_check()
         # One long callback is no backlog. A replacement before an action's result is sent would lose the result.
-        elif passed > _DELAY and self._callbacks > _BACKLOG and not self._node.unsent:
+        elif (
+            passed > BACKLOG_DELAY
+            and self._callbacks > BACKLOG_CALLBACKS
+            and not self._node.unsent
+        ):
             text = "more messages are received than the node can process: using the single-threaded executor for"
             cure = "find the publisher that is too fast, or give the node more CPU time"
             self._node.log.note(
-                Note(WARN, f"{text} {_REPLACEMENT_TIME:g} s. Cure: {cure}")
+                Note(WARN, f"{text} {REPLACEMENT_TIME:g} s. Cure: {cure}")
             )
             self._executor.shutdown()
             self._use("single_threaded")
@@ -386,7 +391,7 @@ class Spinner:
         """Run callbacks until the node has sent its last messages, but not longer than about half a second."""
         if not self._node.unsent:
             return
-        end = time.monotonic() + _SEND_TIMEOUT
+        end = time.monotonic() + SEND_TIMEOUT
         while self._node.unsent and time.monotonic() < end:
             spin_once(self._executor, self._node, 0.1)
         for _ in range(3):  # the last callbacks schedule more work

@@ -22,6 +22,10 @@ from robot_dynamics_ros.base.parameters.kinds import (
 from robot_dynamics_ros.recordings.bags.reader import BagReader, require_topics
 from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
+from robot_dynamics_ros.ros.thresholds import (
+    ACKNOWLEDGE_TIMEOUT,
+    CONNECTION_SETTLING_TIME,
+)
 
 INPUT = Text(
     "input", "", "Path of the bag: its folder, or one of its files", when="start"
@@ -47,9 +51,6 @@ LISTENERS = Names(
 )
 
 ALL: tuple[Parameter[Any], ...] = (INPUT, RATE, TOPICS, LISTENERS)
-
-_SETTLING_TIME = 1.0  # s
-_ACKNOWLEDGE_TIMEOUT = 5.0  # s; the heartbeat period of Fast DDS is 3 s
 
 
 class PlayerNode(NodeProgram):
@@ -126,7 +127,7 @@ class PlayerNode(NodeProgram):
                 f"waiting for {', '.join(sorted(missing))} to subscribe",
                 throttle_duration_sec=5.0,
             )
-        elif time.monotonic() - self._since < _SETTLING_TIME:
+        elif time.monotonic() - self._since < CONNECTION_SETTLING_TIME:
             return
         elif unmatched and self._listeners:
             self.get_logger().info(
@@ -147,7 +148,7 @@ class PlayerNode(NodeProgram):
             self.fail(error)
             return
         for publisher in self._outlets.values():
-            if not publisher.wait_for_all_acked(Duration(seconds=_ACKNOWLEDGE_TIMEOUT)):
+            if not publisher.wait_for_all_acked(Duration(seconds=ACKNOWLEDGE_TIMEOUT)):
                 self.get_logger().warning(
                     f"{publisher.topic_name}: not every subscriber acknowledged all messages"
                 )

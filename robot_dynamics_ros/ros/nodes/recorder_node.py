@@ -30,6 +30,7 @@ from robot_dynamics_ros.recordings.bags.storage import BOOL
 from robot_dynamics_ros.recordings.messages.cdr import CdrReader
 from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
+from robot_dynamics_ros.ros.thresholds import LAST_MESSAGES_TIME, RECORDER_QUEUE
 from robot_dynamics_ros.runs.configuration import Configuration
 
 OUTPUT = Text(
@@ -53,9 +54,6 @@ REPORT = Text(
 )
 
 ALL: tuple[Parameter[Any], ...] = (OUTPUT, TOPICS, REPORT)
-
-_DEPTH = 1000  # queue size of a topic, messages
-_LAST_MESSAGES = 0.2  # s, time to write the messages that are queued at the end
 
 
 class RecorderNode(NodeProgram):
@@ -153,7 +151,7 @@ class RecorderNode(NodeProgram):
     def _subscribe(self, topic: str, kind: Any) -> None:
         """Subscribe with the strictest reliability and durability that are compatible with all publishers."""
         offers = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]
-        qos = QoSProfile(depth=_DEPTH, reliability=ReliabilityPolicy.RELIABLE)
+        qos = QoSProfile(depth=RECORDER_QUEUE, reliability=ReliabilityPolicy.RELIABLE)
         if any(offer.reliability == ReliabilityPolicy.BEST_EFFORT for offer in offers):
             qos.reliability = ReliabilityPolicy.BEST_EFFORT
         if offers and all(
@@ -184,7 +182,7 @@ class RecorderNode(NodeProgram):
     def close(self) -> None:
         """Complete the bag and report its content."""
         self.spin_until(
-            lambda: False, _LAST_MESSAGES if self._writer is not None else 0.0
+            lambda: False, LAST_MESSAGES_TIME if self._writer is not None else 0.0
         )
         self._save(BagWriter.close)
         if self.error is not None:

@@ -28,9 +28,8 @@ from robot_dynamics_ros.dynamics.kernels.compilation import (
 )
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
+from robot_dynamics_ros.ros.thresholds import COMPILATION_POLL_PERIOD
 from robot_dynamics_ros.runs.recorded_setup import model_keywords
-
-_PERIOD = 0.1  # s
 
 
 def load_robot(
@@ -153,7 +152,7 @@ class RobotNode(NodeProgram):
         if not kernel:
             self._kernels.result()
             return
-        self._timer = self.create_steady_timer(_PERIOD, self._poll)
+        self._timer = self.create_steady_timer(COMPILATION_POLL_PERIOD, self._poll)
         raise NotReadyError(announcement(kernel))
 
     def _poll(self) -> None:

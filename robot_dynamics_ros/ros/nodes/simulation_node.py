@@ -33,6 +33,14 @@ from robot_dynamics_ros.ros.nodes.node_parameters import check_changes
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 from robot_dynamics_ros.ros.nodes.robot import NotReadyError, RobotNode, load_robot
 from robot_dynamics_ros.ros.realtime import collect_garbage, disable_garbage_collection
+from robot_dynamics_ros.ros.thresholds import (
+    CATCH_UP_TIME,
+    LONGEST_BUSY_TIME,
+    LONGEST_TICK,
+    MISSING_COMMAND_TIME,
+    REPEAT_PERIOD,
+    SHORTEST_TICK,
+)
 from robot_dynamics_ros.simulation import parameters
 from robot_dynamics_ros.simulation.parameters import read_settings
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
@@ -42,13 +50,7 @@ from robot_dynamics_ros.simulation.status import (
     SimulationReport,
 )
 
-_REPEAT_PERIOD = 0.02  # s
-_ANSWER_TIMEOUT = 0.5  # s, after which a missing command is reported
-_MAX_BUSY_TIME = 0.005  # s, after which other callbacks are run
 _RUNNING = "it is read when the simulation starts, which is running. Cure: restart the node with another value"
-_CATCH_UP = 0.02  # s
-_MIN_TICK = 0.0005  # s
-_MAX_TICK = 0.01  # s
 
 
 class Pace:
@@ -66,11 +68,11 @@ class Pace:
     def __init__(self, period: float, factor: float, now: float) -> None:
         """Begin the first ``period`` (s of simulated time) at ``now``; with a ``factor`` of 0 it is always due."""
         interval = period / factor if factor > 0.0 else 0.0
-        ticks = max(1, math.ceil(interval / _MAX_TICK))
+        ticks = max(1, math.ceil(interval / LONGEST_TICK))
         # Timers have whole nanoseconds. If periods drifted against ticks, two would sometimes fall into one tick.
         tick = math.ceil(interval / ticks * 1e9 - 0.5) * 1e-9
         self._interval = ticks * tick
-        self.tick = max(tick, _MIN_TICK)
+        self.tick = max(tick, SHORTEST_TICK)
         self._next = now + self._interval
 
     def due(self, now: float) -> bool:
@@ -81,7 +83,7 @@ class Pace:
         """Begin the next period and return the steady time (s) that is skipped at ``now``; 0 if none."""
         skipped = 0.0
         if self._interval > 0.0:
-            late = now - self._next - max(_CATCH_UP, self._interval)
+            late = now - self._next - max(CATCH_UP_TIME, self._interval)
             # Skipping whole periods keeps the next ones synchronous with the ticks.
             skipped = max(0, math.ceil(late / self._interval)) * self._interval
         self._next += skipped + self._interval
@@ -172,9 +174,9 @@ class RunningSimulation:
         # Not zero, which ROS treats as an unset time; a constant, so that runs can be repeated with the same stamps.
         self._stamp = self._period
         self._repeat_period = (
-            _REPEAT_PERIOD
+            REPEAT_PERIOD
             if lockstep is not None
-            else max(_REPEAT_PERIOD, settings.period)
+            else max(REPEAT_PERIOD, settings.period)
         )
         self._timer: Timer | None = None
         self._published = self._asked = 0.0
@@ -327,8 +329,8 @@ class RunningSimulation:
         self._report_change()
 
     def _advance_if_due(self, now: float) -> None:
-        """Advance by the periods that are due, for at most ``_MAX_BUSY_TIME``."""
-        end = now + _MAX_BUSY_TIME
+        """Advance by the periods that are due, for at most ``LONGEST_BUSY_TIME``."""
+        end = now + LONGEST_BUSY_TIME
         while (
             now < end
             and self._pace.due(now)
@@ -403,7 +405,10 @@ class RunningSimulation:
             return SimulationMode.FAILED
         if self._paused:
             return SimulationMode.PAUSED
-        if self._awaits_answer and time.monotonic() - self._asked > _ANSWER_TIMEOUT:
+        if (
+            self._awaits_answer
+            and time.monotonic() - self._asked > MISSING_COMMAND_TIME
+        ):
             return SimulationMode.WAITING
         if self._arm.timed_out:
             return SimulationMode.TIMED_OUT

@@ -18,6 +18,7 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.thresholds import LARGEST_MAGNITUDE
 from robot_dynamics_ros.ros.conversions import nanoseconds, stamp, trajectory_message
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
+from robot_dynamics_ros.ros.thresholds import MOST_UNANSWERED_REPORTS, REPORT_TIMEOUT
 from robot_dynamics_ros.runs import trajectory_parameters as parameters
 
 try:  # part of ROS distributions, not available on PyPI
@@ -26,9 +27,6 @@ except ImportError:
     FollowJointTrajectory = None
 
 _SUCCEEDED = 4  # STATUS_SUCCEEDED of action_msgs/msg/GoalStatus
-# diagnostics, one a second, without acceptance or refusal; a busy controller accepts late
-_MAX_REPORTS = 5
-_REPORT_TIMEOUT = 10.0  # s; the controller publishes diagnostics once a second
 
 
 class TrajectoryNode(NodeProgram):
@@ -109,7 +107,7 @@ class TrajectoryNode(NodeProgram):
             return self._give_up(f"the controller has refused it: {now['refusal']}")
         accepted = int(now["trajectories"]) - int(before["trajectories"])
         self._reports += accepted == 0
-        if self._reports >= _MAX_REPORTS:
+        if self._reports >= MOST_UNANSWERED_REPORTS:
             self._give_up("the controller has not received it. Cure: send it again")
         elif accepted > 1:
             self._give_up("another trajectory has replaced it")
@@ -181,9 +179,9 @@ class TrajectoryNode(NodeProgram):
         if (
             self._before is not None
             and not self.done
-            and time.monotonic() - self._reported > _REPORT_TIMEOUT
+            and time.monotonic() - self._reported > REPORT_TIMEOUT
         ):
-            self._give_up(f"no report for {_REPORT_TIMEOUT:g} s")
+            self._give_up(f"no report for {REPORT_TIMEOUT:g} s")
         if self.done or self._sent:
             return
         message = self._make()

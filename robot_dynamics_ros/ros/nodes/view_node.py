@@ -10,8 +10,9 @@ from typing import Any
 from rclpy.qos import qos_profile_sensor_data
 from sensor_msgs.msg import JointState
 
+from robot_dynamics_ros.analysis.thresholds import SCENE_PERIOD
 from robot_dynamics_ros.analysis.view.scene_state import LiveArm
-from robot_dynamics_ros.analysis.view.viewer import PERIOD, live_view, open_page
+from robot_dynamics_ros.analysis.view.viewer import live_view, open_page
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.joint_messages import Sample
@@ -103,7 +104,7 @@ class ViewNode(NodeProgram):
             qos_profile_sensor_data,
             raw=True,
         )
-        self.create_steady_timer(PERIOD, self._show)
+        self.create_steady_timer(SCENE_PERIOD, self._show)
         for note in self._viewer.notes:
             self.get_logger().warning(note)
         self.get_logger().info(
@@ -113,7 +114,7 @@ class ViewNode(NodeProgram):
             open_page(self._viewer.url)
 
     def _show(self) -> None:
-        self._update(PERIOD)
+        self._update(SCENE_PERIOD)
 
     def _receive_state(self, data: bytes) -> None:
         if sample := self._read(self._states, data):

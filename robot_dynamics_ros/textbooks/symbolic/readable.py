@@ -9,15 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics_ros.textbooks import thresholds
 from robot_dynamics_ros.textbooks.symbolic.trigonometric_sum import (
     Exponents,
     TrigonometricSum,
 )
-
-_ROUNDING = 1e-12  # relative to the largest term of an entry
-_NOISE = 1e-14  # relative to the largest term of all entries
-_EQUAL = 1e-9
-_DENOMINATOR = 1000  # largest of the fractions that replace decimal numbers
 
 # A term: cosine or sine, the multiples of the angles q, and the powers of the symbols.
 _Key = tuple[str, Exponents, Exponents]
@@ -48,7 +44,7 @@ def readable(
     """
     array = np.asarray(sums)
     entries = [_waves(entry, len(q)) for entry in array.ravel()]
-    noise = _NOISE * max(
+    noise = thresholds.TERM_NOISE * max(
         (abs(value) for waves in entries for value in waves.values()), default=0.0
     )
     formulas = [_entry(sympy, waves, noise, q, symbols) for waves in entries]
@@ -83,13 +79,17 @@ def _waves(entry: Any, angles: int) -> _Waves:
 
 def _multiple(k: float) -> float:
     """Return a multiple of an angle without rounding error, so that equal multiples compare equal."""
-    return float(round(k)) if abs(k - round(k)) < _EQUAL else round(k, 13)
+    return (
+        float(round(k)) if abs(k - round(k)) < thresholds.EQUAL_TERMS else round(k, 13)
+    )
 
 
 def _fraction(sympy: ModuleType, number: Any) -> Any:
     """Return a number as a fraction if its denominator is small, else unchanged."""
-    fraction = Fraction(float(number)).limit_denominator(_DENOMINATOR)
-    close = abs(fraction - Fraction(float(number))) <= _ROUNDING * abs(fraction)
+    fraction = Fraction(float(number)).limit_denominator(thresholds.LARGEST_DENOMINATOR)
+    close = abs(fraction - Fraction(float(number))) <= thresholds.ROUNDING * abs(
+        fraction
+    )
     return sympy.Rational(fraction.numerator, fraction.denominator) if close else number
 
 
@@ -105,7 +105,7 @@ def _entry(
             *(symbol ** int(p) for symbol, p in zip(symbols, powers, strict=False) if p)
         )
 
-    least = max(noise, _ROUNDING * max(map(abs, waves.values()), default=0.0))
+    least = max(noise, thresholds.ROUNDING * max(map(abs, waves.values()), default=0.0))
     waves = {key: value for key, value in waves.items() if abs(value) > least}
     terms = []
     for key in list(waves):
@@ -145,7 +145,7 @@ def _square(sympy: ModuleType, waves: _Waves, key: _Key, q: Sequence[Any]) -> An
         return 2.0 * value * s * c
     constant = ("cos", (0.0,) * len(q), powers)
     there = waves.get(constant, 0.0)
-    if abs(there) < (1.0 - _EQUAL) * abs(value):
+    if abs(there) < (1.0 - thresholds.EQUAL_TERMS) * abs(value):
         return None
     del waves[key]
     # b cos 2x = 2 b cos^2 x - b = b - 2 b sin^2 x, whichever makes the constant smaller.
@@ -163,7 +163,7 @@ def _partner(waves: _Waves, key: _Key, value: float) -> _Key | None:
         if (
             other[0] == kind
             and other[2] == powers
-            and abs(abs(size) - abs(value)) <= _EQUAL * abs(value)
+            and abs(abs(size) - abs(value)) <= thresholds.EQUAL_TERMS * abs(value)
         ):
             sums = [a + b for a, b in zip(multiples, other[1], strict=True)]
             if all(k.is_integer() and k % 2 == 0 for k in sums):

@@ -20,6 +20,7 @@ from robot_dynamics_ros.base.errors import (
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.link_tree import Link, LinkTree
+from robot_dynamics_ros.textbooks import thresholds
 from robot_dynamics_ros.textbooks.shared_terms import with_end_effector
 from robot_dynamics_ros.textbooks.symbolic.readable import readable
 from robot_dynamics_ros.textbooks.symbolic.trigonometric_sum import TrigonometricSum
@@ -27,9 +28,6 @@ from robot_dynamics_ros.textbooks.symbolic.trigonometric_sum import Trigonometri
 MOST_JOINTS = 4
 """Largest number of joints without a warning. Formulas of larger robots are too long to be read."""
 
-_ABSENT = 1e-9  # m, kg and their products: smaller parameters have no symbol
-_WHOLE = 1e-15  # deviation of rounded whole numbers
-_EQUAL = 1e-6  # relative
 _AXES = ("xx", "xy", "xz", "yx", "yy", "yz", "zx", "zy", "zz")
 _NAME = re.compile(r"[A-Za-z]\w*")
 _FORMULA = re.compile(r"(?:\d+(?:\.\d*)?|[A-Za-z]\w*|[-+*/^() ])+")
@@ -178,7 +176,7 @@ def _symbolic_tree(
             for multiples in (row, -row)
         )
         rotation = np.where(
-            abs(link.rotation - link.rotation.round()) < _WHOLE,
+            abs(link.rotation - link.rotation.round()) < thresholds.WHOLE_NUMBER,
             link.rotation.round(),
             link.rotation,
         )
@@ -214,11 +212,11 @@ def _named(sympy: ModuleType, tree: LinkTree) -> tuple[LinkTree, dict[Any, float
     def named(
         pattern: str, numbers: Sequence[float] | Array, axes: Sequence[str] = "xyz"
     ) -> Any:
-        present = sum(abs(x) > _ABSENT for x in numbers)
+        present = sum(abs(x) > thresholds.ABSENT_PARAMETER for x in numbers)
         entries: list[Any] = []
         for axis, x in zip(axes, numbers, strict=False):
             entries.append(0)
-            if abs(x) > _ABSENT:
+            if abs(x) > thresholds.ABSENT_PARAMETER:
                 symbol = sympy.Symbol(
                     pattern.format("" if present == 1 else axis), real=True
                 )
@@ -298,7 +296,7 @@ def _replacements(
             raise RobotDynamicsError(
                 f'{name}: "{text}" is not a polynomial of symbols. Cure: use numbers, + - * / ^ and {", ".join(usable)}'
             ) from None
-        if abs(value - values[symbols[name]]) > _EQUAL * abs(value):
+        if abs(value - values[symbols[name]]) > thresholds.EQUAL_VALUES * abs(value):
             raise RobotDynamicsError(
                 f"{name} is {values[symbols[name]]:g}, but {text} is {value:g}. Cure: correct the formula or the robot"
             )

@@ -71,7 +71,7 @@ def test_requests_of_a_running_node(
         monkeypatch.setattr(node, "closing", nullcontext)
         for line, code, printed in LINES:
             patience = 0.5 if "no service" in printed else 60.0
-            monkeypatch.setattr(node_client, "_DISCOVERY_TIMEOUT", patience)
+            monkeypatch.setattr(node_client, "CLIENT_DISCOVERY_TIMEOUT", patience)
             assert main(["node", *line.split()]) == code, line
             output = capsys.readouterr()
             assert printed in output.out + output.err

@@ -119,7 +119,7 @@ def test_too_many_messages_are_left_to_the_middleware_for_a_while(
     context: rclpy.Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("rclpy.experimental")
-    monkeypatch.setattr(node_program, "_REPLACEMENT_TIME", 0.5)
+    monkeypatch.setattr(node_program, "REPLACEMENT_TIME", 0.5)
     node = NodeProgram("reader", context=context)
     pause = 0.0
     got = 0
