@@ -29,6 +29,7 @@ from robot_dynamics_ros.dynamics.kernels.placement import (
     origin,
     place_bodies,
     rotate,
+    symmetric_product,
     to_parent,
     vector_at,
 )
@@ -55,15 +56,10 @@ def add_inertia(r: Array, body: Array, carrier: Array) -> None:
     carrier[2] += hy + m * py
     carrier[3] += hz + m * pz
     # Rows of R I, then (R I) R^T.
-    ax = r[0] * body[4] + r[1] * body[5] + r[2] * body[6]
-    ay = r[0] * body[5] + r[1] * body[7] + r[2] * body[8]
-    az = r[0] * body[6] + r[1] * body[8] + r[2] * body[9]
-    bx = r[3] * body[4] + r[4] * body[5] + r[5] * body[6]
-    by = r[3] * body[5] + r[4] * body[7] + r[5] * body[8]
-    bz = r[3] * body[6] + r[4] * body[8] + r[5] * body[9]
-    cx = r[6] * body[4] + r[7] * body[5] + r[8] * body[6]
-    cy = r[6] * body[5] + r[7] * body[7] + r[8] * body[8]
-    cz = r[6] * body[6] + r[7] * body[8] + r[8] * body[9]
+    s = (body[4], body[5], body[6], body[7], body[8], body[9])
+    ax, ay, az = symmetric_product(s, r[0], r[1], r[2])
+    bx, by, bz = symmetric_product(s, r[3], r[4], r[5])
+    cx, cy, cz = symmetric_product(s, r[6], r[7], r[8])
     # With u = 2 h + m p the three cross-product terms combine into one.
     ux = 2.0 * hx + m * px
     uy = 2.0 * hy + m * py

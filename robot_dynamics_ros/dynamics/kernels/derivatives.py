@@ -38,6 +38,9 @@ from robot_dynamics_ros.dynamics.kernels.placement import (
     place_bodies,
     place_in_root,
     rotate,
+    symmetric_at,
+    symmetric_product,
+    vector_at,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
@@ -113,21 +116,14 @@ def _force_cross(a: SpatialVector, f: SpatialVector) -> SpatialVector:
 def _times_inertia(spatial: Array, i: int, b: SpatialVector) -> SpatialVector:
     """Wrench I b: moment J w + h x v, force m v + w x h."""
     m = spatial[i, _I]
-    hx = spatial[i, _I + 1]
-    hy = spatial[i, _I + 2]
-    hz = spatial[i, _I + 3]
-    xx = spatial[i, _I + 4]
-    xy = spatial[i, _I + 5]
-    xz = spatial[i, _I + 6]
-    yy = spatial[i, _I + 7]
-    yz = spatial[i, _I + 8]
-    zz = spatial[i, _I + 9]
+    hx, hy, hz = vector_at(spatial, i, _I + 1)
+    x, y, z = symmetric_product(symmetric_at(spatial, i, _I + 4), b[0], b[1], b[2])
     cx, cy, cz = cross(hx, hy, hz, b[3], b[4], b[5])
     px, py, pz = cross(b[0], b[1], b[2], hx, hy, hz)
     return (
-        xx * b[0] + xy * b[1] + xz * b[2] + cx,
-        xy * b[0] + yy * b[1] + yz * b[2] + cy,
-        xz * b[0] + yz * b[1] + zz * b[2] + cz,
+        x + cx,
+        y + cy,
+        z + cz,
         m * b[3] + px,
         m * b[4] + py,
         m * b[5] + pz,
@@ -209,15 +205,9 @@ def _set_inertias_and_wrenches(
         spatial[i, _P + 1] = momentum[4]
         spatial[i, _P + 2] = momentum[5]
         wx, wy, wz, vx, vy, vz = v
-        hx = spatial[i, _I + 1]
-        hy = spatial[i, _I + 2]
-        hz = spatial[i, _I + 3]
-        xx = spatial[i, _I + 4]
-        xy = spatial[i, _I + 5]
-        xz = spatial[i, _I + 6]
-        yy = spatial[i, _I + 7]
-        yz = spatial[i, _I + 8]
-        zz = spatial[i, _I + 9]
+        hx, hy, hz = vector_at(spatial, i, _I + 1)
+        xx, xy, xz = vector_at(spatial, i, _I + 4)
+        yy, yz, zz = vector_at(spatial, i, _I + 7)
         half = 0.5 * (xx + yy + zz)
         # N column by column: -w x (column of E) - h x (v x unit vector), the latter v h^T - (h . v).
         hv = hx * vx + hy * vy + hz * vz

@@ -31,6 +31,7 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
 )
 from robot_dynamics_ros.dynamics.kernels.newton_euler import move_bodies
 from robot_dynamics_ros.dynamics.kernels.placement import (
+    Elements,
     Vector,
     compose,
     cross,
@@ -70,7 +71,7 @@ def _position(body: int, point: Array, world: Array) -> Vector:
 
 @kernel
 def _acceleration(
-    robot: ModelArrays, body: int, point: Array, work: Array, world: Array
+    robot: ModelArrays, body: int, point: Elements, work: Array, world: Array
 ) -> Vector:
     """Return the acceleration of a body's point at zero joint acceleration, Craig (6.12)."""
     if body < 0:
@@ -190,17 +191,8 @@ def jacobian_dot_qd(
     if body < 0:
         return
     m = work[body, MOTION:]
-    px = frame[9]
-    py = frame[10]
-    pz = frame[11]
-    cx, cy, cz = cross(m[0], m[1], m[2], px, py, pz)
-    cx, cy, cz = cross(m[0], m[1], m[2], cx, cy, cz)
-    tx, ty, tz = cross(m[3], m[4], m[5], px, py, pz)
-    x, y, z = rotate(world[body], m[6] + cx + tx, m[7] + cy + ty, m[8] + cz + tz)
-    # Without the acceleration of the base against gravity.
-    product[0] = x + robot.gravity[0]
-    product[1] = y + robot.gravity[1]
-    product[2] = z + robot.gravity[2]
+    point = (frame[9], frame[10], frame[11])
+    product[0], product[1], product[2] = _acceleration(robot, body, point, work, world)
     product[3], product[4], product[5] = rotate(world[body], m[3], m[4], m[5])
 
 

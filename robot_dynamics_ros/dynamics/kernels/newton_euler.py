@@ -19,6 +19,7 @@ from robot_dynamics_ros.dynamics.kernels.compilation import (
 from robot_dynamics_ros.dynamics.kernels.couplings import clear, expand, project
 from robot_dynamics_ros.dynamics.kernels.layout import (
     FIRST_MOMENT,
+    INERTIA,
     JOINT_ACCELERATION,
     JOINT_POSITION,
     JOINT_RATE,
@@ -37,7 +38,8 @@ from robot_dynamics_ros.dynamics.kernels.placement import (
     cross,
     origin,
     place_bodies,
-    times_inertia,
+    symmetric_at,
+    symmetric_product,
     to_body,
     to_parent,
     vector_at,
@@ -127,9 +129,9 @@ def _set_body_wrenches(robot: ModelArrays, wrenches: Array, work: Array) -> None
         work[i, WRENCH] = m * ax + tx + cx
         work[i, WRENCH + 1] = m * ay + ty + cy
         work[i, WRENCH + 2] = m * az + tz + cz
-        lx, ly, lz = times_inertia(bodies, i, wx, wy, wz)
+        lx, ly, lz = symmetric_product(symmetric_at(bodies, i, INERTIA), wx, wy, wz)
         gx, gy, gz = cross(wx, wy, wz, lx, ly, lz)
-        ex, ey, ez = times_inertia(bodies, i, dwx, dwy, dwz)
+        ex, ey, ez = symmetric_product(symmetric_at(bodies, i, INERTIA), dwx, dwy, dwz)
         ox, oy, oz = cross(hx, hy, hz, ax, ay, az)
         work[i, WRENCH + 3] = ex + gx + ox
         work[i, WRENCH + 4] = ey + gy + oy

@@ -12,7 +12,6 @@ import math
 
 from robot_dynamics_ros.dynamics.kernels.compilation import forceinlined_kernel, kernel
 from robot_dynamics_ros.dynamics.kernels.layout import (
-    INERTIA,
     JOINT_POSITION,
     KIND,
     PARENT,
@@ -25,6 +24,9 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 Vector = tuple[float, float, float]
+Elements = Array | tuple[float, ...]
+_Six = tuple[float, float, float, float, float, float]
+_Nine = tuple[float, float, float, float, float, float, float, float, float]
 
 
 @forceinlined_kernel
@@ -34,7 +36,7 @@ def cross(ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> V
 
 
 @forceinlined_kernel
-def rotate(r: Array, x: float, y: float, z: float) -> Vector:
+def rotate(r: Elements, x: float, y: float, z: float) -> Vector:
     """Return R v for v = (x, y, z), from a body's axes to its parent's; R is ``r`` (9 or more,), row by row."""
     return (
         r[0] * x + r[1] * y + r[2] * z,
@@ -43,13 +45,23 @@ def rotate(r: Array, x: float, y: float, z: float) -> Vector:
     )
 
 
-@kernel
-def rotate_back(r: Array, x: float, y: float, z: float) -> Vector:
+@forceinlined_kernel
+def rotate_back(r: Elements, x: float, y: float, z: float) -> Vector:
     """Return R^T v for v = (x, y, z), from the parent's axes to the body's; R is ``r`` (9 or more,), row by row."""
     return (
         r[0] * x + r[3] * y + r[6] * z,
         r[1] * x + r[4] * y + r[7] * z,
         r[2] * x + r[5] * y + r[8] * z,
+    )
+
+
+@forceinlined_kernel
+def symmetric_product(s: Elements, x: float, y: float, z: float) -> Vector:
+    """Return S v for v = (x, y, z); ``s`` (6 or more,) has the elements xx xy xz yy yz zz of a symmetric matrix S."""
+    return (
+        s[0] * x + s[1] * y + s[2] * z,
+        s[1] * x + s[3] * y + s[4] * z,
+        s[2] * x + s[4] * y + s[5] * z,
     )
 
 
@@ -84,66 +96,39 @@ def place_bodies(robot: ModelArrays, work: Array) -> None:
 
 
 @forceinlined_kernel
-def to_parent(work: Array, i: int, x: float, y: float, z: float) -> Vector:
-    """Return vector (x, y, z), given in the axes of body ``i``, in the axes of its parent."""
-    return (
-        work[i, PLACEMENT] * x
-        + work[i, PLACEMENT + 1] * y
-        + work[i, PLACEMENT + 2] * z,
-        work[i, PLACEMENT + 3] * x
-        + work[i, PLACEMENT + 4] * y
-        + work[i, PLACEMENT + 5] * z,
-        work[i, PLACEMENT + 6] * x
-        + work[i, PLACEMENT + 7] * y
-        + work[i, PLACEMENT + 8] * z,
-    )
-
-
-@forceinlined_kernel
-def to_body(work: Array, i: int, x: float, y: float, z: float) -> Vector:
-    """Return vector (x, y, z), given in the axes of the parent of body ``i``, in the axes of the body."""
-    return (
-        work[i, PLACEMENT] * x
-        + work[i, PLACEMENT + 3] * y
-        + work[i, PLACEMENT + 6] * z,
-        work[i, PLACEMENT + 1] * x
-        + work[i, PLACEMENT + 4] * y
-        + work[i, PLACEMENT + 7] * z,
-        work[i, PLACEMENT + 2] * x
-        + work[i, PLACEMENT + 5] * y
-        + work[i, PLACEMENT + 8] * z,
-    )
-
-
-@forceinlined_kernel
-def origin(work: Array, i: int) -> Vector:
-    """Return the origin of the frame of body ``i`` in its parent's frame, m."""
-    return work[i, PLACEMENT + 9], work[i, PLACEMENT + 10], work[i, PLACEMENT + 11]
-
-
-@forceinlined_kernel
 def vector_at(table: Array, i: int, column: int) -> Vector:
     """Return three consecutive elements of row ``i`` (an index) of ``table`` (rows, columns), from ``column`` on."""
     return table[i, column], table[i, column + 1], table[i, column + 2]
 
 
 @forceinlined_kernel
-def times_inertia(bodies: Array, i: int, x: float, y: float, z: float) -> Vector:
-    """Return I v for v = (x, y, z), with the inertia I of body ``i`` about its frame's origin, in the body's axes.
+def symmetric_at(table: Array, i: int, column: int) -> _Six:
+    """Return six consecutive elements of row ``i`` (an index) of ``table``, from ``column`` on."""
+    return vector_at(table, i, column) + vector_at(table, i, column + 3)
 
-    ``bodies`` (bodies, BODY_SIZE) is the table of that name in ``robot``; I is in kg m^2.
-    """
-    return (
-        bodies[i, INERTIA] * x
-        + bodies[i, INERTIA + 1] * y
-        + bodies[i, INERTIA + 2] * z,
-        bodies[i, INERTIA + 1] * x
-        + bodies[i, INERTIA + 3] * y
-        + bodies[i, INERTIA + 4] * z,
-        bodies[i, INERTIA + 2] * x
-        + bodies[i, INERTIA + 4] * y
-        + bodies[i, INERTIA + 5] * z,
-    )
+
+@forceinlined_kernel
+def _rotation(work: Array, i: int) -> _Nine:
+    """Return the rotation of body ``i``, row by row: a tuple, as a slice of ``work`` would be checked for its size."""
+    return symmetric_at(work, i, PLACEMENT) + vector_at(work, i, PLACEMENT + 6)
+
+
+@forceinlined_kernel
+def to_parent(work: Array, i: int, x: float, y: float, z: float) -> Vector:
+    """Return vector (x, y, z), given in the axes of body ``i``, in the axes of its parent."""
+    return rotate(_rotation(work, i), x, y, z)
+
+
+@forceinlined_kernel
+def to_body(work: Array, i: int, x: float, y: float, z: float) -> Vector:
+    """Return vector (x, y, z), given in the axes of the parent of body ``i``, in the axes of the body."""
+    return rotate_back(_rotation(work, i), x, y, z)
+
+
+@forceinlined_kernel
+def origin(work: Array, i: int) -> Vector:
+    """Return the origin of the frame of body ``i`` in its parent's frame, m."""
+    return work[i, PLACEMENT + 9], work[i, PLACEMENT + 10], work[i, PLACEMENT + 11]
 
 
 @kernel
