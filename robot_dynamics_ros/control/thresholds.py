@@ -32,7 +32,7 @@ FIRST_STATES_AT_REST = 0.01
 # ns that positions have to span for differentiation, so that the steps of an encoder are small per time
 FIRST_STATES_LEAST_SPAN = 50_000_000
 
-# --- Measured states. Calibrated by tools/fault_battery (families of clocks, messages and velocities).
+# --- Measured states. Calibrated by tools/fault_battery (hang, names, states delayed, second publisher, scaled, noise).
 
 # s of differentiation of positions whose measured velocity is wrong
 DIFFERENTIATION_WINDOW = 0.01
@@ -53,7 +53,8 @@ LONGEST_OVERTAKING = 100_000_000
 # rad or m, and per s: larger magnitudes are rejected, and squares of accepted ones cannot overflow (judgement)
 LARGEST_MAGNITUDE = 1e9
 
-# --- Response of the joints and reported efforts. Calibrated by tools/fault_battery (families of encoders and drives).
+# --- Response of the joints and reported efforts. Calibrated by tools/fault_battery (frozen, stuck at rest, drive, dead
+# drive, other controller).
 
 # s between two states that are compared
 RESPONSE_INTERVAL = 0.004
@@ -70,7 +71,8 @@ FEWEST_OTHER_REPORTS = 3
 # number of commands that may be on their way between a command and its report (judgement)
 MOST_UNREPORTED_COMMANDS = 1000
 
-# --- Faults, stops and hold. Calibrated by tools/fault_battery; tools/session_fuzz and tools/safety_times check them.
+# --- Faults, stops and hold. Calibrated by tools/fault_battery (all families); tools/session_fuzz and safety_times
+# check them.
 
 # s for which all checks have to pass, or an emergency stop has to be released, before a fault is over
 RECOVERY_TIME = 0.2

@@ -15,7 +15,7 @@ FIRST_MESSAGE_TIME = 3.0
 # s between two looks at the compilation of the kernels
 COMPILATION_POLL_PERIOD = 0.1
 
-# --- Every node. tools/chaos --flood calibrates the executor, tools/soak checks it over an hour.
+# --- Every node. tools/chaos (floods) calibrates the backlog of callbacks, tools/soak checks it over an hour.
 
 # s and number of lines of one kind that are logged in it
 LOG_PERIOD = 1.0
@@ -45,7 +45,7 @@ MOST_UNANSWERED_REPORTS = 5
 # s without such a report
 REPORT_TIMEOUT = 10.0
 
-# --- Player and recorder. tools/chaos --flood calibrates the queue.
+# --- Player and recorder. tools/chaos (floods) calibrates the queue.
 
 # s for which connections have to be unchanged before the first message
 CONNECTION_SETTLING_TIME = 1.0

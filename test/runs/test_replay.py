@@ -77,6 +77,7 @@ KINDS = {
 EMPTY = b"\0\1\0\0"  # only the header of CDR
 BEGIN = 1_700_000_000_123_456_789  # ns
 PERIOD = 2_000_000  # ns
+CHANGE_CYCLES = round(1e9 * CHANGE_TIME / PERIOD)
 DELAY = 300_000  # ns
 INERTIA = (1e-3, 0.0, 0.0, 1e-3, 0.0, 1e-3)
 
@@ -287,7 +288,7 @@ def test_payload_of_the_recording(run: Run, model: RobotModel) -> None:
     loaded = model.with_payload("link2", 2.0, [0.0, 0.0, 0.0], INERTIA)
     for k, command in enumerate(outcome.decoded):
         expected = (loaded if k >= 50 else model).gravity_torque(motion(k)[0])
-        if not 50 <= k <= 51 + round(1e9 * CHANGE_TIME / PERIOD):
+        if not 50 <= k <= 51 + CHANGE_CYCLES:
             np.testing.assert_allclose(command.effort, expected, rtol=0, atol=1e-12)
 
 
@@ -693,7 +694,7 @@ def test_brakes_are_an_input(run: Run) -> None:
     ]
     outcome = run([*states(300), *brakes, MOVE])
     assert not outcome.result.transitions
-    for k in range(60 + round(1e9 * CHANGE_TIME / PERIOD), 200):
+    for k in range(60 + CHANGE_CYCLES, 200):
         gravity = tsai_planar_2r.gravity(TSAI, motion(k)[0])
         np.testing.assert_allclose(
             outcome.decoded[k].effort, gravity, rtol=0, atol=1e-10

@@ -6,8 +6,8 @@ calibrates it. After a change, run that command and compare its results with tho
 sources of this folder.
 """
 
-# --- check_state: measured positions and velocities. Calibrated by tools/fault_battery (families of encoders, messages
-# and velocities); tools/safety_times --hour counts false alarms.
+# --- check_state: measured positions and velocities. Calibrated by tools/fault_battery (jump, creep, scaled, swapped,
+# noise, coarse, and --healthy for false alarms); tools/safety_times --hour counts false alarms, too.
 
 # s of the comparison of position and velocity
 STATE_WINDOW = 0.1
@@ -20,8 +20,8 @@ LONGEST_CONTRADICTION = 0.3
 # share of the plausible step within which a position rests; also of check_response
 REST_SHARE = 0.1
 
-# --- check_response: joints that do not answer their effort. Calibrated by tools/fault_battery (families of encoders,
-# drives and plant), test/control/estimation/test_response.py.
+# --- check_response: joints that do not answer their effort. Calibrated by tools/fault_battery (frozen, stuck at rest,
+# dead drive, contact, friction, and --healthy), test/control/estimation/test_response.py.
 
 # s of the mean external torque
 RESPONSE_WINDOW = 0.06
@@ -40,7 +40,8 @@ MODEL_TORQUE_ERROR = 0.15
 # s after which the hidden motion of a joint at rest is forgotten
 HIDDEN_MOTION_MEMORY = 1.0
 
-# --- check_drives: reversed drives. Calibrated by tools/fault_battery (family of drives), test_response.py.
+# --- check_drives: reversed drives. Calibrated by tools/fault_battery (drive, drives exchanged, and
+# --healthy), test/control/estimation/test_response.py.
 
 # s of mean and variance of effort and external torque
 DRIVE_WINDOW = 0.04
@@ -63,7 +64,7 @@ DRIVE_OFFSET = 0.02
 # share of the mean external torque, added to this
 DRIVE_RELATIVE_OFFSET = 0.08
 
-# --- limit_effort. Calibrated by tools/fault_battery, with and without torque_rate_limit.
+# --- limit_effort. Calibrated by tools/fault_battery (set points, target, scaled), with and without torque_rate_limit.
 
 # share of the effort limit: largest change of the effort in a cycle that is no step
 LARGEST_EFFORT_CHANGE = 0.1
