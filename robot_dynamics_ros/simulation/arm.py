@@ -26,7 +26,8 @@ from robot_dynamics_ros.simulation.step import row
 from robot_dynamics_ros.simulation.step.arrays import Arm, Joints
 from robot_dynamics_ros.simulation.step.integrators import Kind
 from robot_dynamics_ros.simulation.step.loops import LOOPED
-from robot_dynamics_ros.simulation.step.trees import COUPLED, LANES, PLAIN
+from robot_dynamics_ros.simulation.step.trees import COUPLED, PLAIN
+from robot_dynamics_ros.simulation.thresholds import KINDS_KEPT, LANES, SAME_DIRECTION
 
 # columns of the friction table to which dry friction is proportional
 _DRY = [
@@ -35,9 +36,7 @@ _DRY = [
     for parameter in term.parameters
     if parameter.linear and term.kind != "smooth"
 ]
-_KINDS = 32  # customised robots of a process whose kinds are kept
 _TEMPLATE = Path(__file__).with_name("step") / "customised.py"
-_SAME = 1e-12  # relative: directions that differ by less are one constraint row
 
 
 def make_arm(model: RobotModel, velocity_limits: bool) -> Arm:
@@ -87,7 +86,7 @@ def kind_for(model: RobotModel) -> Kind:
     return _customised_kind(kernels.topology.tobytes(), kernels.parameters.tobytes())
 
 
-@lru_cache(_KINDS)  # tracing takes longer than a thousand steps
+@lru_cache(KINDS_KEPT)  # tracing takes longer than a thousand steps
 def _customised_kind(topology: bytes, parameters: bytes) -> Kind:
     """Return the kind of the customised plain robot with these model arrays; PLAIN if it cannot be traced."""
     # Deferred: only customised models need code generation.
@@ -227,5 +226,5 @@ def _ranges(model: RobotModel, directions: Array) -> Array:
 def _equal(one: Array, other: Array) -> NDArray[np.bool_]:
     """Return True where directions (..., n) are equal but for rounding errors."""
     return np.asarray(
-        np.abs(one - other).max(axis=-1) <= _SAME * np.abs(one).max(axis=-1)
+        np.abs(one - other).max(axis=-1) <= SAME_DIRECTION * np.abs(one).max(axis=-1)
     )

@@ -23,9 +23,11 @@ from robot_dynamics_ros.dynamics.model.loops import (
 )
 from robot_dynamics_ros.simulation.step.arrays import LOOP_OPEN, NOT_FINITE, TOO_STIFF
 from robot_dynamics_ros.simulation.step.integrators import INTEGRATORS
-from robot_dynamics_ros.simulation.step.loops import MAX_GAP, RANK_TOLERANCE
-
-_ROUNDING = 1e-9  # m/s
+from robot_dynamics_ros.simulation.thresholds import (
+    LARGEST_GAP,
+    LOOP_RANK_TOLERANCE,
+    LOOP_RATE_ROUNDING,
+)
 
 
 def check_integrator(integrator: str) -> None:
@@ -134,7 +136,7 @@ def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
     position nearby.
     """
     gaps = loop_gaps(model, position)
-    if np.max(gaps, initial=0.0) > MAX_GAP:
+    if np.max(gaps, initial=0.0) > LARGEST_GAP:
         widest = int(np.argmax(gaps))
         raise RobotDynamicsError(
             f"{loop_name(model, widest)} is open by {gaps[widest]:.3g} m at the initial positions {position.tolist()}. "
@@ -145,7 +147,7 @@ def require_closed(model: RobotModel, position: Array, velocity: Array) -> None:
         rates = jacobian @ velocity
         sizes = np.abs(jacobian) @ np.abs(velocity)
         worst = int(np.argmax(np.abs(rates)))
-        if abs(rates[worst]) > RANK_TOLERANCE * sizes.max() + _ROUNDING:
+        if abs(rates[worst]) > LOOP_RANK_TOLERANCE * sizes.max() + LOOP_RATE_ROUNDING:
             raise RobotDynamicsError(
                 f"{loop_name(model, worst // 3)} opens by {abs(rates[worst]):.3g} m/s at the initial velocities "
                 f"{velocity.tolist()}. Cure: compute the velocities of the other joints from those of the driven "

@@ -27,6 +27,7 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.simulation.sensors import Sensors
 from robot_dynamics_ros.simulation.simulated_arm import SimulationSettings
 from robot_dynamics_ros.simulation.step.integrators import INTEGRATORS
+from robot_dynamics_ros.simulation.thresholds import MOST_STEPS
 
 # Read when the node receives its robot description, with the robot's parameters
 
@@ -187,9 +188,6 @@ _OWN = tuple(
 ALL: tuple[Parameter[Any], ...] = (*ROBOT, EXECUTOR, *_OWN)
 
 
-_MOST_STEPS = 1e9
-
-
 def read_settings(values: Values, model: RobotModel) -> SimulationSettings:
     """Return the settings from the values of simulation_node's parameters, for a plant derived from ``model``.
 
@@ -225,7 +223,7 @@ def read_settings(values: Values, model: RobotModel) -> SimulationSettings:
 
 def _steps(name: str, time: float, step_size: float, least: int) -> int:
     steps = time / step_size
-    whole = steps < _MOST_STEPS and abs(steps - round(steps)) <= min(1e-6 * steps, 0.01)
+    whole = steps < MOST_STEPS and abs(steps - round(steps)) <= min(1e-6 * steps, 0.01)
     if not whole or round(steps) < least:
         raise RobotDynamicsError(
             f"parameters {name} and step_size {step_size}: {time:.6g} s is {steps:.6g} steps. "

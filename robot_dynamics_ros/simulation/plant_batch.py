@@ -29,7 +29,8 @@ from robot_dynamics_ros.simulation.step.arrays import (
     make_buffers,
 )
 from robot_dynamics_ros.simulation.step.integrators import INTEGRATORS
-from robot_dynamics_ros.simulation.step.trees import LANES, make_block
+from robot_dynamics_ros.simulation.step.trees import make_block
+from robot_dynamics_ros.simulation.thresholds import LANES
 
 
 def models_of(

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.simulation.thresholds import RANDOM_BLOCK
 
 
 class EffortDelay:
@@ -70,10 +71,6 @@ class EffortDelay:
             steps = until - self._now
             self._now = until
             yield self._acting, steps
-
-
-# Block size of the random numbers of each plant; their values do not depend on it.
-_BLOCK_SIZE = 32
 
 
 @dataclass(frozen=True)
@@ -218,13 +215,13 @@ class _Noise:
                 )
                 for plant in plants
             ]
-            self._drawn: Array = np.empty((len(plants), _BLOCK_SIZE, shape[-1]))
-            self._next = _BLOCK_SIZE
+            self._drawn: Array = np.empty((len(plants), RANDOM_BLOCK, shape[-1]))
+            self._next = RANDOM_BLOCK
 
     def added_to(self, values: Array) -> Array:
         if not self._streams:
             return values
-        if self._next == _BLOCK_SIZE:
+        if self._next == RANDOM_BLOCK:
             for stream, drawn in zip(self._streams, self._drawn, strict=True):
                 stream.standard_normal(out=drawn)
             self._next = 0

@@ -25,6 +25,7 @@ from robot_dynamics_ros.simulation.plant import Plant
 from robot_dynamics_ros.simulation.plant_batch import PlantBatch
 from robot_dynamics_ros.simulation.sensors import Measurement, Sensors
 from robot_dynamics_ros.simulation.step import arrays
+from robot_dynamics_ros.simulation.thresholds import PROGRESS_STEPS
 
 _STATES = ("position", "velocity", "measured_position", "measured_velocity", "stuck")
 _INPUTS = ("command", "effort")
@@ -137,7 +138,6 @@ Controller = Callable[[float, Array, Array], ArrayLike]
 """Function of time (s), measured positions and velocities (n,) that returns a torque (n,), Nm or N; batch: (N, n)."""
 
 EXACT = Sensors()
-_BLOCK = 1000  # steps between two updates of the progress bar
 
 
 class Schedule(NamedTuple):
@@ -417,7 +417,7 @@ def _torques(
             given = controller(plant.time, *recorded.measured())
             yield finite(plant.model, name, given, shape[:-1])[np.newaxis]
         return
-    block = max(1, _BLOCK // recorded.schedule.steps)
+    block = max(1, PROGRESS_STEPS // recorded.schedule.steps)
     for first in range(0, periods, block):
         torques: Array = controller[first : first + block]
         is_finite = np.isfinite(torques).reshape(len(torques), -1).all(axis=1)

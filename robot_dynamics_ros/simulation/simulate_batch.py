@@ -32,10 +32,7 @@ from robot_dynamics_ros.simulation.simulate import (
     run_plant,
     schedule_of,
 )
-
-# Size of an executor's tasks: a compromise between load balance and overhead.
-_MOST_PLANTS = 64
-_FEWEST_TASKS = 8
+from robot_dynamics_ros.simulation.thresholds import FEWEST_TASKS, MOST_PLANTS
 
 
 def simulate_batch(
@@ -130,7 +127,7 @@ def simulate_batch(
     )
     if executor is None:
         return whole.simulate(progress=True)
-    size = min(_MOST_PLANTS, -(-number // _FEWEST_TASKS))
+    size = min(MOST_PLANTS, -(-number // FEWEST_TASKS))
     parts = [
         whole.part(first, min(first + size, number)) for first in range(0, number, size)
     ]

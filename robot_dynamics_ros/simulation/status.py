@@ -13,8 +13,7 @@ from enum import Enum
 from robot_dynamics_ros.control.controller_status import Status
 from robot_dynamics_ros.control.interface import ERROR, OK, WARN
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm, SimulationSettings
-
-_TOO_SLOW = 0.95  # share of the requested pace
+from robot_dynamics_ros.simulation.thresholds import TOO_SLOW_PACE
 
 
 class SimulationMode(str, Enum):
@@ -119,7 +118,10 @@ class SimulationReport:
         """
         level = _LEVELS.get(mode, WARN)
         message = f"{mode.value}: {why}" if why else mode.value
-        if mode is SimulationMode.RUNNING and self._measured < _TOO_SLOW * self._factor:
+        if (
+            mode is SimulationMode.RUNNING
+            and self._measured < TOO_SLOW_PACE * self._factor
+        ):
             level = WARN
             message = f"running, slower than real_time_factor {self._factor:g}"
         arm = self._arm

@@ -17,6 +17,7 @@ from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.step import arrays, integrators, trees
 from robot_dynamics_ros.simulation.step.arrays import Arm, Batch, Buffers, StepInput
+from robot_dynamics_ros.simulation.thresholds import LANES
 
 if TYPE_CHECKING:
     from robot_dynamics_ros.dynamics.kernels.entries import Kernel
@@ -98,8 +99,8 @@ def advance(
     """Take steps of a batch as ``integrators.advance_each`` does, with SIMD where that is possible."""
     together = given.integrator == integrators.SEMI_IMPLICIT
     block.done[:] = False
-    for first in range(0, outcomes.shape[0], trees.LANES):
-        after = min(first + trees.LANES, outcomes.shape[0])
+    for first in range(0, outcomes.shape[0], LANES):
+        after = min(first + LANES, outcomes.shape[0])
         own = arrays.arms_of(batch, first, after)
         results = outcomes[first:after]
         tau = given.tau[first:after]

@@ -22,9 +22,7 @@ from robot_dynamics_ros.dynamics.kernels.compilation import (
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.step import row
-
-DEPENDENCE_TOLERANCE = 1e-11
-"""A row is linearly dependent if elimination reduces it below this share of its largest coefficient."""
+from robot_dynamics_ros.simulation.thresholds import DEPENDENCE_TOLERANCE
 
 
 class Equations(NamedTuple):

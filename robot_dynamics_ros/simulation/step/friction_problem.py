@@ -35,17 +35,18 @@ from robot_dynamics_ros.dynamics.kernels.compilation import (
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.simulation.step import row
 from robot_dynamics_ros.simulation.step.elimination import (
-    DEPENDENCE_TOLERANCE,
     Equations,
     add_rows,
     minimise_in_null_space,
     multiplier,
     satisfy,
 )
-
-# solves per row after which Bland's rule replaces the largest excess, to prevent cycling
-_BLAND_AFTER = 10
-_MAX_SOLVES = 100  # solves per row; about three are usual
+from robot_dynamics_ros.simulation.thresholds import (
+    BLAND_SOLVES,
+    DEPENDENCE_TOLERANCE,
+    MOST_SOLVES,
+    MULTIPLIER_SLACK,
+)
 
 
 class Problem(NamedTuple):
@@ -155,7 +156,7 @@ def unconstrained_is_solution(
             supposed &= free[k] == row.target_velocity(rows, k, mode)
         rows[k, row.VELOCITY] = free[k]
         rows[k, row.IMPULSE] = prior_impulse[k]
-        rows[k, row.NOISE] = row.SLACK * (
+        rows[k, row.NOISE] = MULTIPLIER_SLACK * (
             abs(prior_impulse[k])
             + rows[k, row.BOUND_FORWARD]
             + rows[k, row.BOUND_BACKWARD]
@@ -244,7 +245,7 @@ def solve_modes(problem: Problem, v: Array) -> bool:
         for m in range(equations.rank):
             noise += abs(equations.table[m, n + i]) * size[equations.pivots[m]]
         rows[k, row.IMPULSE] = -multiplier(equations, pull, i)
-        rows[k, row.NOISE] = row.SLACK * noise
+        rows[k, row.NOISE] = MULTIPLIER_SLACK * noise
         rows[k, row.INDEPENDENT] = 1.0
     consistent = True
     largest = _largest(v)
@@ -373,7 +374,7 @@ def solve(problem: Problem, simultaneous: int, v: Array) -> tuple[int, float]:
     solves = 0
     changed = True
     replace_invalid_modes(rows, modes)
-    while changed and solves < most + _MAX_SOLVES * count:
+    while changed and solves < most + MOST_SOLVES * count:
         if solves >= most and not descends:
             descends = True
             v[:] = 0.0
@@ -385,6 +386,6 @@ def solve(problem: Problem, simultaneous: int, v: Array) -> tuple[int, float]:
         elif not descends:
             changed = _change_modes(rows, modes)
         if descends and not _release_dependent(rows, modes):
-            late = solves > most + _BLAND_AFTER * count
+            late = solves > most + BLAND_SOLVES * count
             changed = _descend(problem, v, target, late)
     return solves, residual(problem, v)

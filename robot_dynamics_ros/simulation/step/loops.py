@@ -55,16 +55,12 @@ from robot_dynamics_ros.simulation.step.trees import (
     set_up_motion,
     write_impulse,
 )
-
-RANK_TOLERANCE = 1e-5
-"""Relative rank tolerance of the loop constraints: a planar mechanism stays planar with angles such as 1.5708."""
-
-MAX_GAP = 1e-5
-"""Largest gap (m) of a closed loop."""
-
-# Newton iterations of the position projection, at most; two are usual
-_MAX_CORRECTIONS = 10
-_CONVERGED = 1e-13  # m or rad: convergence tolerance of the position projection
+from robot_dynamics_ros.simulation.thresholds import (
+    LARGEST_GAP,
+    LOOP_RANK_TOLERANCE,
+    PROJECTION_CONVERGED,
+    PROJECTION_ITERATIONS,
+)
 
 
 class Closure(NamedTuple):
@@ -114,7 +110,7 @@ def _loop_equations(jacobian: Array, required: Array, most: int) -> Equations:
     """
     none = no_equations(jacobian.shape[1])
     every = np.ones(required.shape[0], np.bool_)
-    return eliminate(none, jacobian, every, required, 3, RANK_TOLERANCE, most)
+    return eliminate(none, jacobian, every, required, 3, LOOP_RANK_TOLERANCE, most)
 
 
 @allocating_kernel
@@ -211,7 +207,7 @@ def _close_positions(arm: Arm, state: State, buffers: Buffers) -> Closure:
     write_targets(arm.joints, state, buffers)
     ends = rows[:, row.TARGET].copy()
     closure = _measure(arm, position, velocity, buffers)
-    for _ in range(_MAX_CORRECTIONS):
+    for _ in range(PROJECTION_ITERATIONS):
         known = ~np.isnan(ends)
         required = ends.copy()
         for k in range(ends.shape[0]):
@@ -228,12 +224,12 @@ def _close_positions(arm: Arm, state: State, buffers: Buffers) -> Closure:
             if not known[k] and not math.isnan(rows[k, row.TARGET]):
                 ends[k] = rows[k, row.TARGET]
                 beyond = True
-        if not (beyond or np.abs(change).max() > _CONVERGED):
+        if not (beyond or np.abs(change).max() > PROJECTION_CONVERGED):
             break
         closure = _measure(arm, position, velocity, buffers)
     for k in range(ends.shape[0]):
         y = row.product(directions, k, position)
-        ends[k] = ends[k] if abs(y - ends[k]) <= _CONVERGED else math.nan
+        ends[k] = ends[k] if abs(y - ends[k]) <= PROJECTION_CONVERGED else math.nan
     project_position(directions, ends, position)
     return closure
 
@@ -286,7 +282,7 @@ def finish_step(arm: Arm, half: float, state: State, buffers: Buffers) -> Outcom
         closure = _close_positions(arm, state, buffers)
         _close_velocities(arm, closure, buffers)
         for i in range(closure.gap.shape[0]):
-            if abs(closure.gap[i]) > MAX_GAP:
+            if abs(closure.gap[i]) > LARGEST_GAP:
                 return LOOP_OPEN, i // 3, solves, error
     for j in range(n):
         if state.velocity[j] == 0.0 and velocity[j] == 0.0:

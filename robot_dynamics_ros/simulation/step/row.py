@@ -44,10 +44,6 @@ HIGHEST = 1
 FASTEST = 2
 ROTOR_INERTIA = 3
 
-# Relative tolerance of the bounds of a multiplier. Velocities have none, so that rounding errors cannot make a row
-# alternate between two modes.
-SLACK = 1e-12
-
 
 @forceinlined_kernel
 def product(directions: Array, k: int, v: Array) -> float:

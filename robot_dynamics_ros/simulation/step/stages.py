@@ -45,10 +45,9 @@ from robot_dynamics_ros.simulation.step.arrays import (
     Outcome,
     State,
 )
+from robot_dynamics_ros.simulation.thresholds import LARGEST_POSITION, STABILITY_CHECK
 
-_CHECK_ABOVE = 0.2  # of M_kk: below it, rk4 is taken as stable without computing M^-1
 _RK4_STABLE = 2.785  # extent of rk4's stability region along the negative real axis
-_LARGEST_POSITION = 1e100  # rad or m: products in the mass matrix overflow beyond it
 
 
 @kernel
@@ -260,7 +259,7 @@ def check_motion(q: Array, motion: Array, failed: int) -> tuple[int, int]:
     ``failed``, else OK.
     """
     for j in range(q.shape[0]):
-        if not abs(q[j]) < _LARGEST_POSITION:
+        if not abs(q[j]) < LARGEST_POSITION:
             return NOT_FINITE, j
     if failed >= 0:
         return NOT_POSITIVE_DEFINITE, failed
@@ -328,7 +327,7 @@ def check_stiffness(
         k = joints.rows[i]
         ratio = joints.factors[i]
         stiffness = dt * ratio * ratio * smooth_slope(joints.friction[i], ratio * v[k])
-        if moves[k] > 0.0 and stiffness > _CHECK_ABOVE * buffers.motion[2 + k, k]:
+        if moves[k] > 0.0 and stiffness > STABILITY_CHECK * buffers.motion[2 + k, k]:
             if not ready:
                 for a in range(v.shape[0]):
                     for b in range(a):

@@ -52,6 +52,7 @@ from robot_dynamics_ros.simulation.step.friction_problem import (
     solve,
     unconstrained_is_solution,
 )
+from robot_dynamics_ros.simulation.thresholds import LANES
 
 
 @forceinlined_kernel
@@ -230,10 +231,6 @@ def finish_coupled(arm: Arm, half: float, state: State, buffers: Buffers) -> Out
     position = buffers.vectors[arrays.POSITION]
     project_position(arm.joints.directions, targets, position)
     return stages.update_state(state, buffers, solves, error)
-
-
-LANES = 16
-"""Arms in a block; the intermediate results of larger blocks would not fit the L1 cache."""
 
 
 class Block(NamedTuple):
