@@ -50,16 +50,13 @@ def test_an_unknown_robot_or_kind_is_refused() -> None:
 
 
 def test_missing_files_are_reported(tmp_path: Path) -> None:
-    lonely = tmp_path / "robot_dynamics_ros" / "base"
-    lonely.mkdir(parents=True)
-    for folder in (lonely, lonely.parent):
-        (folder / "__init__.py").touch()
+    lonely = tmp_path / "robot_dynamics_ros"
+    shutil.copytree(Path(resources.__file__).parent, lonely / "base")
+    (lonely / "__init__.py").touch()
     # A package.xml of something else beside the modules is not ours.
     (tmp_path / "package.xml").write_text(
         "<package><name>other</name></package>", encoding="utf-8"
     )
-    for name in ("errors", "resources", "thresholds"):
-        shutil.copy(Path(resources.__file__).with_name(f"{name}.py"), lonely)
     code = "from robot_dynamics_ros.base.resources import robot_names; robot_names()"
     run = subprocess.run(
         [sys.executable, "-c", code],

@@ -26,6 +26,10 @@ from robot_dynamics_ros.analysis.thresholds import (
 )
 from robot_dynamics_ros.base.errors import require_known
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
+from robot_dynamics_ros.dynamics.kernels.thresholds import (
+    RANDOM_ACCELERATION,
+    RANDOM_VELOCITY,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.base_parameters import (
@@ -36,11 +40,6 @@ from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
 
 KINDS = ("viscous_coulomb", "none", "keep")
 """Friction to identify: viscous and Coulomb friction with the given shapes; no friction; the prior's, unchanged."""
-
-
-# Of random states, if there is no limit.
-_SPEED = 3.0
-_ACCELERATION = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,11 +152,11 @@ class Parameterization:
         model = self.model
         count = STATES_PER_PARAMETER * max(PARAMETERS, len(self.names) // model.n)
         speed = np.where(
-            np.isfinite(model.velocity_limits), model.velocity_limits, _SPEED
+            np.isfinite(model.velocity_limits), model.velocity_limits, RANDOM_VELOCITY
         )
         q = rng.uniform(*position_ranges(model), (count, model.n))
         qd = rng.uniform(-1.0, 1.0, (count, model.n)) * speed
-        qdd = rng.uniform(-_ACCELERATION, _ACCELERATION, (count, model.n))
+        qdd = rng.uniform(-RANDOM_ACCELERATION, RANDOM_ACCELERATION, (count, model.n))
         return BaseParameters.of(
             self.columns(q, qd, qdd).reshape(-1, len(self.names)), self.names
         )

@@ -4,6 +4,9 @@ They decide, but follow neither from physics nor from a parameter. Each has its 
 calibrates it. After a change, run that command and compare its results with those stored in the documentation.
 "Judgement" means that no study exists. Kernels freeze these numbers: the cache of compiled kernels depends on the
 sources of this folder.
+
+Bounds of plausible inertias, axes and limits are still in the modules of ``dynamics/description`` that check them, and
+two rounding errors and the tolerance of exports in ``dynamics/model``.
 """
 
 # --- check_state: measured positions and velocities. Calibrated by tools/fault_battery (jump, creep, scaled, swapped,
@@ -75,7 +78,7 @@ LARGEST_EFFORT_CHANGE = 0.1
 SMALLEST_PIVOT = 1e-15
 # share of the highest speed: Stribeck velocities, and widths of sigmoids, that identification tries (tools/gear_study)
 FRICTION_WIDTHS = (0.02, 0.04, 0.08, 0.16)
-# number of states in a block of the batched kernels (benchmarks/dynamics.py)
+# number of states in a block of the batched kernels; slices of threads are whole blocks (benchmarks/dynamics.py)
 BATCH_BLOCK = 64
 # number of operations in an exported C function, as compilers need more than proportional time (judgement)
 LARGEST_C_FUNCTION = 2000
@@ -83,3 +86,30 @@ LARGEST_C_FUNCTION = 2000
 LONGEST_INLINED = 88
 # s without compilation, after which the next one is announced again (judgement)
 COMPILATION_PAUSE = 60.0
+
+# --- Base parameters. Judgement; test/analysis/identification/test_base_parameters.py.
+
+# share of the largest pivot, for columns of unit length, from which on a column is independent
+BASE_RANK = 1e-9
+# share of the longest column: shorter ones have no effect
+BASE_NEGLIGIBLE = 1e-12
+# relative size of a coefficient: smaller ones are rounding errors
+BASE_ROUNDING = 1e-10
+# number of random states for each joint, which give many more equations than parameters
+STATES_PER_JOINT = 60
+# rad/s or m/s: largest velocity of random states; in analysis, of joints without a velocity limit
+RANDOM_VELOCITY = 3.0
+# rad/s^2 or m/s^2: largest acceleration of random states
+RANDOM_ACCELERATION = 10.0
+
+# --- Calls of batches. Calibrated by benchmarks/dynamics.py.
+
+# number of states for which another thread pays
+STATES_PER_THREAD = 512
+# number of leading axes; NumPy broadcasts up to 32, and wrenches and results need some of them
+MOST_LEADING_AXES = 24
+
+# --- Closed loops. Judgement; test/dynamics/model. NEGLIGIBLE is documented in model/loops.py.
+
+# number of Newton iterations of close_loops, at most
+CLOSING_ITERATIONS = 100

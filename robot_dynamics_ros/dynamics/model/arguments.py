@@ -19,6 +19,11 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError, require_known
 from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels.compilation import numba
 from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR
+from robot_dynamics_ros.dynamics.kernels.thresholds import (
+    BATCH_BLOCK,
+    MOST_LEADING_AXES,
+    STATES_PER_THREAD,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.model_data import LinkFrame
 
@@ -26,8 +31,6 @@ Result = TypeVar("Result")
 Wrenches = Mapping[str, ArrayLike]
 
 _NO_WRENCHES: Array = np.empty((0, 6))
-# NumPy broadcasts up to 32 axes; wrenches and results need some of them.
-_MOST_AXES = 24
 
 
 def joint_vectors(
@@ -156,9 +159,9 @@ def _own_axes(name: str) -> int:
 
 def _broadcast(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
     first, *others = shapes.values()
-    if max(map(len, shapes.values())) > _MOST_AXES:
+    if max(map(len, shapes.values())) > MOST_LEADING_AXES:
         raise RobotDynamicsError(
-            f"too many leading axes: {_listed(shapes)}. Cure: use at most {_MOST_AXES}"
+            f"too many leading axes: {_listed(shapes)}. Cure: use at most {MOST_LEADING_AXES}"
         )
     if all(shape == first for shape in others):
         return first
@@ -172,11 +175,6 @@ def _broadcast(shapes: Mapping[str, tuple[int, ...]]) -> tuple[int, ...]:
 
 def _listed(shapes: Mapping[str, tuple[int, ...]]) -> str:
     return ", ".join(f"{name} {shape}" for name, shape in shapes.items())
-
-
-# Smallest number of states for another thread. Slices are whole blocks of the kernels that process blocks of 64.
-_LEAST = 512
-_BLOCK = 64
 
 
 def cores() -> int:
@@ -270,7 +268,7 @@ def _spread(
         for name, array in arguments.items()
     ]
     arrays.append(result.reshape((count, *result.shape[len(batch) :])))
-    parts = min(cores(), count // _LEAST)
+    parts = min(cores(), count // STATES_PER_THREAD)
     if parts < 2:
         return function(*arrays)
 
@@ -281,7 +279,11 @@ def _spread(
         )
 
     return min(
-        (status for status in over_rows(run, count, _BLOCK, parts) if status != OK),
+        (
+            status
+            for status in over_rows(run, count, BATCH_BLOCK, parts)
+            if status != OK
+        ),
         default=OK,
     )
 

@@ -16,18 +16,19 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from robot_dynamics_ros.dynamics.kernels.thresholds import (
+    BASE_NEGLIGIBLE,
+    BASE_RANK,
+    BASE_ROUNDING,
+    RANDOM_ACCELERATION,
+    RANDOM_VELOCITY,
+    STATES_PER_JOINT,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
 
 Places = NDArray[np.intp]
 
-_RANK = 1e-9  # relative to the largest pivot, for columns of unit length
-_NEGLIGIBLE = 1e-12  # relative to the longest column
-_ROUNDING = 1e-10  # relative size of a coefficient
-# random states for each joint, which give many more equations than parameters
-_STATES = 60
-_SPEED = 3.0  # rad/s or m/s
-_ACCELERATION = 10.0  # rad/s^2 or m/s^2
 
 # Order of preference: the parameters that textbooks keep come first (Khalil's rules for axes along z), mass last.
 _READABLE = ("izz", "ixx", "ixy", "ixz", "iyz", "mcx", "mcy", "iyy", "mcz", "mass")
@@ -57,7 +58,7 @@ class BaseParameters:
 
     @classmethod
     def of(
-        cls, columns: Array, names: Sequence[str], tolerance: float = _RANK
+        cls, columns: Array, names: Sequence[str], tolerance: float = BASE_RANK
     ) -> BaseParameters:
         """Return the base parameters of a regressor W.
 
@@ -76,7 +77,7 @@ class BaseParameters:
             # the same dependencies in fewer rows
             columns = np.asarray(np.linalg.qr(columns, mode="r"))
         lengths = np.linalg.norm(columns, axis=0)
-        seen = np.flatnonzero(lengths > _NEGLIGIBLE * lengths.max(initial=0.0))
+        seen = np.flatnonzero(lengths > BASE_NEGLIGIBLE * lengths.max(initial=0.0))
         unit = columns[:, seen] / lengths[seen]
         # SciPy before 1.14 cannot factorise an empty matrix.
         triangle, pivots = (
@@ -98,7 +99,7 @@ class BaseParameters:
         )[0]
         # Relative to the columns' lengths, so that rounding errors of a sum of long columns are dropped.
         share = np.abs(solution) * lengths[independent, np.newaxis] / lengths[dependent]
-        combination[:, dependent] = np.where(share > _ROUNDING, solution, 0.0)
+        combination[:, dependent] = np.where(share > BASE_ROUNDING, solution, 0.0)
         sums = tuple(
             _sum(row, names, first)
             for row, first in zip(combination, independent, strict=True)
@@ -156,10 +157,10 @@ def minimal_parameters(model: RobotModel) -> MinimalParameters:
     gravity.
     """
     rng = np.random.default_rng(0)
-    shape = _STATES * model.n, model.n
+    shape = STATES_PER_JOINT * model.n, model.n
     q = rng.uniform(*position_ranges(model), shape)
-    qd = rng.uniform(-_SPEED, _SPEED, shape)
-    qdd = rng.uniform(-_ACCELERATION, _ACCELERATION, shape)
+    qd = rng.uniform(-RANDOM_VELOCITY, RANDOM_VELOCITY, shape)
+    qdd = rng.uniform(-RANDOM_ACCELERATION, RANDOM_ACCELERATION, shape)
     columns = model.regressor(q, qd, qdd).reshape(-1, len(model.parameter_names))
     return MinimalParameters(model, BaseParameters.of(columns, model.parameter_names))
 

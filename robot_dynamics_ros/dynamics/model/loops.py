@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
+from robot_dynamics_ros.dynamics.kernels import thresholds
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
 
@@ -21,8 +22,6 @@ NEGLIGIBLE = 1e-5
 
 So 1.5708 instead of pi / 2 in a URDF does not tilt the joints of a planar mechanism out of its plane.
 """
-
-_ITERATIONS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +111,7 @@ def close_loops(
     moved = np.setdiff1d(np.arange(model.n), joint_indices(model, held))
     rest = np.zeros(model.n)
     now = loop_constraints(model, position, rest)
-    for _ in range(_ITERATIONS):
+    for _ in range(thresholds.CLOSING_ITERATIONS):
         if largest_magnitude(now.error) <= tolerance:
             return position
         step = np.zeros(model.n)

@@ -98,7 +98,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, int], No
 
     def choose(count: int, least: int) -> None:
         monkeypatch.setattr(batches, "cores", lambda: count)
-        monkeypatch.setattr(batches, "_LEAST", least)
+        monkeypatch.setattr(batches, "STATES_PER_THREAD", least)
         batches._pool.cache_clear()
 
     yield choose
