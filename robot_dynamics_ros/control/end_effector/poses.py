@@ -8,10 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.dynamics.description.urdf import (
-    UNIT_LENGTH,
-    rotation_from_quaternion,
-)
+from robot_dynamics_ros.dynamics.description.urdf import rotation_from_quaternion
+from robot_dynamics_ros.dynamics.kernels.thresholds import QUATERNION_LENGTH
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
@@ -72,7 +70,7 @@ def pose_of(position: Array, quaternion: Array) -> Array:
     differences are normalised.
     """
     length = float(np.linalg.norm(quaternion))
-    if not abs(length - 1.0) < UNIT_LENGTH:
+    if not abs(length - 1.0) < QUATERNION_LENGTH:
         raise RobotDynamicsError(
             f"quaternion {quaternion.tolist()} has length {length:.6g}. Cure: give x y z w of length 1"
         )

@@ -33,6 +33,11 @@ from robot_dynamics_ros.dynamics.description.inertia import (
     payload_inertial,
     real_numbers,
 )
+from robot_dynamics_ros.dynamics.kernels.thresholds import (
+    COSINE_NOISE,
+    LONGEST_FORMULA,
+    SLIDE_LIMITS,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 Body = tuple[float, ArrayLike, ArrayLike]
@@ -43,8 +48,6 @@ _Placement = tuple[tuple[float, float, float], tuple[float, float, float]]
 
 _TYPES = {"R": "continuous", "P": "prismatic", "F": "fixed"}
 _UNMOVED: _Placement = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-_NOISE = 1e-15  # of cosines and sines, as of cos(pi / 2)
-_SLIDE = (-1.0, 1.0, 1e3, 1e6)  # URDF requires limits of prismatic joints
 
 # Keys of a file.
 _KEYS = (
@@ -59,7 +62,6 @@ _KEYS = (
     "dynamics",
 )
 _TEXTS = ("convention", "joints")
-_LONGEST = 200  # characters of a formula, since the parser recurses
 _OPERATORS: Mapping[type, Any] = {
     ast.Add: add,
     ast.Sub: sub,
@@ -197,7 +199,7 @@ def _placements(
 def _craig_placement(alpha: float, a: float, d: float, theta: float) -> _Placement:
     """Return the placement of frame i in frame i - 1, Craig (3.6), at joint position 0."""
     ca, sa, ct, st = (
-        x if abs(x) > _NOISE else 0.0
+        x if abs(x) > COSINE_NOISE else 0.0
         for angle in (alpha, theta)
         for x in (math.cos(angle), math.sin(angle))
     )
@@ -248,7 +250,7 @@ def _limit(i: int, kind: str, bounds: Sequence[float] | None) -> list[Element]:
     if kind == "F" or (bounds is None and kind == "R"):
         return []
     lower, upper, velocity, effort = _numbers(
-        f"limits of joint{i}", _SLIDE if bounds is None else bounds, (4,)
+        f"limits of joint{i}", SLIDE_LIMITS if bounds is None else bounds, (4,)
     )
     return [
         _element("limit", lower=lower, upper=upper, velocity=velocity, effort=effort)
@@ -377,7 +379,7 @@ def _valued(value: Any, names: Mapping[str, float]) -> Any:
         return {key: _valued(item, names) for key, item in value.items()}
     if isinstance(value, list):
         return [_valued(item, names) for item in value]
-    if not isinstance(value, str) or len(value) > _LONGEST:
+    if not isinstance(value, str) or len(value) > LONGEST_FORMULA:
         return value
     try:
         return _number(ast.parse(value.strip(), mode="eval").body, names)

@@ -17,16 +17,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotModelError
+from robot_dynamics_ros.dynamics.kernels.thresholds import (
+    CLEAR_SPREAD,
+    FOAM_DENSITY,
+    HEAVY_LINK,
+    HOUSING_MARGIN,
+    LIGHTEST_GRAMS,
+    LONG_LEVER,
+    LONGEST_AXIS,
+    MEASURED_INACCURACY,
+    NEGLIGIBLE_INERTIA,
+    PUBLISHED_ROUNDING,
+    SHORTEST_AXIS,
+    STEEL_DENSITY,
+    THIN_ROD,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 ELEMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 """Names of the six elements of an inertia, in the order of this package."""
-
-STEEL = 8000.0
-"""Density of steel, kg/m^3, the largest one of links."""
-
-_SHORTEST = 1e-12
-_LONGEST = 1e12
 
 
 def unit_vector(axis: Array, where: str) -> Array:
@@ -35,15 +44,12 @@ def unit_vector(axis: Array, where: str) -> Array:
     Raises RobotModelError if the length is below 1e-12 or above 1e12; ``where`` is the beginning of its message.
     """
     length = math.hypot(*axis)
-    if not _SHORTEST <= length <= _LONGEST:
-        error = "zero" if length < _SHORTEST else "too long"
+    if not SHORTEST_AXIS <= length <= LONGEST_AXIS:
+        error = "zero" if length < SHORTEST_AXIS else "too long"
         raise RobotModelError(
             f"{where} {axis.tolist()} is {error}. Cure: set the direction of the axis"
         )
     return np.asarray(axis / np.linalg.norm(axis))
-
-
-_ROUNDING = 1e-6  # relative, for published numbers with six digits
 
 
 @dataclass(frozen=True)
@@ -139,10 +145,12 @@ def check_inertia(inertia: Array) -> str | None:
     scale = float(np.abs(moments).max())
     if scale < 1e-15:  # rounding errors of CAD exports, such as 1.4e-20
         return None
-    if moments[0] < -_ROUNDING * scale:
+    if moments[0] < -PUBLISHED_ROUNDING * scale:
         return f"negative principal moment {moments[0]:.6g}"
     with np.errstate(over="ignore"):  # no moment exceeds infinity
-        most = (moments[0] + moments[1]) * (1 + _ROUNDING) + _ROUNDING * scale
+        most = (moments[0] + moments[1]) * (
+            1 + PUBLISHED_ROUNDING
+        ) + PUBLISHED_ROUNDING * scale
     if moments[2] > most:
         return f"principal moment {moments[2]:.6g} exceeds the sum of the others ({moments[0]:.6g} + {moments[1]:.6g})"
     return None
@@ -190,7 +198,7 @@ def payload_inertial(
     if i.shape == (3, 3):
         error = f"{inertia!r} is not symmetric"
         # as R I R^T is
-        if np.allclose(i, i.T, rtol=0.0, atol=_ROUNDING * np.abs(i).max()):
+        if np.allclose(i, i.T, rtol=0.0, atol=PUBLISHED_ROUNDING * np.abs(i).max()):
             i = (0.5 * i + 0.5 * i.T)[np.triu_indices(3)]
     if i.shape == (6,):
         error = check_inertia(symmetric(*i)) if possible else None
@@ -241,17 +249,6 @@ _UNITS = {  # factors of mass and inertia
     "a mass in g with an inertia in g mm^2": (1e3, 1e9),
 }
 _POWERS = [10.0**n for n in range(1, 10)]
-_FOAM = 20.0  # kg/m^3
-_MARGIN = 1.5  # housings exceed the distances between joints
-_HEAVY = 3.0  # times the heaviest other link
-_LIGHTEST = 0.05  # kg, of a mass in g
-# distance of the centre of mass over radius of gyration, above which the reference point matters
-_LEVER = 0.3
-# of the largest moment, by which measured moments violate the triangle inequality
-_INACCURACY = 0.1
-_CLEARLY = 4.0  # ratio of spreads
-_THIN = 1e-3  # ratio of moments; of thinner rods it does not matter
-_NEGLIGIBLE = 1e-15  # kg m^2
 
 
 @dataclass(frozen=True)
@@ -296,9 +293,9 @@ class WrittenInertial:
         """Plausible radii of gyration: from a ball of steel up to one of foam, or up to the size of the link."""
         steel, foam = (
             math.sqrt(0.4) * (3 * self.mass / (4 * math.pi * x)) ** (1 / 3)
-            for x in (STEEL, _FOAM)
+            for x in (STEEL_DENSITY, FOAM_DENSITY)
         )
-        return steel, _MARGIN * max(self.size, foam)
+        return steel, HOUSING_MARGIN * max(self.size, foam)
 
     @property
     def isotropic(self) -> bool:
@@ -396,7 +393,7 @@ def _decimal_point(link: WrittenInertial) -> Iterator[str]:
     moments = np.linalg.eigvalsh(symmetric(*link.elements))
     if (
         max(-moments[0], moments[2] - moments[1] - moments[0])
-        < _INACCURACY * moments[2]
+        < MEASURED_INACCURACY * moments[2]
     ):
         return
     # slot -> spread of the moments, power of ten, value
@@ -406,7 +403,7 @@ def _decimal_point(link: WrittenInertial) -> Iterator[str]:
             other = link.changed(slot, factor)
             if link.elements[slot] and other.plausible():
                 least, _, most = sorted(other.elements[list(_MOMENTS)])
-                spread = most / max(least, _THIN * most)
+                spread = most / max(least, THIN_ROD * most)
                 best[slot] = min(
                     best.get(slot, (math.inf, 0.0, 0.0)),
                     (spread, power, other.elements[slot]),
@@ -414,7 +411,9 @@ def _decimal_point(link: WrittenInertial) -> Iterator[str]:
     (first, slot), *others = sorted(
         (spread, slot) for slot, (spread, *_) in best.items()
     ) or [(math.inf, 0)]
-    if math.isfinite(first) and all(spread > _CLEARLY * first for spread, _ in others):
+    if math.isfinite(first) and all(
+        spread > CLEAR_SPREAD * first for spread, _ in others
+    ):
         yield f"the decimal point of {ELEMENTS[slot]}, {best[slot][2]:g} instead of {link.elements[slot]:g}"
 
 
@@ -476,7 +475,7 @@ def _misfit(link: WrittenInertial, links: Sequence[WrittenInertial]) -> Iterator
     factor = link.mass / others[-1] if len(others) > 1 and link.limbs < 2 else 0.0
     reach = sum(other.size for other in links) - link.size
     distance = float(np.linalg.norm(link.com))
-    if factor > _HEAVY:
+    if factor > HEAVY_LINK:
         text = f"mass {link.mass:g} kg is {factor:.2g} times that of the heaviest other moving link"
         yield text + _explained(_wrong_units(link))
     elif distance > max(1.0, reach):
@@ -500,14 +499,14 @@ def _wrong_units(link: WrittenInertial) -> list[str]:
     return [
         mistake
         for mistake, (mass, inertia) in _UNITS.items()
-        if (mass == 1.0 or link.mass > mass * _LIGHTEST)
+        if (mass == 1.0 or link.mass > mass * LIGHTEST_GRAMS)
         and link.divided(mass, inertia).plausible()
     ]
 
 
 def _real(link: WrittenInertial) -> bool:
     """Return True if the inertia is possible and not zero."""
-    return bool(np.abs(link.elements).max() > _NEGLIGIBLE) and link.possible()
+    return bool(np.abs(link.elements).max() > NEGLIGIBLE_INERTIA) and link.possible()
 
 
 def _about_joints(
@@ -519,7 +518,7 @@ def _about_joints(
         for link in links
         if _real(link)
         and not link.isotropic
-        and np.linalg.norm(link.com) > _LEVER * link.gyration
+        and np.linalg.norm(link.com) > LONG_LEVER * link.gyration
     ]
     parts = [inertials[link.name] for link in levers]
     central = [

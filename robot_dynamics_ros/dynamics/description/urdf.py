@@ -32,11 +32,20 @@ from robot_dynamics_ros.base.errors import (
 from robot_dynamics_ros.base.files import checksum
 from robot_dynamics_ros.dynamics.description.inertia import (
     ELEMENTS,
-    STEEL,
     Inertial,
     WrittenInertial,
     symmetric,
     unit_vector,
+)
+from robot_dynamics_ros.dynamics.kernels.thresholds import (
+    COMMON_LIMIT,
+    FARTHEST_LIMIT,
+    HEAVIEST_ROBOT,
+    LARGEST_DISTANCE,
+    LARGEST_TURN,
+    QUATERNION_LENGTH,
+    STEEL_DENSITY,
+    UNLIMITED_LIMIT,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
@@ -46,20 +55,12 @@ MOVABLE = ("revolute", "continuous", "prismatic")
 VERSIONS = ("1.0", "1.1", "1.2")
 """Known versions of the format, oldest first; a document without a version has the first."""
 
-UNIT_LENGTH = 1e-3
-"""Difference of a quaternion's length from 1 that is an error; smaller ones are normalised."""
 
 _UNSUPPORTED = ("floating", "planar")
 _EXTENDED = ("acceleration", "deceleration", "jerk")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _NAMED = 3  # maximum number of elements in a message
-_FARTHEST = 20.0  # rad or m, of position limits
-_UNLIMITED = 1e3  # rad or m; limits of this size stand for none
-_COMMON = 100.0  # rad or m; a common limit of joints without limits
-_TURN = 7.0  # rad
-_LARGE = 10.0  # m, of a typical distance between joints
-_HEAVIEST = 100.0  # kg, of all moving links
 
 
 @dataclass(frozen=True)
@@ -551,14 +552,14 @@ def _unit_errors(root: Element, description: Description) -> Iterator[tuple[str,
     ]
     if wide:
         yield (
-            f"{', '.join(wide)}: position limits beyond {_FARTHEST:g} rad or m; explained by degrees or mm",
+            f"{', '.join(wide)}: position limits beyond {FARTHEST_LIMIT:g} rad or m; explained by degrees or mm",
             "write lower and upper in rad or m, or make a joint without limits continuous",
         )
     turned = [
         element.get("name", "")
         for element in root
         for origin in element.iter("origin")
-        if max(map(abs, numbers(origin, "rpy", "0"))) > _TURN
+        if max(map(abs, numbers(origin, "rpy", "0"))) > LARGEST_TURN
     ]
     if turned:
         yield (
@@ -568,19 +569,21 @@ def _unit_errors(root: Element, description: Description) -> Iterator[tuple[str,
     distances = [joint.distance for joint in description.joints if joint.distance]
     typical = np.median(distances or [0.0])
     metre = 1.0
-    if typical > _LARGE:
+    if typical > LARGEST_DISTANCE:
         metre = 1e3
         yield (
             f"the joints are typically {typical:.3g} m apart; explained by lengths in mm",
             "write xyz in m, and inertias in kg m^2",
         )
     # most robots are lighter, and the sizes of their links are not needed
-    if sum(link.mass for link in description.links.values()) < _HEAVIEST:
+    if sum(link.mass for link in description.links.values()) < HEAVIEST_ROBOT:
         return
     links = [link for link in description.written_inertials().values() if link.moving]
     mass = sum(link.mass for link in links)
-    balls = STEEL * math.pi / 6 * sum((link.size / metre) ** 3 for link in links)
-    if mass > _HEAVIEST and mass > balls > 0.0:
+    balls = (
+        STEEL_DENSITY * math.pi / 6 * sum((link.size / metre) ** 3 for link in links)
+    )
+    if mass > HEAVIEST_ROBOT and mass > balls > 0.0:
         yield (
             f"the moving links have {mass:.4g} kg, more than balls of steel of their size; explained by masses in g",
             "write masses in kg, and inertias in kg m^2",
@@ -590,7 +593,7 @@ def _unit_errors(root: Element, description: Description) -> Iterator[tuple[str,
 def _is_wide(limit: Element) -> bool:
     ends = numbers(limit, "lower", "0") + numbers(limit, "upper", "0")
     farthest = max(map(abs, ends))
-    return _FARTHEST < farthest < _UNLIMITED and farthest != _COMMON
+    return FARTHEST_LIMIT < farthest < UNLIMITED_LIMIT and farthest != COMMON_LIMIT
 
 
 def _warn_of_missing_limits(joints: list[Joint], source: str) -> None:
@@ -817,7 +820,7 @@ class UrdfDocument:
             )
         check_numbers(value, 4, self.source, f'{owner} <origin>: quat_xyzw="{value}"')
         length = math.hypot(*map(float, value.split()))
-        if not abs(length - 1.0) < UNIT_LENGTH:
+        if not abs(length - 1.0) < QUATERNION_LENGTH:
             raise RobotModelError(
                 f'{where}: quat_xyzw="{value}" has length {length:.6g}. Cure: normalise x y z w to 1'
             )

@@ -4,9 +4,6 @@ They decide, but follow neither from physics nor from a parameter. Each has its 
 calibrates it. After a change, run that command and compare its results with those stored in the documentation.
 "Judgement" means that no study exists. Kernels freeze these numbers: the cache of compiled kernels depends on the
 sources of this folder.
-
-Bounds of plausible inertias, axes and limits are still in the modules of ``dynamics/description`` that check them, and
-two rounding errors and the tolerance of exports in ``dynamics/model``.
 """
 
 # --- check_state: measured positions and velocities. Calibrated by tools/fault_battery (jump, creep, scaled, swapped,
@@ -113,3 +110,55 @@ MOST_LEADING_AXES = 24
 
 # number of Newton iterations of close_loops, at most
 CLOSING_ITERATIONS = 100
+
+# --- Robot descriptions. Judgement; test/dynamics/description, and the foreign URDFs of test/test_public_robots.py.
+
+# characters of a formula, since the parser recurses
+LONGEST_FORMULA = 200
+# m, and direction cosines: smaller ones are rounding errors, as of cos(pi / 2)
+COSINE_NOISE = 1e-15
+# m, m/s and N: limits of a prismatic joint of a DH table without its own, as URDF requires some
+SLIDE_LIMITS = (-1.0, 1.0, 1e3, 1e6)
+# length of an axis, at least and at most
+SHORTEST_AXIS = 1e-12
+LONGEST_AXIS = 1e12
+# deviation of a quaternion's length from 1 that is an error; smaller ones are normalised
+QUATERNION_LENGTH = 1e-3
+# relative rounding of published numbers with six digits
+PUBLISHED_ROUNDING = 1e-6
+# share of the sum of the principal moments: a smaller one is zero
+MOMENT_NOISE = 1e-14
+# share of the norm of a result: deviation of the exported code
+EXPORT_TOLERANCE = 1e-9
+
+# --- Explanations of inertias and limits that cannot be right. Judgement; test/dynamics/description/test_inertia.py.
+
+# kg/m^3 of the heaviest and the lightest plausible link
+STEEL_DENSITY = 8000.0
+FOAM_DENSITY = 20.0
+# ratio of the size of a link to the distance between joints, as housings exceed it
+HOUSING_MARGIN = 1.5
+# times the heaviest other link, from which on a mass is too large
+HEAVY_LINK = 3.0
+# kg: smallest mass that may be given in g
+LIGHTEST_GRAMS = 0.05
+# distance of the centre of mass over radius of gyration, above which the reference point matters
+LONG_LEVER = 0.3
+# share of the largest moment, by which measured moments violate the triangle inequality
+MEASURED_INACCURACY = 0.1
+# ratio of spreads, by which one order of the elements is clearly better than the others
+CLEAR_SPREAD = 4.0
+# ratio of moments; of thinner rods it does not matter
+THIN_ROD = 1e-3
+# kg m^2: smaller inertias are none
+NEGLIGIBLE_INERTIA = 1e-15
+# rad or m: farthest position limit; limits of the second size stand for none, and the third is common for no limit
+FARTHEST_LIMIT = 20.0
+UNLIMITED_LIMIT = 1e3
+COMMON_LIMIT = 100.0
+# rad: largest angle of an origin
+LARGEST_TURN = 7.0
+# m: largest typical distance between joints
+LARGEST_DISTANCE = 10.0
+# kg: largest sum of the masses of moving links
+HEAVIEST_ROBOT = 100.0

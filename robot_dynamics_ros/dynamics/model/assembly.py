@@ -57,6 +57,7 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     ModelArrays,
     pack,
 )
+from robot_dynamics_ros.dynamics.kernels.thresholds import COSINE_NOISE
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model.joint_limits import joint_limits
 from robot_dynamics_ros.dynamics.model.model_data import (
@@ -68,7 +69,6 @@ from robot_dynamics_ros.dynamics.model.model_data import (
 )
 
 _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
-_NOISE = 1e-15  # of direction cosines, and m
 
 
 def assemble(
@@ -203,7 +203,7 @@ def _end_links(
 
 def _without_noise(array: Array) -> Array:
     """Set values that are rounding errors, such as cos(pi / 2), to zero: generated kernels omit zeros."""
-    return np.where(np.abs(array) < _NOISE, 0.0, array)
+    return np.where(np.abs(array) < COSINE_NOISE, 0.0, array)
 
 
 def _frame_along(axis: Array) -> Array:

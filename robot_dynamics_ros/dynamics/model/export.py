@@ -24,6 +24,7 @@ from robot_dynamics_ros.dynamics.description.inertia import (
 )
 from robot_dynamics_ros.dynamics.kernels.entries import GeneralKernels
 from robot_dynamics_ros.dynamics.kernels.layout import MASS
+from robot_dynamics_ros.dynamics.kernels.thresholds import EXPORT_TOLERANCE
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.model_data import ModelData, views
 
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 # File systems allow 255 characters, with the endings of C and Python.
 _PREFIX = re.compile(r"[A-Za-z]\w{0,99}", re.ASCII)
-_TOLERANCE = 1e-9  # of the norm of a result
 _NOTHING = Inertial(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
@@ -139,9 +139,9 @@ def with_module(model: RobotModel, data: ModelData, module: ModuleType) -> Robot
                 tau,
             )
         for function, (result, expected) in pairs.items():
-            if not np.linalg.norm(result - expected) <= _TOLERANCE * np.linalg.norm(
-                expected
-            ):
+            if not np.linalg.norm(
+                result - expected
+            ) <= EXPORT_TOLERANCE * np.linalg.norm(expected):
                 raise refused(f"{function} differs from the model at q = {q.tolist()}")
     return used
 

@@ -47,6 +47,7 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     unpack,
 )
 from robot_dynamics_ros.dynamics.kernels.placement import place_bodies
+from robot_dynamics_ros.dynamics.kernels.thresholds import MOMENT_NOISE
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model.joint_limits import JointLimits
 
@@ -59,8 +60,6 @@ views: Callable[[IntArray, Array], ModelArrays] = interpreted(unpack)
 _expand, _place_bodies, _add_inertia = map(
     interpreted, (expand, place_bodies, add_inertia)
 )
-
-_NOISE = 1e-14  # relative to the sum of the principal moments
 
 
 def _freeze(owner: object) -> None:
@@ -186,7 +185,7 @@ class ModelData:
             moments = composites[
                 :, [INERTIA - MASS, INERTIA - MASS + 3, INERTIA - MASS + 5]
             ]
-            turns = moments[:, 2] > _NOISE * moments.sum(axis=1)
+            turns = moments[:, 2] > MOMENT_NOISE * moments.sum(axis=1)
         moved = np.where(tree[:count, KIND] == REVOLUTE, turns, composites[:, 0] > 0.0)
         driven: set[int] = set()
         for row, moves in zip(
