@@ -569,18 +569,26 @@ class Controller:
                 deceleration if self.settings.decelerate_on_cancel else None,
             )
 
-    def clear_fault(self, steady: float) -> None:
+    def clear_fault(self, steady: float, trust_measured: bool = False) -> None:
         """Return to the mode ``active``; without a fault nothing changes.
 
-        Raises RobotDynamicsError, naming the reason, while a check fails at ``steady`` (s), and as ``Safety.clear``
-        does for stops. A position beyond its limit is accepted.
+        With ``trust_measured`` the last state of joints that are refuted is trusted again; there must be one. A
+        position beyond its limit is accepted. Raises RobotDynamicsError, naming the reason, while a check fails at
+        ``steady`` (s), and as ``Safety.clear`` does for stops; a refused request changes nothing.
         """
-        estimate = self.estimator.at(steady)
-        if self.mode is not Mode.ACTIVE and estimate.known:
-            self.checks.limits.accept(estimate.state[0])
+        estimator = self.estimator.accepting() if trust_measured else self.estimator
+        estimate = estimator.at(steady)
         instant = self.clock.now(steady)
-        faults = self.checks.faults(self.tuning, estimate, instant, self.command)
-        self.safety.clear(faults, self.clock.time)
+        limits = self.checks.limits
+        if self.mode is not Mode.ACTIVE and estimate.known:
+            self.checks.limits = limits.accepting(estimate.state[0])
+        try:
+            faults = self.checks.faults(self.tuning, estimate, instant, self.command)
+            self.safety.clear(faults, self.clock.time)
+        except RobotDynamicsError:
+            self.checks.limits = limits
+            raise
+        self.estimator = estimator
 
 
 def make_controller(robot: RobotModel, settings: ControllerSettings) -> Controller:

@@ -514,13 +514,17 @@ class ControllerSession:
         controller = self.controller
         if controller is None:
             raise RobotDynamicsError(_INACTIVE)
-        if controller.estimator.refutes:
+        trust_measured = controller.estimator.refutes
+        if trust_measured:
             self._check_again(controller, now)
-        controller.clear_fault(now.steady)
+        controller.clear_fault(now.steady, trust_measured)
+        if trust_measured:
+            text = "the checks of the activation are repeated: the measured positions are trusted again"
+            self._notes.append(Note(OK, text))
         return self._output()
 
     def _check_again(self, controller: Controller, now: Now) -> None:
-        """Repeat the checks of the activation with the states since a joint was refuted, and trust it again."""
+        """Repeat the checks of the activation with the states since a joint was refuted."""
         states = self._first_states
         safety = self.settings.safety
         states.drop_old(now.steady - safety.state_timeout)
@@ -529,6 +533,3 @@ class ControllerSession:
                 "not cleared: too few joint_states for the checks of the activation. Cure: clear the fault later"
             )
         self._check_first_states(controller, self._compares_effort)
-        controller.estimator.accept()
-        text = "the checks of the activation are repeated: the measured positions are trusted again"
-        self._notes.append(Note(OK, text))

@@ -445,6 +445,16 @@ def test_an_arm_beyond_a_limit_moves_back_after_the_fault_is_cleared() -> None:
     assert command(controller, 2.4, [0.3, 2.06]).mode is Mode.HOLD
 
 
+def test_a_refused_request_does_not_accept_a_position_beyond_its_limit() -> None:
+    """Otherwise a fault that resets itself would end as soon as the joint is slow again."""
+    controller = started(safety=SafetySettings(fault_reset="auto"))
+    assert command(controller, 0.1, OUTSIDE, [0.0, 9.0]).mode is Mode.HOLD
+    with pytest.raises(RobotDynamicsError, match="joint2"):
+        controller.clear_fault(0.1)
+    for time in (0.2, 1.0):
+        assert command(controller, time, OUTSIDE).mode is Mode.HOLD
+
+
 def test_old_feedback() -> None:
     """Gravity compensation without damping for stale_hold_time, which then fades; clearing requires states."""
     controller = make_controller(

@@ -530,6 +530,18 @@ def test_the_checks_of_the_activation_precede_the_return_of_a_refuted_joint() ->
         session.session.clear_fault(session.now)
 
 
+def test_a_refused_request_does_not_trust_a_position_that_has_jumped() -> None:
+    session = arm(safety={"fault_reset": "auto"}).run(0.4)
+    jumped = session.plant.q + 0.5
+    session.run(0.2, q=jumped)
+    session.session.safety.emergency_stop("button", True)
+    session.run(0.1, q=jumped)
+    with pytest.raises(RobotDynamicsError, match="true on button"):
+        session.session.clear_fault(session.now)
+    session.run(0.1, q=jumped)
+    assert session.controller.estimator.estimate.refuted.all()
+
+
 @pytest.mark.parametrize("factor", [57.3, 1e6])
 def test_velocities_that_are_too_large_are_replaced(factor: float) -> None:
     session = arm(torque_rate_limit=()).run(0.4)

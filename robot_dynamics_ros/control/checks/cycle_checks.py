@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 
@@ -228,6 +229,12 @@ class MotionLimits:
         self._widen(
             np.minimum(self._bounds[0][0], q), np.maximum(self._bounds[1][0], q)
         )
+
+    def accepting(self, q: Array) -> MotionLimits:
+        """Return a copy that accepts ``q`` (n,)."""
+        other = copy(self)
+        other.accept(q)
+        return other
 
     def check(self, state: Array) -> Fault | None:
         """Return the fault of a finite ``state`` (2, n), position and velocity, beyond limit and margin, or None."""

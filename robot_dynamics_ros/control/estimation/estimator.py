@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
+from copy import copy
 from enum import Enum
 from itertools import pairwise
 from statistics import median
@@ -367,16 +368,19 @@ class Estimator:
         """True if the state of a joint is refuted."""
         return self.estimate.refuted is not self._none
 
-    def accept(self) -> None:
-        """Trust the last state of the joints that are refuted, of which there is at least one."""
-        self._memory[:] = 0.0
-        self._measured[:] = self._trusted[:] = self._latest
-        self._filter.reset()
-        self._defect = None
+    def accepting(self) -> Estimator:
+        """Return a copy that trusts the last state of the joints that are refuted, of which there is at least one."""
+        other = copy(self)
+        other._memory = np.zeros_like(self._memory)
+        other._measured = self._latest.copy()
+        other._trusted = self._latest.copy()
+        other.set_cutoff(self._cutoff)
+        other._defect = None
         source = self.estimate.source
         stamp = self.estimate.stamp
-        self._last = self._latest, self._latest[1], self._none, source, stamp
-        self.estimate = self.at(self.arrival)
+        other._last = self._latest, self._latest[1], self._none, source, stamp
+        other.estimate = other.at(self.arrival)
+        return other
 
     def _contradiction(self, joint: int, new: Array) -> Fault:
         """Return the fault of a joint whose position does not continue the last one, or contradicts its velocity."""

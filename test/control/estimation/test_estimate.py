@@ -282,7 +282,7 @@ def test_a_position_continues_the_one_before(
 def test_a_position_that_has_jumped_returns_within_a_tenth_of_a_second(
     seconds: float,
 ) -> None:
-    """Or by ``accept``; or if the clock jumps back, too: a reset of the simulation."""
+    """Or by ``accepting``; or if the clock jumps back, too: a reset of the simulation."""
     one = compared()
     times = 1.0 + np.arange(0.01, seconds, 0.01)
     for t in times:
@@ -295,7 +295,7 @@ def test_a_position_that_has_jumped_returns_within_a_tenth_of_a_second(
         assert one.estimate.trusted == (seconds < 0.1)
         end += 0.01
     if seconds > 0.1:
-        one.accept()
+        one = one.accepting()
         assert one.estimate.trusted and one.estimate.state[0, 0] == Q[0] + 0.02
     one.measure(end, end, Q + 0.7, REST)
     assert not one.estimate.trusted
