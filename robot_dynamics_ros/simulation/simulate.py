@@ -20,7 +20,7 @@ from robot_dynamics_ros.base.progress import BAR
 from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.simulation.checks import finite
+from robot_dynamics_ros.simulation.checks import check_step_size, finite
 from robot_dynamics_ros.simulation.plant import Plant
 from robot_dynamics_ros.simulation.plant_batch import PlantBatch
 from robot_dynamics_ros.simulation.sensors import Measurement, Sensors
@@ -230,9 +230,10 @@ def schedule_of(
     """Return the timing in steps of ``step_size`` (s), from three times in s.
 
     None as ``control_period`` is one step. ``effort_delay``, at least 0, is the time from a command to its effect.
-    Raises RobotDynamicsError unless the duration is one or more whole control periods, the period one or more whole
-    steps, and the delay a whole number of steps.
+    Raises RobotDynamicsError unless the step size is positive, the duration is one or more whole control periods, the
+    period one or more whole steps, and the delay a whole number of steps.
     """
+    check_step_size(step_size)
     period = step_size if control_period is None else control_period
     return Schedule(
         steps=_whole("control_period", period, "steps", step_size, 1),

@@ -98,8 +98,8 @@ def simulate_batch(
     Raises
     ------
     SimulationError
-        If a step of any plant fails or a torque is not finite; ``run`` has the periods that all plants completed. Other
-        exceptions of the controller are not caught.
+        If a step of any plant fails, or a torque of the controller is not finite or has a wrong shape; ``run`` has the
+        periods that all plants completed. Other exceptions of the controller are not caught.
     RobotModelError
         If a joint moves no mass.
     RobotDynamicsError

@@ -119,7 +119,8 @@ class Lockstep:
         """Return the effort (n,), Nm or N, of a serialized message of ~/command_states.
 
         Returns None if the command is not for the expected state, or the second one for it. Raises RobotDynamicsError
-        if the message does not have an effort for each joint.
+        if ``data`` is no valid JointState, lacks or repeats a joint, or has not one position and one effort for each
+        name.
         """
         sample = self._reader.read(data)
         if sample is None or sample.effort is None:

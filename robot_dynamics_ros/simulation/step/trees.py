@@ -306,11 +306,12 @@ def end_steps(
     buffers: Buffers,
     block: Block,
 ) -> None:
-    """Update the states of arms whose modes do not change, set ``block.done`` of all arms, and count the steps.
+    """Complete a semi_implicit step of ``dt`` (s) of the arms whose modes do not change, after ``begin_steps``.
 
-    ``together`` is True if ``block.motions`` has the unconstrained motions. ``outcomes`` (arms, 3) are status, failing
-    coordinate and steps, of which steps are increased by 1. Arms that are not done have to take the step one by one,
-    unless their status is not OK. ``joints`` has the limits, which all arms share.
+    Their states are updated, and ``block.done`` is set for all arms. ``together`` is True if ``block.motions`` has the
+    unconstrained motions. ``outcomes`` (arms, 3) are status, failing coordinate and steps, of which the steps of arms
+    that are done are increased by 1. Arms that are not done have to take the step one by one, unless their status is
+    not OK. ``joints`` has the limits, which all arms share.
     """
     for k in range(outcomes.shape[0]):
         motion = block.motions[k]

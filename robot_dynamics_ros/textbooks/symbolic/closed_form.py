@@ -31,7 +31,11 @@ class ClosedForm(NamedTuple):
     gravity: Any
 
     def lines(self, digits: int = 4) -> Iterator[str]:
-        """Yield the elements of M, V and G as text (``formula_text``)."""
+        """Yield the elements of M, V and G as equations, such as ``M12 = M21 = ...``, as ``formula_lines`` does.
+
+        Numbers have ``digits`` significant digits. Elements that are equal by symmetry share a line, and terms that are
+        negligible at these digits are omitted.
+        """
         terms = {"M": self.mass_matrix, "V": self.velocity_terms, "G": self.gravity}
         return formula_lines(terms, self.arm.q, digits=digits)
 

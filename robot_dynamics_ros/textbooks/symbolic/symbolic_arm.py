@@ -103,23 +103,24 @@ def symbolic_arm(
     Link i has the mass mi, the inertia Ixxi, Ixyi and so on about its centre of mass, and the centre of mass at lci
     along an axis of its frame, or at (lcxi, lcyi, lczi). The next joint is at li, or (lxi, lyi, lzi); l0 is on the
     base. Of several next joints, that of link j is at li_j. Gravity is g, or (gx, gy, gz). Rotor i has the inertia Iri
-    and the ratio Ni. Lengths along one axis and g are positive, with the sign in the formula. Zeros have no symbol.
+    and the ratio Ni, or Ni_j to coordinate j if it has several. All symbols are positive, with the sign in the formula.
+    Zeros have no symbol.
 
     Parameters
     ----------
     model
         The robot. More than four joints cause a RobotModelWarning about the size of the formulas.
     parameters
-        None for numbers instead of parameters. Else formulas that replace symbols, such as {"lc1": "l1/2"}, or new
-        names for them, such as {"l1": "a1"}.
+        None for numbers instead of parameters. Else, by name, polynomials of the other symbols (numbers, + - * / ^
+        and brackets) that replace symbols, such as {"lc1": "l1/2"}, or new names for them, such as {"l1": "a1"}.
     link
         Link that becomes the last link of the tree, fixed to the moving link that carries it; None: none.
 
     Raises
     ------
     RobotDynamicsError
-        For an unknown link or symbol, for a formula whose value is not that of the symbol that it replaces, and if
-        SymPy is not installed.
+        For an unknown link or symbol, for a formula that is no polynomial of symbols, or whose value is not that of the
+        symbol that it replaces, and if SymPy is not installed.
     """
     sympy = sympy_module()
     if model.n > MOST_JOINTS:
