@@ -260,8 +260,7 @@ def test_a_repeated_message_is_no_news(update_rate: float) -> None:
 
 
 def test_a_repeated_message_is_news_while_simulated_time_stands_still() -> None:
-    session = arm()
-    session.session._simulated_time = True
+    session = arm(plant={"use_sim_time": True})
     session.run(0.4)
     state = {
         "stamp": session.ros,

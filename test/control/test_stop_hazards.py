@@ -49,7 +49,7 @@ def test_states_that_were_queued_entitle_to_no_larger_change(
     session = moving(robot)
     queue = []
     begin = session.time - 0.001
-    session._next_watch = np.inf
+    session.next_watch = np.inf
     for _ in range(round(seconds / session.period)):
         session.pass_time()
         queue.append(

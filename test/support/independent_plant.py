@@ -207,7 +207,8 @@ class Session:
     def __init__(
         self, robot: str = "panda", settings: ControllerSettings | None = None, *, rate: float = 500.0,
         continuous: bool = False, q: ArrayLike | None = None, noise: tuple[float, float] = (0.0, 0.0),
-        wraps: bool = False, reports_effort: bool = False, effort_factor: float = 1.0, seed: int = 0, **plant: Any,
+        wraps: bool = False, reports_effort: bool = False, effort_factor: float = 1.0, seed: int = 0,
+        use_sim_time: bool = False, **plant: Any,
     ) -> None:  # fmt: skip
         urdf, self.model = load(robot, continuous)
         self.names = tuple(self.model.joint_names)
@@ -229,9 +230,9 @@ class Session:
         self.memory: dict[str, Any] = {}  # of a test
         self._last: Command | None = None
         self._logged: dict[str, float] = {}
-        self._next_watch = self.time + WATCH_PERIOD
+        self.next_watch = self.time + WATCH_PERIOD
         self._next_tick = self.ros
-        self.session = ControllerSession(self.model, self.settings)
+        self.session = ControllerSession(self.model, self.settings, use_sim_time)
         self._reader = InputReader(self.session)
         # checked by the first state
         self.take(self.session.activate(compare_effort=True))
@@ -251,9 +252,9 @@ class Session:
             self.time += dt
             self.ros += round(dt * clock * SECOND)
             seconds -= dt
-            if self.time >= self._next_watch:  # never after the exit
+            if self.time >= self.next_watch:  # never after the exit
                 output = self.session.watch(self.now)
-                self._next_watch += self.session.watch_period
+                self.next_watch += self.session.watch_period
                 self.take(output)
 
     def tick(self) -> None:
@@ -329,7 +330,7 @@ class Session:
         last = self.session.deactivate(self.now).command
         if last is not None:
             self._give(last.effort, mode, "exit")
-        self._next_watch = np.inf
+        self.next_watch = np.inf
 
     def largest_step(self, rates: ArrayLike) -> float:
         """Return the largest change between commands, relative to ``rates`` (Nm/s) for the time plus a period."""
