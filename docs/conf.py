@@ -51,7 +51,7 @@ default_role = "literal"  # `name` in a docstring
 nitpick_ignore_regex = [
     (
         "py:class",
-        r"robot_dynamics_ros\.control\.trajectory\.trajectory_limits\.JointLimits",
+        r"robot_dynamics_ros\.control\.trajectory\.trajectory_limits\.TrajectoryLimits",
     ),
     ("py:.*", r"(?!robot_dynamics_ros\.).*"),
     (

@@ -26,7 +26,7 @@ from robot_dynamics_ros.control.thresholds import (
     SMALLEST_INERTIA,
 )
 from robot_dynamics_ros.control.trajectory.trajectory_limits import (
-    JointLimits,
+    TrajectoryLimits,
     rate_limits,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -70,7 +70,7 @@ class Tuning:
         m, velocities and deceleration per s and per s^2, efforts in Nm or N and their rates per s; infinite for no
         limit.
     trajectory_limits
-        Limits of trajectories, a JointLimits; infinite for joints whose measured state is not checked.
+        Limits of trajectories, a TrajectoryLimits; infinite for joints whose measured state is not checked.
     """
 
     def __init__(self, model: RobotModel, settings: ControllerSettings) -> None:
@@ -137,7 +137,7 @@ class Tuning:
         limits[SOFT_LOWER, free] = -np.inf
         limits[SOFT_UPPER, free] = np.inf
         limits[VELOCITY, fast] = np.inf
-        self.trajectory_limits = JointLimits(
+        self.trajectory_limits = TrajectoryLimits(
             replace(rows, limits=limits),
             np.full(n, rules.set_point_step_limit),
             model.continuous,

@@ -27,7 +27,7 @@ from robot_dynamics_ros.control.trajectory.points import (
     joint_columns,
 )
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
-from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
+from robot_dynamics_ros.control.trajectory.trajectory_limits import TrajectoryLimits
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
@@ -221,7 +221,7 @@ class MotionPlan:
         now: float,
         rules: TrajectoryRules,
         measured: tuple[Array, Array] | None,
-        limits: JointLimits | None = None,
+        limits: TrajectoryLimits | None = None,
     ) -> Trajectory:
         """Accept a trajectory, which replaces those of its joints, and return it in trajectory time.
 
@@ -249,7 +249,8 @@ class MotionPlan:
         Raises
         ------
         JointNamesError
-            For unknown, repeated and, unless `rules` allow it, missing joints, and as ``JointLimits.check_joints``.
+            For unknown, repeated and, unless ``rules`` allow it, missing joints, and for some, not all, of the joints
+            that move a limited joint.
         TrajectoryError
             For invalid points, motion beyond the limits, a start that is not finite, a trajectory that ended before
             `now`, and if too many trajectories have starts in the future. The plan is then unchanged.

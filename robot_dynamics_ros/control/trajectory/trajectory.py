@@ -21,7 +21,7 @@ from robot_dynamics_ros.control.trajectory.interpolation import (
     spline_velocities,
 )
 from robot_dynamics_ros.control.trajectory.points import checked_points, joint_columns
-from robot_dynamics_ros.control.trajectory.trajectory_limits import JointLimits
+from robot_dynamics_ros.control.trajectory.trajectory_limits import TrajectoryLimits
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _NANOSECOND = 1e-9  # the resolution of time_from_start
@@ -88,7 +88,7 @@ class Trajectory:
         *,
         state_time: float | None = None,
         rules: TrajectoryRules = _DEFAULT_RULES,
-        limits: JointLimits | None = None,
+        limits: TrajectoryLimits | None = None,
     ) -> Trajectory:
         """Validate the points and interpolate them.
 

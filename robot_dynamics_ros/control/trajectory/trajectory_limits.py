@@ -38,7 +38,7 @@ _EFFORT_CURE = (
 _QUANTITIES = ("position", "velocity", "acceleration", "jerk")
 
 
-class JointLimits(NamedTuple):
+class TrajectoryLimits(NamedTuple):
     """Limits of the motion of n joints along a trajectory, infinite for no limit.
 
     Attributes
@@ -216,7 +216,7 @@ class JointLimits(NamedTuple):
 
 
 def rate_limits(model: RobotModel) -> Array | None:
-    """Return the limits (3, n) of acceleration and jerk of a model, as in ``JointLimits``; None if it has none.
+    """Return the limits (3, n) of acceleration and jerk of a model, as in ``TrajectoryLimits``; None if it has none.
 
     The acceleration limit of a joint without a deceleration limit holds while it slows down too, as in ros2_control.
     """
