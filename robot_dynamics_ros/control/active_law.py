@@ -38,7 +38,7 @@ class ActiveLaw:
         Integral of the position error, an ErrorIntegral; the caller adds to it.
     targets
         Targets of the end effector.
-    end_effector
+    task_torque
         Torque and errors in task space in the last cycle; None for joint-space laws and after targets were dropped.
     """
 
@@ -50,7 +50,7 @@ class ActiveLaw:
         self.hold_gains = tuning.hold_gains(np.ones(n))
         self.integral = ErrorIntegral(n)
         self.targets = EndEffectorTargets(tuning.settings.task_space)
-        self.end_effector: TaskTorque | None = None
+        self.task_torque: TaskTorque | None = None
         self._arm = arm
         self._start_position: Array | None = None
         self._plan = plan
@@ -84,7 +84,7 @@ class ActiveLaw:
     def drop_targets(self) -> None:
         """Drop all targets; the end effector then holds the pose measured in the next cycle."""
         self.targets.clear()
-        self.end_effector = self._start_position = None
+        self.task_torque = self._start_position = None
 
     def deactivate(self) -> None:
         """Drop the targets; at its next use the law accepts the position then measured, even beyond a joint limit."""
@@ -110,7 +110,7 @@ class ActiveLaw:
         kd = self.gains.kd
         bandwidth = np.minimum(10.0 * kd, 0.4 / period) if period > 0.0 else kd
         allowed = self._bound.velocities(q, tuning.deceleration, bandwidth)
-        if law.torque is None:
+        if law.task_space:
             effort = self._task_space_effort(q, qd, time, allowed)
         over = self._bound.excess(qd, allowed)
         if not over.any():
@@ -155,20 +155,20 @@ class ActiveLaw:
         gain Coulomb torque / smoothing velocity, which is unstable if the model overestimates friction.
         """
         model = self._arm.model
-        tool = self._arm.tuning.end_effector
+        end_effector = self._arm.tuning.end_effector
         targets = self.targets
-        assert tool is not None
+        assert end_effector is not None
         if targets.none_has_begun:
             start = q if self._start_position is None else self._start_position
-            targets.hold(model.link_pose(start, tool.link))
-        solution = self.end_effector = task_space_computed_torque(
+            targets.hold(model.link_pose(start, end_effector.link))
+        solution = self.task_torque = task_space_computed_torque(
             model,
-            tool.gains,
-            tool.link,
+            end_effector.gains,
+            end_effector.link,
             targets.at(time),
             q,
             qd,
-            tool.rows,
+            end_effector.rows,
             self._desired,
             allowed,
         )

@@ -113,16 +113,16 @@ class StatusReport:
             "refusal": controller.refusal,
             "following": plan.busy,
         }
-        if (end_effector := controller.law.end_effector) is not None:
+        if (task_torque := controller.law.task_torque) is not None:
             values |= {
                 "end effector position error": float(
-                    np.linalg.norm(end_effector.error[:3])
+                    np.linalg.norm(task_torque.error[:3])
                 ),
                 "end effector rotation error": float(
-                    np.linalg.norm(end_effector.error[3:])
+                    np.linalg.norm(task_torque.error[3:])
                 ),
-                "smallest singular value": end_effector.smallest_singular_value,
-                "damped directions": end_effector.damped,
+                "smallest singular value": task_torque.smallest_singular_value,
+                "damped directions": task_torque.damped,
             }
         return Status(level, message, values)
 

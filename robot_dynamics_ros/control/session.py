@@ -357,9 +357,9 @@ class ControllerSession:
             if command.saturated:
                 text = f"effort limit reached: {', '.join(command.saturated)}"
                 self._notes.append(Note(WARN, text, 1.0))
-            state = controller.law.end_effector
-            if state is not None and state.damped:
-                self._notes.append(Note(WARN, state.singularity(), 1.0))
+            task_torque = controller.law.task_torque
+            if task_torque is not None and task_torque.damped:
+                self._notes.append(Note(WARN, task_torque.singularity(), 1.0))
         if self._pending is not None:
             points, start = self._pending
             self._pending = None

@@ -74,12 +74,12 @@ def test_it_holds_a_given_position_from_the_start(law: str) -> None:
     arm = ControlledArm(MODEL, settings)
     controller = Controller(arm, Safety(settings.safety), Q)
     assert_close(command(controller, 0.0, Q + 0.1).desired.q, Q, 0.0)
-    if controller.law.end_effector is not None:
+    if controller.law.task_torque is not None:
         a, b = (MODEL.link_pose(q, MODEL.link_names[-1])[:3, 3] for q in (Q, Q + 0.1))
-        assert np.linalg.norm(controller.law.end_effector.error[:3]) == pytest.approx(
+        assert np.linalg.norm(controller.law.task_torque.error[:3]) == pytest.approx(
             np.linalg.norm(a - b), abs=1e-12
         )
-    assert (controller.law.end_effector is None) == (law == "computed_torque")
+    assert (controller.law.task_torque is None) == (law == "computed_torque")
 
 
 def test_a_trajectory_may_begin_in_the_measured_state() -> None:

@@ -178,9 +178,9 @@ def test_cancel_holds_the_pose(loop: Loop) -> None:
     loop.aim(moved(loop.pose, (0.1, 0.1, 0.0)))
     loop.run(0.4)
     loop.controller.cancel()
-    assert loop.controller.law.end_effector is None
+    assert loop.controller.law.task_torque is None
     here = loop.cycle().pose
-    assert not loop.controller.law.end_effector.error.any()
+    assert not loop.controller.law.task_torque.error.any()
     assert distance(loop.run(0.7)[-1:], here) < 1e-3
 
 
@@ -197,7 +197,7 @@ def test_a_fault_drops_all_targets(loop: Loop) -> None:
     assert loop.controller.update(loop.time, loop.time).mode is Mode.HOLD
     with pytest.raises(RobotDynamicsError, match="hold"):
         loop.controller.targets()
-    assert loop.controller.law.end_effector is None
+    assert loop.controller.law.task_torque is None
     loop.run(0.4)
     assert loop.controller.mode is Mode.FAULT
     loop.controller.clear_fault(loop.time)
@@ -251,12 +251,12 @@ def test_settings_change_while_it_runs(loop: Loop) -> None:
     loop.run(0.2)
     loop.controller.tune(settings({"natural_frequency": [20.0], "target_timeout": 0.5}))
     loop.cycle()
-    assert np.linalg.norm(loop.controller.law.end_effector.error[:3]) > 0.04
+    assert np.linalg.norm(loop.controller.law.task_torque.error[:3]) > 0.04
     assert loop.controller.targets().timeout == 0.5
     for change in ({"components": "x y z"}, {"link": "panda_link7"}):
         loop.controller.tune(settings(change))
         loop.cycle()
-        assert not loop.controller.law.end_effector.error.any()
+        assert not loop.controller.law.task_torque.error.any()
     with pytest.raises(RobotDynamicsError, match="task_space.link"):
         loop.controller.tune(settings({"link": "hand"}))
     assert loop.controller.settings.task_space.link == "panda_link7"
