@@ -88,7 +88,7 @@ def task_space_computed_torque(
     qd: Array,
     rows: tuple[int, ...],
     posture: Motion,
-    joint_velocities: Array,
+    allowed_velocities: Array,
 ) -> TaskTorque:
     """Return J^T F + (I - J^T Jbar^T)(M qdd0 + V + G), F = Mx (xdd_d + Kd e' + Kp e) + Vx + Gx, without friction.
 
@@ -102,7 +102,7 @@ def task_space_computed_torque(
 
     For large e the velocity of approach xd = Kp/Kd e is saturated with its direction kept (Khatib 1987, "A unified
     approach"), so that Kp e = Kd xd. It is limited by the velocities in the gains, near singularities by the distance
-    to them, and by the joint velocities. The velocity Kp/Kd (p - q) of the posture is saturated in the same way.
+    to them, and by the allowed velocities. The velocity Kp/Kd (p - q) of the posture is saturated in the same way.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def task_space_computed_torque(
         The other components are free.
     posture
         Desired joint motion in the null space.
-    joint_velocities
+    allowed_velocities
         Smallest and largest velocities (2, K), rad/s or m/s, of the rows of ``model.limit_rows``; infinite for no
         limit. The approach to the target uses half of them, that to the posture a quarter; the motion of the target is
         added.
@@ -148,7 +148,7 @@ def task_space_computed_torque(
         lambda way: model.jacobian_dot_qd(q, way, link)[select],
     )
     approach *= _share(
-        0.5, model.limit_rows.rates(inverse @ approach), joint_velocities
+        0.5, model.limit_rows.rates(inverse @ approach), allowed_velocities
     )
     command = desired.acceleration[select] + gains.kd[select] * (
         desired.twist[select] + approach - j @ qd
@@ -157,9 +157,9 @@ def task_space_computed_torque(
     null = v_t[len(rows) :]
     velocity = gains.posture_kp / gains.posture_kd * (posture.q - q)
     velocity = null.T @ np.linalg.solve(null @ m @ null.T, null @ (m @ velocity))
-    velocity *= _share(0.25, model.limit_rows.rates(velocity), joint_velocities) * min(
-        1.0, max(0.0, smallest / gains.singular_value - 1.0)
-    )
+    velocity *= _share(
+        0.25, model.limit_rows.rates(velocity), allowed_velocities
+    ) * min(1.0, max(0.0, smallest / gains.singular_value - 1.0))
     free = -gains.posture_kd * qd + (
         posture.qdd + gains.posture_kd * (posture.qd + velocity)
     )
