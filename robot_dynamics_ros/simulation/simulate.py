@@ -134,7 +134,7 @@ def joined(runs: Sequence[Run], periods: int) -> Run:
     )
 
 
-Controller = Callable[[float, Array, Array], ArrayLike]
+TorqueFunction = Callable[[float, Array, Array], ArrayLike]
 """Function of time (s), measured positions and velocities (n,) that returns a torque (n,), Nm or N; batch: (N, n)."""
 
 EXACT = Sensors()
@@ -160,7 +160,7 @@ class Schedule(NamedTuple):
 
 def simulate(
     model: RobotModel,
-    controller: Controller | ArrayLike,
+    controller: TorqueFunction | ArrayLike,
     duration: float,
     *,
     method: str = "rk4",
@@ -244,7 +244,7 @@ def schedule_of(
 
 def run_plant(
     plant: Plant | PlantBatch,
-    controller: Controller | ArrayLike,
+    controller: TorqueFunction | ArrayLike,
     schedule: Schedule,
     measurement: Measurement,
     progress: bool = True,
@@ -402,7 +402,7 @@ class _RecordedPlant:
 
 
 def _torques(
-    controller: Controller | Array, recorded: _RecordedPlant
+    controller: TorqueFunction | Array, recorded: _RecordedPlant
 ) -> Iterator[Array]:
     """Yield the torques (k, ..., n), or (k, n), of the next k control periods, until all periods are simulated.
 

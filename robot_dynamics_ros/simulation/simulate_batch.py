@@ -24,10 +24,10 @@ from robot_dynamics_ros.simulation.plant_batch import PlantBatch, models_of
 from robot_dynamics_ros.simulation.sensors import Sensors
 from robot_dynamics_ros.simulation.simulate import (
     EXACT,
-    Controller,
     Run,
     Schedule,
     SimulationError,
+    TorqueFunction,
     joined,
     run_plant,
     schedule_of,
@@ -37,7 +37,7 @@ from robot_dynamics_ros.simulation.thresholds import FEWEST_TASKS, MOST_PLANTS
 
 def simulate_batch(
     models: RobotModel | Sequence[RobotModel],
-    controller: Controller | ArrayLike,
+    controller: TorqueFunction | ArrayLike,
     duration: float,
     *,
     count: int | None = None,

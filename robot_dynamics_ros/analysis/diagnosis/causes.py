@@ -74,13 +74,13 @@ class Hypothesis(NamedTuple):
     complexity: float = 1.0
 
 
-Cause = Callable[[RobotModel, Evidence], Hypothesis]
+HypothesisFunction = Callable[[RobotModel, Evidence], Hypothesis]
 FRICTION = "missing friction"
 DELAY = "a delay of the effort"
 LINKS = "other link parameters"
 
 
-def causes(model: RobotModel) -> Mapping[str, Cause]:
+def causes(model: RobotModel) -> Mapping[str, HypothesisFunction]:
     """Return the possible causes of the torque residual of ``model``, by name.
 
     Each is a function of a model and the ``Evidence`` with its joints; it returns the ``Hypothesis`` of this cause.
