@@ -45,7 +45,7 @@ _CPP_DEFAULTS = {
 }
 
 
-class Facts(NamedTuple):
+class RobotProperties(NamedTuple):
     """Names and numbers of a robot for the header.
 
     Attributes
@@ -104,36 +104,40 @@ class Vectors(NamedTuple):
 
 
 def write_project(
-    directory: Path, robot: Tree, facts: Facts, vectors: Vectors, overwrite: bool
+    directory: Path,
+    robot: Tree,
+    properties: RobotProperties,
+    vectors: Vectors,
+    overwrite: bool,
 ) -> None:
     """Write all files to ``directory``, which is created.
 
     Raises OSError if a file cannot be written, or if it exists and ``overwrite`` is False.
     """
     listed = signatures(robot)
-    major, minor, patch = map(int, facts.version.split("."))
+    major, minor, patch = map(int, properties.version.split("."))
     values = {
         "robot": robot.name,
         "ROBOT": robot.name.upper(),
         "n": str(robot.n),
-        "title": _plain(facts.title),
-        "version": facts.version,
+        "title": _plain(properties.title),
+        "version": properties.version,
         "version_number": str(10000 * major + 100 * minor + patch),
-        "urdf_sha256": facts.checksums[0],
-        "dynamics_sha256": facts.checksums[1],
-        "payload_link": _plain(facts.payload_link),
-        "payload_link_string": _string(facts.payload_link),
-        "gravity": initializer(facts.gravity),
-        "payload": initializer(facts.payload),
-        "joint_names": ",\n    ".join(map(_string, facts.joints)),
-        **{name: initializer(limits) for name, limits in facts.limits.items()},
+        "urdf_sha256": properties.checksums[0],
+        "dynamics_sha256": properties.checksums[1],
+        "payload_link": _plain(properties.payload_link),
+        "payload_link_string": _string(properties.payload_link),
+        "gravity": initializer(properties.gravity),
+        "payload": initializer(properties.payload),
+        "joint_names": ",\n    ".join(map(_string, properties.joints)),
+        **{name: initializer(limits) for name, limits in properties.limits.items()},
     }
-    joints = zip(facts.joints, facts.units, strict=True)
+    joints = zip(properties.joints, properties.units, strict=True)
     values["joints"] = "\n".join(
         f"   {k:4}  {_plain(name)}, {unit}" for k, (name, unit) in enumerate(joints)
     )
     described = (
-        f"{comment(_contract(x, facts))}\n{prototype(robot, x)};" for x in listed
+        f"{comment(_contract(x, properties))}\n{prototype(robot, x)};" for x in listed
     )
     computed = next(x for x in listed if x.name == "computed_torque")
     code = {
@@ -198,12 +202,12 @@ def _string(name: str) -> str:
     return f'"{"".join(letters)}"'
 
 
-def _contract(signature: Signature, facts: Facts) -> str:
+def _contract(signature: Signature, properties: RobotProperties) -> str:
     """Return the comment of a function in the header."""
     shape = f"{signature.result} ({' x '.join(map(str, signature.shape))})"
     links = (
         _plain(name)
-        for link, name in facts.links.items()
+        for link, name in properties.links.items()
         if signature.name in _of_link(link)
     )
     link = "".join(f' Link "{name}".' for name in links)

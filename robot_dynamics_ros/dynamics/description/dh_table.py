@@ -40,7 +40,7 @@ from robot_dynamics_ros.dynamics.kernels.thresholds import (
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
-Body = tuple[float, ArrayLike, ArrayLike]
+MassProperties = tuple[float, ArrayLike, ArrayLike]
 """Mass (kg), centre of mass (3,) (m), and inertia about it, (6,) or (3, 3) (kg m^2), in the link's frame."""
 
 # xyz and rpy of an <origin>
@@ -76,7 +76,7 @@ def dh_urdf(
     rows: ArrayLike,
     convention: str = "standard",
     joints: str | None = None,
-    links: Sequence[Body | None] | None = None,
+    links: Sequence[MassProperties | None] | None = None,
     *,
     limits: Sequence[Sequence[float] | None] | None = None,
     parents: Sequence[int] | None = None,
@@ -224,7 +224,7 @@ def _upright(down: Array) -> _Placement:
     return _UNMOVED[0], (math.atan2(-y, -z), math.atan2(x, math.hypot(y, z)), 0.0)
 
 
-def _inertial(link: str, body: Body | None) -> list[Element]:
+def _inertial(link: str, body: MassProperties | None) -> list[Element]:
     if body is None:
         return []
     if not isinstance(body, Sequence) or len(body) != 3:

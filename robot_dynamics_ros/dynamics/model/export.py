@@ -13,7 +13,11 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelError
 from robot_dynamics_ros.base.resources import package_version
-from robot_dynamics_ros.dynamics.codegen.c_project import Facts, Vectors, write_project
+from robot_dynamics_ros.dynamics.codegen.c_project import (
+    RobotProperties,
+    Vectors,
+    write_project,
+)
 from robot_dynamics_ros.dynamics.codegen.c_source import Tree
 from robot_dynamics_ros.dynamics.codegen.exported import ExportedKernels
 from robot_dynamics_ros.dynamics.codegen.tracing import LinkPlacement
@@ -65,7 +69,7 @@ def export_c(
         links={key: _placement(data, name) for key, name in identifiers.items()},
     )
     payload = _NOTHING if data.payload is None else data.payload[1]
-    facts = Facts(
+    properties = RobotProperties(
         title=model.name,
         version=package_version(),
         joints=model.joint_names,
@@ -90,7 +94,7 @@ def export_c(
     )
     general = replace(model, kernels=GeneralKernels(data.topology, data.parameters))
     vectors = _vectors(general, holder, payload, identifiers)
-    write_project(directory, robot, facts, vectors, overwrite)
+    write_project(directory, robot, properties, vectors, overwrite)
     return robot.name
 
 

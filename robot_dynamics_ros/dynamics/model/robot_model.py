@@ -29,7 +29,11 @@ from robot_dynamics_ros.base.resources import (
     textbook_arm_names,
 )
 from robot_dynamics_ros.dynamics.description.couplings import resolve
-from robot_dynamics_ros.dynamics.description.dh_table import Body, dh_urdf, textbook_arm
+from robot_dynamics_ros.dynamics.description.dh_table import (
+    MassProperties,
+    dh_urdf,
+    textbook_arm,
+)
 from robot_dynamics_ros.dynamics.description.dynamics_file import (
     DynamicsFile,
     Loop,
@@ -162,7 +166,7 @@ class RobotModel:
         rows: ArrayLike,
         convention: str = "standard",
         joints: str | None = None,
-        links: Sequence[Body | None] | None = None,
+        links: Sequence[MassProperties | None] | None = None,
         gravity: Sequence[float] | None = None,
         *,
         parents: Sequence[int] | None = None,
