@@ -102,10 +102,11 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
         self._settings = NodeSettings()  # read when the node is configured
         self._session: ControllerSession | None = None
         self._safety: Safety | None = None  # emergency stops outlast the session
-        # first positions of joints that are not controlled
+        # Joints that are not controlled are locked at these positions, by name.
         self._measured: dict[str, float] = {}
-        self._first_states: Any = None  # subscription until then
-        # joints of which one must be in joint_states before the configuration
+        # It exists until the node is configured.
+        self._position_subscription: Any = None
+        # One of these joints must be in joint_states before the configuration.
         self._awaited: tuple[str, ...] = ()
         self._report = ControllerReport(self)
         self.create_steady_timer(REPORT_PERIOD, self._report_status)
@@ -218,9 +219,9 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
                 f"{error}. Cure: correct qos_overrides or emergency_stop_topics in the parameter file, and start the "
                 "node again"
             ) from error
-        if self._first_states is not None:
-            self.destroy_subscription(self._first_states)
-            self._first_states = None
+        if self._position_subscription is not None:
+            self.destroy_subscription(self._position_subscription)
+            self._position_subscription = None
             self._awaited = ()
         self._outputs.configuration(configuration)
         self._session = session
@@ -236,8 +237,8 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
         robot = load_robot(self, description)
         others = [name for name in robot.locked if name not in given]
         if others and measures:
-            if self._first_states is None:
-                self._first_states = self.create_subscription(
+            if self._position_subscription is None:
+                self._position_subscription = self.create_subscription(
                     JointState,
                     "joint_states",
                     self._measure,
