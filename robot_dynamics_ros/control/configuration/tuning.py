@@ -180,7 +180,7 @@ class Tuning:
                 raise RobotDynamicsError(
                     f"{gain} is unstable. Cure: give less than kp kd = {kp[j]:g} x {kd[j]:g} = {most:g}"
                 )
-        unit = 1.0 if s.kp or self.law.gains_are_accelerations else inertia
+        unit = 1.0 if s.kp else self._gain_unit(inertia)
         return Gains(unit * kp, unit * kd, ki)
 
     def hold_gains(self, inertia: Array) -> Gains:
@@ -189,11 +189,15 @@ class Tuning:
         ``inertia`` (n,) and the errors are those of ``gains``.
         """
         gains = self.gains(inertia)
-        unit = 1.0 if self.law.gains_are_accelerations else inertia
+        unit = self._gain_unit(inertia)
         soft = gains.kp == 0.0
         kp = np.where(soft, unit * HOLD_FREQUENCY**2, gains.kp)
         kd = np.where(soft, np.maximum(gains.kd, 2.0 * unit * HOLD_FREQUENCY), gains.kd)
         return Gains(kp, kd, gains.ki)
+
+    def _gain_unit(self, inertia: Array) -> Array | float:
+        """Return the ratio of the gains to those of an acceleration: ``inertia`` (n,) if they are torques, else 1."""
+        return 1.0 if self.law.gains_are_accelerations else inertia
 
     @property
     def law_settings(self) -> tuple[object, ...]:
@@ -226,17 +230,12 @@ class Tuning:
                 else np.maximum(inertia, SMALLEST_INERTIA)
             )
             gains = self.gains(known)
-            unit = 1.0 if self.law.gains_are_accelerations else known
-            check_sampling(
-                "gains", gains.kp / unit, gains.kd / unit, period, self._names
-            )
-            check_filter(
-                gains.kp / unit,
-                gains.kd / unit,
-                period,
-                self.settings.velocity_filter_cutoff,
-                self._names,
-            )
+            unit = self._gain_unit(known)
+            kp = gains.kp / unit
+            kd = gains.kd / unit
+            check_sampling("gains", kp, kd, period, self._names)
+            cutoff = self.settings.velocity_filter_cutoff
+            check_filter(kp, kd, period, cutoff, self._names)
         if self.end_effector is not None:
             task = self.end_effector.gains
             check_sampling(
@@ -255,7 +254,7 @@ class Tuning:
         the diagonal of the mass matrix. ``period`` (s) of the cycles delays by half of it, and is the least result.
         """
         gains = self.hold_gains(inertia)
-        unit = 1.0 if self.law.gains_are_accelerations else inertia
+        unit = self._gain_unit(inertia)
         margins = [delay_margin(gains.kp / unit, gains.kd / unit)]
         if self.end_effector is not None:
             task = self.end_effector.gains
@@ -269,7 +268,7 @@ class Tuning:
         They are half the effort limit in the response time 1 / omega, with omega^2 = kp, unless ``torque_rate_limit``
         is empty. ``inertia`` (n,), kg m^2 or kg, is the diagonal of the mass matrix.
         """
-        unit = 1.0 if self.law.gains_are_accelerations else inertia
+        unit = self._gain_unit(inertia)
         kp = self.hold_gains(inertia).kp / unit
         if self.end_effector is not None:
             kp = np.maximum(kp, self.end_effector.gains.kp.max())
