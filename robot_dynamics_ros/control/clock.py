@@ -51,10 +51,11 @@ class Instant(NamedTuple):
     dt
         Time step (s) of law and checks since the last cycle, by stamps where they are reliable; 0 without a new time.
     ramp_dt
-        Time step (s) of ramps of the effort, at most 1.5 periods.
+        Time step (s) of ramps of the effort: ``dt``, but at most 1.5 periods, and at most a period, for the jitter of
+        the states, more than the steady time since the last command.
     limit_dt
-        Time step (s) of the rate limits: at most ``ramp_dt``, and no more than the steady time since the last command,
-        plus a period for the jitter of states that are not late.
+        Time step (s) of the rate limits: ``ramp_dt``, but for late states at most the steady time since the last
+        command.
     period
         Period (s) of the cycles before this one; 0 if unknown.
     rate
@@ -100,9 +101,9 @@ class CycleClock:
         self.time = -math.inf
         self.rate = CycleRate(update_rate)
         self.period = 1.0 / update_rate if update_rate > 0.0 else period
-        self._origin: int | None = None  # in steps of 15 ps
+        self._origin: int | None = None  # stamp of the start, in steps of 15 ps
         self._cycle = -math.inf  # s, steady time of the last regular cycle
-        self._cycle_stamp = -math.inf  # s, of its state
+        self._cycle_stamp = -math.inf  # s, stamp of the state of that cycle
         self._command = -math.inf  # s, steady time of the last command
         self._estimates_period = update_rate == 0.0
         self._steps: list[float] = []

@@ -227,7 +227,7 @@ class Deadline:
         It is reached at the first call, and from a tenth of a period before the deadline on.
         """
         wait = self._next - time
-        # a longer wait means that the clock jumped back
+        # A longer wait means that the clock jumped back.
         if EARLY_CYCLE * self._period < wait < 2.0 * self._period:
             return False
         kept = abs(wait) < self._period

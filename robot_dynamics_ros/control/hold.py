@@ -35,7 +35,8 @@ from robot_dynamics_ros.control.thresholds import (
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
-_KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
+# Faults that do not indicate a wrong motion of the arm
+_KEEPS_LOAD = (
     Cause.STATE_INVALID,
     Cause.STATE_STALE,
     Cause.STATE_IMPLAUSIBLE,
@@ -46,7 +47,8 @@ _KEEPS_LOAD = (  # faults that do not indicate a wrong motion of the arm
     Cause.EMERGENCY_STOP,
     Cause.DEACTIVATED,
 )
-_LATE = (  # faults after which the position error of a motion may be that of a late state
+# Faults after which the position error of a motion may be that of a late state
+_LATE = (
     Cause.STATE_STALE,
     Cause.STAMP_REPEATS,
     Cause.CLOCK_JUMPED_AHEAD,
@@ -78,7 +80,8 @@ class DampingCheck:
         self.frequency = self._softened = 1.0
         self.accept(velocity)
         self._swing = velocity.copy()  # largest velocity of this swing
-        self._least = np.full(len(velocity), np.inf)  # speed above which it counts
+        # Speed above which the swing counts
+        self._least = np.full(len(velocity), np.inf)
         self._swings = np.zeros(len(velocity))
 
     def accept(self, velocity: Array) -> None:
@@ -132,13 +135,15 @@ class Hold:
         self._law = law
         self._plan = plan
         self._resting = False
-        self._returned_at = -math.inf  # s, of the plan
-        # Position error by which the arm holds the rest of the load; None: unknown
+        self._returned_at = -math.inf  # s, of the plan: last return of feedback
+        # Position error at which the stiffness holds what the load lacks; None: unknown
         self._sag: Array | None = None
         self.release()
         self._blind = np.zeros(len(plan.q), dtype=np.bool_)
-        self._moved = np.zeros(len(plan.q), dtype=np.bool_)  # not at rest since
-        self._time = self._moved_at = 0.0  # s, of the plan
+        # Joints that something else has moved since the arm rested
+        self._moved = np.zeros(len(plan.q), dtype=np.bool_)
+        # Time (s) of the plan, and at which the arm last moved
+        self._time = self._moved_at = 0.0
         self._damping = DampingCheck(arm.tuning.largest_velocity)
         self._doubted = np.zeros(len(plan.q), dtype=np.bool_)
         self._released_at = math.inf
@@ -170,7 +175,7 @@ class Hold:
         q = estimate.state[0]
         keeps = fault.cause in _KEEPS_LOAD
         if fault.cause is Cause.CLOCK_JUMPED_BACK:
-            # False after the reset of a simulation.
+            # After the reset of a simulation the arm is elsewhere.
             keeps = bool((np.abs(self._plan.q - q) < HOLD_NEAR).all())
         if estimate.known and tuning.law.compensates_gravity and keeps:
             gravity = self._arm.model.gravity_torque(q)
@@ -216,14 +221,14 @@ class Hold:
         if estimate.valid:
             if returns.any():
                 self._returned_at = time
-            # the first state may be late
+            # The first states after a return of feedback may be late.
             if time - self._returned_at <= HOLD_RUNAWAY_TIME:
                 self._damping.accept(qd)
             self._damping.update(np.where(response.doubted, 0.0, qd), time)
         away = returns & (np.abs(plan.q - q) > HOLD_NEAR)
         changed = self._doubt(response)
         if not self._resting or changed or away.any():
-            if self._resting:  # a joint without feedback goes on to stop
+            if self._resting:  # joints without feedback continue their stop
                 q = np.where(blind, plan.q, q)
                 qd = np.where(blind, plan.qd, qd)
             qd = np.clip(qd, -self._damping.limits, self._damping.limits)
@@ -257,12 +262,12 @@ class Hold:
             if self._time - self._moved_at > RECOVERY_TIME:
                 self._sag = error
             return
-        # A load does not push a joint back.
+        # A joint that returns fast is not pushed by a load: it has no sag.
         returns = (error * qd > 0.0) & (np.abs(qd) > HOLD_RETURN_VELOCITY)
         self._sag = np.where(returns, 0.0, self._sag)
         gains = self._law.hold_gains
         farthest = np.maximum(HOLD_RETURN_VELOCITY * gains.kd / gains.kp, HOLD_NEAR)
-        # From 0 to the sag, so that following never adds to the error.
+        # The errors of a load are between 0 and the sag.
         least = np.minimum(self._sag, 0.0)
         most = np.maximum(self._sag, 0.0)
         followed = np.clip(error, least - farthest, most + farthest)

@@ -53,7 +53,7 @@ def stopping_deceleration(
             ]
             for towards, distance in ahead:
                 rate = np.maximum(towards, 0.0)
-                # 1 / time of the stop
+                # Inverse of the time of the stop (1/s)
                 share = 0.5 * rate.sum(axis=1) / np.maximum(distance, 0.0)
                 needed = np.maximum(
                     needed,
@@ -134,7 +134,7 @@ class EffortLimiter:
         """Set effort ``limits`` (n,), Nm or N, and rate limits ``rates`` (n,), Nm/s or N/s, infinite for no limit."""
         self.limits = limits
         self._rates = rates
-        with np.errstate(over="ignore"):  # of an effort limit of 1e308
+        with np.errstate(over="ignore"):  # limits may be near the largest float
             self._hold_rates = np.minimum(rates, limits / HOLD_RISE_TIME)
 
     def set_step_rates(self, rates: Array) -> None:
@@ -160,8 +160,8 @@ class EffortLimiter:
         """Return the limited effort (n,) for a finite ``requested`` effort (n,).
 
         ``dt`` and ``ramp_dt`` (s) are the time steps of rate limits and ramp since the last effort. The rate limit
-        applies to the change from the last effort, and not to the first effort; if the arm ``holds`` its position after
-        a fault, it is at most the effort limit in 0.1 s, and instead of the rate of steps.
+        applies to the change from the last effort, and not to the first effort. If the arm ``holds`` its position after
+        a fault, it is at most the effort limit in 0.1 s, and replaces the rate of steps.
         """
         if self.ramp_left > 0.0:
             self.ramp_left = max(self.ramp_left - ramp_dt, 0.0)

@@ -63,7 +63,7 @@ class Checks:
         self._external = external
         self._response = response
         self._reports = reports
-        self._off = LastingExcess(model.n)  # the desired position
+        self._off = LastingExcess(model.n)  # of the following error
         self._saturated = LastingExcess(model.n)
         self.limits = MotionLimits(
             model.limit_rows, tuning.position_margin, tuning.velocity_margin
@@ -287,12 +287,9 @@ class LastingExcess:
     def lasting(
         self, values: Array, limits: Array, dt: float, seconds: float
     ) -> int | None:
-        """Return the index of the first joint whose ``values`` (n,) have reached its limit for over ``seconds``.
+        """Return the index of the first joint that has been at its limit for over ``seconds``; None: there is none.
 
-        The magnitudes of the values count.
-
-        ``dt`` (s) is the time since the last call. ``values`` and ``limits`` (n,) have the same unit. None: there is
-        none.
+        The magnitudes of ``values`` (n,) are compared with ``limits`` (n,). ``dt`` (s) is the time since the last call.
         """
         reached = np.abs(values) >= limits
         self.counts = bool(reached.any())

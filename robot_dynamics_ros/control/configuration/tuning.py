@@ -300,7 +300,9 @@ class Tuning:
             kd = np.maximum(kd, self.end_effector.gains.kd.max())
         ratio = loaded / np.maximum(bare, SMALLEST_INERTIA)
         margin = PAYLOAD_GAIN_MARGIN * ratio
-        with np.errstate(over="ignore", invalid="ignore"):  # of an inertia of 1e200
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # payloads may have an inertia of 1e200
             stable = is_stable_sampled(margin * kp, margin * kd, period)
             heavy = kp * loaded * self.trajectory_limits.step > self.effort_limits
         for j in np.flatnonzero(~stable & heavy & (ratio > 1.0))[:1].tolist():

@@ -80,18 +80,17 @@ class Estimate(NamedTuple):
     age
         Age (s) of the last message of these joints, valid or not, in the last cycle; inf without one.
     valid
-        True if the state is feedback: not if it is unknown, if no message has arrived for ``state_timeout``, or if
-        neither the newest one was valid nor a valid state arrived since the cycle before.
+        True if the state is feedback. It is not if it is unknown, if no message has arrived for ``state_timeout``, or
+        if more than two messages in succession were unusable and no valid state arrived since the last cycle.
     tolerance
-        Largest lag that the feedback tolerates over that of the states, at most 1.
+        Ratio of the largest lag that the feedback tolerates to the lag of the states, at most 1.
     refuted
-        (n,), True for joints whose state is the last one that was trusted, because the measured one does not continue
-        it, or because position and velocity contradict each other for 0.3 s, or at once if the position is constant. A
-        position that continues it within 0.1 s is trusted again, and one with which the velocity agrees again and that
-        continues it within 1 s.
+        (n,), True for joints whose state is the last trusted one. Their measured position does not continue it, or
+        contradicts the measured velocity: for 0.3 s, or at once if the position is constant. A joint is trusted again
+        if its position continues the trusted one within 0.1 s, or within 1 s if its velocity agrees again, too.
     defect
-        In this order: the last defect of a message since the cycle before, even if a valid one followed; that of the
-        newest message; a stale state; else None.
+        The first of: last defect of a message since the last cycle, even if a valid one followed; defect of the newest
+        message; a stale state; states that lag. None if there is none of them.
     stamp_repeats
         True if a state since the cycle before had the stamp of the previous one.
     """
@@ -149,33 +148,38 @@ class Estimator:
         self._continuous = (
             continuous if continuous is not None and continuous.any() else None
         )
-        self._bounds = np.full((BOUNDS, n), np.inf)  # of check_state
+        # Arguments of check_state
+        self._bounds = np.full((BOUNDS, n), np.inf)
         self._memory = np.zeros((MEMORY, n))
         self.set_cutoff(cutoff)
         self.state_timeout = state_timeout
         self.simulated_time = simulated_time
         self._none = np.zeros(n, dtype=np.bool_)
         self.estimate = Estimate(np.zeros((2, n)), np.zeros(n), self._none)
-        # of the last valid state: first fields of the estimate
+        # State to stamp of the estimate, which only a valid state changes
         self._last = self.estimate[:5]
-        # s; also of state, and of new stamp
+        # Arrival (s) of the last message, of the last valid state, and of the last state with a new stamp
         self.arrival = self._valid_arrival = self._stamp_arrival = -math.inf
-        self._time = 0.0  # s, of the last valid state
+        self._time = 0.0  # s, sum of the time steps until the last valid state
         self._was_slow = False  # the last stamp hardly advanced
         self._was_repeated = False
-        self._measured = np.zeros((2, n))  # last states that continued those before
-        self._trusted = np.zeros((2, n))  # last trusted ones
-        self._latest = np.zeros((2, n))  # last state with a joint that is refuted
+        self._measured = np.zeros(
+            (2, n)
+        )  # of each joint: last that continued the one before
+        self._trusted = np.zeros((2, n))  # of each joint: last that was trusted
+        self._latest = np.zeros(
+            (2, n)
+        )  # last measured state in which a joint was refuted
         self._velocity_measured = False
-        # Time (s) by which the smallest delay is ahead. Stamps that make up for it are no jump of the clock.
+        # Delay (s) of the last state beyond the smallest one. Stamps that make up for it are no jump of the clock.
         self._ahead = 0.0
         self.largest_lag = math.inf
         self._prompt_at = math.inf  # s, arrival of the last state with a smaller lag
         self._absent = ""
         self._silent = True
-        # Of the newest message, and since the last cycle:
-        self._invalid: Fault | None = None
-        self._unusable = 0  # messages since the last valid one
+        self._invalid: Fault | None = None  # of the newest message
+        self._unusable = 0  # number of messages since the last valid one
+        # Since the last cycle: defect of a message, arrival of a valid state, repeated stamp
         self._defect: Fault | None = None
         self._fresh = self._stamp_repeats = False
 
@@ -243,7 +247,7 @@ class Estimator:
 
     def cycle(self, steady: float) -> Estimate:
         """Return the estimate for a cycle at ``steady`` (s); defects of messages then count from here on."""
-        # else by ``measure``
+        # Otherwise ``measure`` has just computed the estimate for this time.
         if self._invalid is not None or not self._fresh or steady != self.arrival:
             self.estimate = self.at(steady)
         self._defect = None
@@ -258,7 +262,8 @@ class Estimator:
         age = waited + lag
         timeout = self.state_timeout
         known = self._valid_arrival > -math.inf
-        # Without the damping between invalid messages, a hold that alternates with g(q) would not stop the arm.
+        # Single invalid messages do not end the feedback: a hold without damping in every second cycle would not stop
+        # the arm.
         usable = (
             self._fresh
             or self._invalid is None
@@ -286,7 +291,7 @@ class Estimator:
         self._refuse(Fault(Cause.STATE_INVALID, reason))
 
     def repeat(self, steady: float) -> None:
-        """Record a state at ``steady`` (s) that is not measured but makes the age 0, as ``Controller.skip`` does."""
+        """Record the arrival at ``steady`` (s) of a state that is not processed; the age is then the lag."""
         self.arrival = steady
 
     def note_incomplete(self, reason: str) -> None:
@@ -333,7 +338,7 @@ class Estimator:
         result, joint, distrusted = self._check(new, step, steady, qd is not None)
         if result == OUT_OF_BOUNDS:
             defect = state_faults.out_of_bounds(self._names, new)
-            # Positions are feedback without velocities, too.
+            # If only velocities are out of bounds, the positions are feedback.
             qd = None
             new[1] = 0.0
             result, joint, distrusted = self._check(new, step, steady, False)
@@ -349,7 +354,7 @@ class Estimator:
             self._latest = new
             new = np.where(refuted, self._trusted, new)
         elif self.refutes:
-            self._filter.reset()  # a return is no motion
+            self._filter.reset()  # the return to the measured state is not a motion
         self._invalid = None
         self._unusable = 0
         self._valid_arrival = steady
@@ -393,7 +398,7 @@ class Estimator:
             return state_faults.implausible(name, before, position, velocity, seconds)
         moved = memory[MOVED]
         implied = memory[IMPLIED]
-        if memory[CONTRADICTED] == math.inf:  # it stands still
+        if memory[CONTRADICTED] == math.inf:  # the position is constant
             moved = position - memory[STILL]
             implied = memory[IMPLIED_STILL]
         return state_faults.contradiction(name, moved, implied, velocity)
@@ -432,8 +437,8 @@ class Estimator:
     def _time_step(self, stamp: float, steady: float) -> tuple[float, float]:
         """Return the time (s) since the last valid state by stamps, and the one to use; negative if stamps went back.
 
-        A second stamp that hardly advances counts as repeated: 0. The time to use is then that of arrival, also for the
-        next step, which contains time that was used already.
+        The second of two stamps in succession that hardly advance counts as repeated: 0. The time to use is then that
+        between the arrivals. It also limits the next step, because that contains time that was used already.
         """
         dt = stamp - self.estimate.stamp
         passed = steady - self._valid_arrival
@@ -523,7 +528,7 @@ class VelocityFilter:
 
     def reset(self) -> None:
         """Reset the filter; the next sample initialises it."""
-        # times and positions
+        # Time and positions of each sample
         self._samples: deque[tuple[float, Array]] = deque(
             maxlen=DIFFERENTIATION_SAMPLES
         )

@@ -50,11 +50,11 @@ class Response:
         self._friction = self._limits = np.full(n, np.inf)
         self._inertia = np.full(n, np.inf)  # of joints with hidden motion
         self._moves = False  # a joint has a hidden motion
-        self._state: Array | None = None  # that was compared last
+        self._state: Array | None = None  # the state that was compared last
         self._model: RobotModel | None = None
         self._source: VelocitySource = VelocitySource.UNKNOWN
-        self._efforts: list[Array] = []  # since that state
-        self._stamp = -math.inf  # s, of the last state that was compared
+        self._efforts: list[Array] = []  # since the state that was compared last
+        self._stamp = -math.inf  # s, of the state that was compared last
         self._compares = False
         self.unanswered = self.reversed_drive = -1
 

@@ -23,7 +23,7 @@ def segments(times: Array, motion: Array, degree: int) -> Array:
     m = len(times) - 1
     n = q.shape[1]
     polynomials = np.zeros((m, degree + 1, 4, n))
-    # view (degree + 1, 4, m, n), by ascending power
+    # View (degree + 1, 4, m, n) of them by ascending power
     c = polynomials[:, ::-1].transpose(1, 2, 0, 3)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         h = np.diff(times)[:, None]

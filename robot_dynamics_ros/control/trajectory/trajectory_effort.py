@@ -54,7 +54,7 @@ def trajectory_effort(
     for times, motion in trajectory.resampled(longest, JOINING_TIME):
         given = motion[:, :, columns]
         if times[-1] == trajectory.duration:
-            # the state held after the end
+            # The last point is the state that is held after the end.
             trajectory.sample_rows(trajectory.end_time, motion[-1])
         q, qd, qdd, extra = np.ascontiguousarray(motion.swapaxes(0, 1))
         effort = model.inverse_dynamics(q, qd, qdd) + extra
@@ -73,7 +73,7 @@ def trajectory_effort(
     yield TrajectoryPoints(
         tuple(joint_names),
         times,
-        # back to the turns of the original points
+        # In the turns of the original points
         positions - trajectory.shift[columns],
         velocities if trajectory.degree >= 3 else None,
         accelerations if trajectory.degree == 5 else None,

@@ -173,7 +173,7 @@ class TrajectoryLimits(NamedTuple):
                     (most if above else least)[j],
                     note,
                 )
-        if self.rates is not None:  # at the knots
+        if self.rates is not None:  # limits of acceleration, checked at the knots
             (speeding, slowing, _) = self.rates[:, :, np.newaxis]
             (qd, qdd) = motion[1:3]
             limit = np.where(qd * qdd < 0.0, slowing, speeding)
