@@ -20,8 +20,8 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 class Gains:
     """Gains ``kp``, ``kd`` and ``ki`` (n,) of position error, velocity error and integral of the position error.
 
-    Units are 1/s^2, 1/s and 1/s^3 for `computed_torque`, whose feedback is an acceleration, and Nm/rad and Nms/rad (N/m
-    and Ns/m) for laws whose feedback is a torque, which have no ``ki``.
+    Units are 1/s^2, 1/s and 1/s^3 for ``computed_torque``, whose feedback is an acceleration, and Nm/rad and Nms/rad
+    (N/m and Ns/m) for laws whose feedback is a torque, which have no ``ki``.
     """
 
     kp: Array

@@ -52,10 +52,10 @@ def segments(times: Array, motion: Array, degree: int) -> Array:
 def excess(
     times: Array, motion: Array, degree: int, order: int, low: Array, high: Array
 ) -> tuple[float, int, float] | None:
-    """Return a segment in which a derivative of the position leaves the range `low` to `high` (n,), or None.
+    """Return a segment in which a derivative of the position leaves the range ``low`` to ``high`` (n,), or None.
 
-    It is that of `order` 0 (position) to 3 (jerk). The polynomials between the knots have the ``degree`` 1, 3 or 5. The
-    result is the start time (s) of the segment, the joint's index in ``motion``, whose effort may be missing, and a
+    It is that of ``order`` 0 (position) to 3 (jerk). The polynomials between the knots have the ``degree`` 1, 3 or 5.
+    The result is the start time (s) of the segment, the joint's index in ``motion``, whose effort may be missing, and a
     value outside the range. A polynomial is bounded by its Bernstein coefficients; if they are not conclusive, it is
     subdivided (de Casteljau).
     """
@@ -125,7 +125,7 @@ def excess(
 def spline_velocities(times: Array, q: Array, begin: Array) -> Array:
     """Return the velocities (m, n) of the cubic spline (C2) through q (m, n) at times (m,), m at least 2.
 
-    Its initial velocity is `begin` (n,), its final velocity zero: the complete cubic spline of de Boor, A Practical
+    Its initial velocity is ``begin`` (n,), its final velocity zero: the complete cubic spline of de Boor, A Practical
     Guide to Splines, chapter IV. Overflow results in non-finite velocities.
     """
     bands = np.zeros((3, len(times)))

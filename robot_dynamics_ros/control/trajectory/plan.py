@@ -35,10 +35,10 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 class TimeScaling:
     """Trajectory time s as a function of clock time t, both in seconds and non-decreasing.
 
-    From the clock time `since` on, where s is `scaled` and its rate s' is `speed`, this rate changes linearly by
-    `SPEED_FACTOR_RATE`, 2 per second, to `target`. Earlier times are not allowed. By the chain rule, a motion q(s(t))
-    has the velocity s' dq/ds and the acceleration s'^2 d2q/ds2 + s'' dq/ds (Dahl and Nielsen, Torque-limited path
-    following by online trajectory time scaling, 1990).
+    From the clock time ``since`` on, where s is ``scaled`` and its rate s' is ``speed``, this rate changes linearly by
+    ``SPEED_FACTOR_RATE``, 2 per second, to ``target``. Earlier times are not allowed. By the chain rule, a motion
+    q(s(t)) has the velocity s' dq/ds and the acceleration s'^2 d2q/ds2 + s'' dq/ds (Dahl and Nielsen, Torque-limited
+    path following by online trajectory time scaling, 1990).
     """
 
     since: float = 0.0
@@ -84,9 +84,9 @@ def checked_speed(factor: float) -> float:
 
 
 def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
-    """Return the motion from position q (rad or m) and velocity qd, (n,), at `time` (s) to rest, with zero effort.
+    """Return the motion from position q (rad or m) and velocity qd, (n,), at ``time`` (s) to rest, with zero effort.
 
-    Each joint has its own constant `deceleration` a (n,), rad/s^2 or m/s^2, positive. It stops after |qd| / a seconds
+    Each joint has its own constant ``deceleration`` a (n,), rad/s^2 or m/s^2, positive. It stops after |qd| / a seconds
     and the distance qd^2 / (2 a), as in decelerate_on_cancel of joint_trajectory_controller.
     """
     brake = -np.copysign(deceleration, qd)
@@ -127,7 +127,7 @@ class _Piece(NamedTuple):
 class MotionPlan:
     """Desired motion of n joints along trajectories.
 
-    Times are seconds of the caller's clock; trajectory time depends on it by a `TimeScaling`. From its start on, a
+    Times are seconds of the caller's clock; trajectory time depends on it by a ``TimeScaling``. From its start on, a
     trajectory replaces the previous trajectories of its joints; other joints are not affected. A joint holds its last
     desired position after the end of its trajectory, as in joint_trajectory_controller (JTC). Different joints may
     follow different trajectories, and further trajectories may have starts in the future.
@@ -135,10 +135,10 @@ class MotionPlan:
     Attributes
     ----------
     q, qd, qdd, effort
-        Desired position (rad or m), velocity, acceleration and feedforward effort (Nm or N), each (n,). `advance`
+        Desired position (rad or m), velocity, acceleration and feedforward effort (Nm or N), each (n,). ``advance``
         updates these arrays in place.
     drops
-        Number of times that all trajectories were dropped, by `hold`, `rest_from` and `cancel`.
+        Number of times that all trajectories were dropped, by ``hold``, ``rest_from`` and ``cancel``.
     empty
         True before the first trajectory or position to hold; the arrays are then zero.
     speed
@@ -207,7 +207,7 @@ class MotionPlan:
     def rest_from(self, time: float, q: Array, qd: Array, deceleration: Array) -> None:
         """Drop all trajectories and decelerate from position q and velocity qd (n,), at ``time`` (s), to rest.
 
-        `deceleration` (n,), rad/s^2 or m/s^2, is positive.
+        ``deceleration`` (n,), rad/s^2 or m/s^2, is positive.
         """
         self.hold(time, q)
         if qd.any():
@@ -225,18 +225,19 @@ class MotionPlan:
     ) -> Trajectory:
         """Accept a trajectory, which replaces those of its joints, and return it in trajectory time.
 
-        The motion begins in the desired state, with continuous position, velocity and effort, or by `rules` in the
-        `measured` state. Until a start in the future, which speed scaling delays, the joints continue their motion; if
-        the first point has time 0, only until their last point before the start. With a start in the past, the motion
-        goes to the first point that is not over. If the start is now, a first point at time 0 applies at once, as in
-        JTC. An empty plan begins at rest in the measured position, or if it is unknown in that of the first point.
+        The motion begins in the desired state, with continuous position, velocity and effort, or by ``rules`` in the
+        ``measured`` state. Until a start in the future, which speed scaling delays, the joints continue their motion;
+        if the first point has time 0, only until their last point before the start. With a start in the past, the
+        motion goes to the first point that is not over. If the start is now, a first point at time 0 applies at once,
+        as in JTC. An empty plan begins at rest in the measured position, or if it is unknown in that of the first
+        point.
 
         Parameters
         ----------
         points
             Points of the trajectory.
         start_time
-            Clock time (s) from which the times of the points count; None: `now`.
+            Clock time (s) from which the times of the points count; None: ``now``.
         now
             Clock time (s).
         rules
@@ -253,7 +254,7 @@ class MotionPlan:
             that move a limited joint.
         TrajectoryError
             For invalid points, motion beyond the limits, a start that is not finite, a trajectory that ended before
-            `now`, and if too many trajectories have starts in the future. The plan is then unchanged.
+            ``now``, and if too many trajectories have starts in the future. The plan is then unchanged.
         """
         now = max(now, self._time)
         wait = 0.0 if start_time is None else start_time - now
@@ -312,7 +313,7 @@ class MotionPlan:
     def cancel(self, now: float, deceleration: Array | None) -> None:
         """Drop all trajectories with their effort, and stop every joint from its desired motion at ``now`` (s).
 
-        `deceleration` (n,), rad/s^2 or m/s^2 by clock time, is positive; None: stop at once.
+        ``deceleration`` (n,), rad/s^2 or m/s^2 by clock time, is positive; None: stop at once.
         """
         if self.empty:
             return
@@ -336,7 +337,7 @@ class MotionPlan:
         ]
 
     def advance(self, time: float) -> bool:
-        """Update the desired motion to `time` (s); return True while a trajectory runs or waits for its start.
+        """Update the desired motion to ``time`` (s); return True while a trajectory runs or waits for its start.
 
         If the time goes back, all trajectories are dropped and the desired position is held. An empty plan changes
         nothing.
@@ -419,7 +420,7 @@ class MotionPlan:
 def _without(
     joints: Mask, pieces: Sequence[_Piece], since: float = -math.inf
 ) -> list[_Piece]:
-    """Return the pieces, without these joints in those that begin at `since` or later; empty pieces are dropped."""
+    """Return the pieces, without these joints in those that begin at ``since`` or later; empty pieces are dropped."""
     left = [
         piece._replace(joints=piece.joints & ~joints) if piece.begin >= since else piece
         for piece in pieces

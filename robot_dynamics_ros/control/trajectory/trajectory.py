@@ -29,10 +29,10 @@ _DEFAULT_RULES = TrajectoryRules()
 
 
 class Trajectory:
-    """Validated and interpolated trajectory in the controller's joint order; created by `from_points`.
+    """Validated and interpolated trajectory in the controller's joint order; created by ``from_points``.
 
     Times are seconds since an origin chosen by the caller; a recent origin reduces rounding errors. Not thread-safe:
-    `sample_rows` computes polynomials on demand.
+    ``sample_rows`` computes polynomials on demand.
 
     Attributes
     ----------
@@ -56,10 +56,11 @@ class Trajectory:
     ) -> None:
         """Create a trajectory from polynomials, without validation.
 
-        `times` (m,) of the knots are seconds after `start`. `holds` (2, 4, n) are position, velocity, acceleration and
-        effort before the first and after the last knot. `polynomials` returns the coefficients (segments, degree + 1,
-        4, n), as from `segments`, of the segments from the first index up to but not including the second, as far as
-        there are any. The first `joined` knots, 0 or 1, are the start state, not points of the trajectory.
+        ``times`` (m,) of the knots are seconds after ``start``. ``holds`` (2, 4, n) are position, velocity,
+        acceleration and effort before the first and after the last knot. ``polynomials`` returns the coefficients
+        (segments, degree + 1, 4, n), as from ``segments``, of the segments from the first index up to but not including
+        the second, as far as there are any. The first ``joined`` knots, 0 or 1, are the start state, not points of the
+        trajectory.
         """
         self.start_time = start
         self.duration = float(times[-1])
@@ -94,13 +95,13 @@ class Trajectory:
 
         Points with velocities are interpolated by cubic, with accelerations by quintic Hermite polynomials; positions
         alone by a cubic spline (C2) from the velocity of the start state to rest, or linearly without
-        `positions_upsampling`. The segment from the start state to the first point is of the same kind. Effort is
+        ``positions_upsampling``. The segment from the start state to the first point is of the same kind. Effort is
         interpolated linearly.
 
-        With a start in the past, points before `state_time` are skipped and the start state is connected to the first
-        point after it. A first point at `state_time` applies at once, without a connecting segment, as in JTC. A single
-        point at time 0 is a streamed set point: its position, velocity, acceleration and effort are held until the
-        next. Joints that are not in the points hold the position of the start state.
+        With a start in the past, points before ``state_time`` are skipped and the start state is connected to the first
+        point after it. A first point at ``state_time`` applies at once, without a connecting segment, as in JTC. A
+        single point at time 0 is a streamed set point: its position, velocity, acceleration and effort are held until
+        the next. Joints that are not in the points hold the position of the start state.
 
         Parameters
         ----------
@@ -111,15 +112,15 @@ class Trajectory:
         start_time
             Time (s) from which the times of the points count.
         start_state
-            Position (rad or m), velocity, acceleration and effort (Nm or N) at `state_time`, (4, n), finite. Position
+            Position (rad or m), velocity, acceleration and effort (Nm or N) at ``state_time``, (4, n), finite. Position
             and velocity are continuous from there on, with two exceptions: linear motion begins with the velocity of
-            its first segment, and a first point at `state_time`, a set point or a last point in the past applies at
+            its first segment, and a first point at ``state_time``, a set point or a last point in the past applies at
             once.
         state_time
-            Time (s) of the start state; None: `start_time`.
+            Time (s) of the start state; None: ``start_time``.
         rules
-            Parameters of acceptance and interpolation; `positions_upsampling`, `allow_partial_joints_goal` and
-            `allow_nonzero_velocity_at_trajectory_end` are used.
+            Parameters of acceptance and interpolation; ``positions_upsampling``, ``allow_partial_joints_goal`` and
+            ``allow_nonzero_velocity_at_trajectory_end`` are used.
         limits
             Limits of the motion at and between the points, with tolerances of 1 mrad or mm and 5 % of the velocity
             limit. A motion that starts beyond a limit may return from there. None: no limits.
@@ -203,7 +204,7 @@ class Trajectory:
         return trajectory
 
     def check_not_over(self, now: float) -> None:
-        """Raise TrajectoryOverError if the last point is before the time `now` (s), as JTC does."""
+        """Raise TrajectoryOverError if the last point is before the time ``now`` (s), as JTC does."""
         if self.end_time < now:
             raise TrajectoryOverError(
                 f"the trajectory ended {now - self.end_time:.3f} s ago. "
@@ -218,9 +219,9 @@ class Trajectory:
     def resampled(
         self, period: float, joining: float = 0.0
     ) -> Iterator[tuple[Array, Array]]:
-        """Yield the points that are not over, and interpolated points, at most `period` (s) apart.
+        """Yield the points that are not over, and interpolated points, at most ``period`` (s) apart.
 
-        A point is over if it was before the start state. Earlier than `joining` (s) after the start state no points
+        A point is over if it was before the start state. Earlier than ``joining`` (s) after the start state no points
         are interpolated. Yields blocks of times (m,), s after ``start_time``, and
         motion (m, 4, n): position, velocity, acceleration and effort. Each segment is divided into equal parts. At a
         point between two segments the acceleration is that of the later segment.
@@ -252,7 +253,7 @@ class Trajectory:
             yield times[some], motion
 
     def sample_rows(self, t: float, out: Array) -> bool:
-        """Write the desired motion at the time t (s) to `out` (4, n); return True if t is before the end.
+        """Write the desired motion at the time t (s) to ``out`` (4, n); return True if t is before the end.
 
         Rows are position, velocity, acceleration and effort. Before the first segment the position of the start state
         is held; after the end the position and effort of the last point, at rest, as in JTC. A streamed set point

@@ -1,6 +1,6 @@
 """Limits of position, velocity, acceleration, jerk and feedforward effort along a trajectory.
 
-Units are rad or m, and s. ``times`` (m,) and ``motion`` (4, n, m) of the knots are as in `interpolation`.
+Units are rad or m, and s. ``times`` (m,) and ``motion`` (4, n, m) of the knots are as in ``interpolation``.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ class TrajectoryLimits(NamedTuple):
     effort
         Largest feedforward effort (n,) of a point, Nm or N; None for none.
     compliance
-        Displacement of the joints by efforts that no load opposes, (n, n), rad or m per Nm or N, at most `step`; None:
-        not checked.
+        Displacement of the joints by efforts that no load opposes, (n, n), rad or m per Nm or N, at most ``step``;
+        None: not checked.
     """
 
     rows: LimitRows
@@ -91,9 +91,9 @@ class TrajectoryLimits(NamedTuple):
     def fit(self, motion: Array, start: Array, first: int, at_once: bool) -> Array:
         """Shift continuous joints of ``motion`` by full turns to ``start`` (n,), in place; return the shift (n,), rad.
 
-        ``motion`` (4, n, m) is as in `interpolation`. With `clamp`, points beyond the limits are moved to them. `first`
-        is the index of the first knot that is not over. `at_once` is True if it applies at once: then TrajectoryError
-        is raised, naming the joint, if its distance from the start exceeds `step`.
+        ``motion`` (4, n, m) is as in ``interpolation``. With ``clamp``, points beyond the limits are moved to them.
+        ``first`` is the index of the first knot that is not over. ``at_once`` is True if it applies at once: then
+        TrajectoryError is raised, naming the joint, if its distance from the start exceeds ``step``.
         """
         q, qd = motion[:2]
         turns: Array = (
@@ -124,7 +124,7 @@ class TrajectoryLimits(NamedTuple):
     def check(self, times: Array, motion: Array, degree: int, start: Array) -> None:
         """Raise TrajectoryError for motion or effort beyond the limits, widened to ``start`` (4, n) at the start.
 
-        The polynomials between the knots, ``times`` and ``motion`` as in `interpolation`, have the ``degree`` 1, 3 or
+        The polynomials between the knots, ``times`` and ``motion`` as in ``interpolation``, have the ``degree`` 1, 3 or
         5. Linear motion has no limits of acceleration and jerk. At the knots the acceleration may exceed its limit by
         5 %. Within a segment acceleration and jerk may reach 2 and 2.5 times their limits, which interpolation of a
         planner's points can cause. Jumps of acceleration between segments are not checked.
