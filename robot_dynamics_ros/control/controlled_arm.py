@@ -57,9 +57,15 @@ class ControlledArm:
     ) -> None:
         """Replace the payload: ``mass`` (kg) on ``link`` with the centre of mass ``com`` (3,), m.
 
-        ``inertia`` about it, (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2, and ``com`` are in the link's frame. Raises
-        RobotModelError for invalid ones and, if the position ``q`` (n,) is given, RobotDynamicsError if the effort
-        limits cannot hold it there, and as ``Tuning.check_payload`` for the ``period`` (s) of the cycles, 0: unknown.
+        ``inertia`` about it, (3, 3) or ixx ixy ixz iyy iyz izz, kg m^2, and ``com`` are in the link's frame. At the
+        position ``q`` (n,), if it is given, the payload is checked. ``period`` (s) of the cycles is 0 if unknown.
+
+        Raises
+        ------
+        RobotModelError
+            For an invalid link, mass, centre of mass or inertia.
+        RobotDynamicsError
+            If the effort limits cannot hold the payload, or if the gains would be unstable without it.
         """
         robot = self.robot.with_payload(link, mass, com, inertia)
         if q is not None:
@@ -70,7 +76,10 @@ class ControlledArm:
 
 
 def check_payload(robot: RobotModel, q: Array, tuning: Tuning, period: float) -> None:
-    """Check the payload of ``robot`` at ``q`` (n,) as ``Tuning.check_payload`` does; ``period`` (s) of the cycles."""
+    """Raise RobotDynamicsError if the gains would be unstable at ``q`` (n,) without the payload of ``robot``.
+
+    ``period`` (s) of the cycles is 0 if unknown; see ``Tuning.check_payload``.
+    """
     if robot.payload_link is None:
         return
     models = (robot, robot.without_payload())

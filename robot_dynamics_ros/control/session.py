@@ -140,10 +140,15 @@ class ControllerSession:
     ) -> Output:
         """Activate the controller; the arm holds its position, or ``held`` (n,), rad or m, until a trajectory arrives.
 
-        Raises RobotDynamicsError if the arm moves, a joint is far beyond its limits, the gains are unstable, also as
-        ``Tuning.check_payload``, or an effort limit is below the gravity torque. With ``compare_effort`` it is also
-        raised if the measured effort contradicts that torque. These checks use the last states; if there are none that
-        are newer than ``state_timeout`` at ``now`` and have a velocity, ``on_state`` makes them with the first ones.
+        The checks use the last states. If there are none that are newer than ``state_timeout`` at ``now`` and have a
+        velocity, ``on_state`` makes the checks with the first ones.
+
+        Raises
+        ------
+        RobotDynamicsError
+            If the arm moves, or a joint is far beyond its limits; if the gains are unstable, or would be without the
+            payload; if an effort limit is below the gravity torque; and with ``compare_effort`` if the measured effort
+            contradicts that torque.
         """
         safety = self.settings.safety
         if now is not None:

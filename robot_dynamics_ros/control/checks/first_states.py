@@ -86,10 +86,14 @@ class FirstStates:
     ) -> tuple[list[Note], Array | None]:
         """Check the last state before the start of the controller of an ``arm``, and drop all; it requires ``suffice``.
 
-        Returns warnings, and with ``compare_effort`` the measured effort (n,) if it holds the arm, else None. Raises
-        RobotDynamicsError if a joint moves faster than ``activation_max_velocity`` or is far beyond its limits, if the
-        gains are unstable at the ``period`` (s) of the cycles, as ``check_payload``, if an effort limit is below the
-        gravity torque and, with ``compare_effort``, as ``check_activation``.
+        Returns warnings, and with ``compare_effort`` the measured effort (n,) if it holds the arm, else None.
+
+        Raises
+        ------
+        RobotDynamicsError
+            If a joint moves faster than ``activation_max_velocity``, or is far beyond its limits; if the gains are
+            unstable at the ``period`` (s) of the cycles, or would be without the payload; if an effort limit is below
+            the gravity torque; and with ``compare_effort`` if the measured effort contradicts that torque.
         """
         robot = arm.robot
         tuning = arm.tuning

@@ -104,8 +104,13 @@ class EndEffectorTargets:
     ) -> bool:
         """Add the ``target`` of a message, for the time ``begin`` (s); return True if it is the first pose.
 
-        ``root`` is the name of the root link, ``now`` the time (s). Raises RobotDynamicsError for another frame, and as
-        ``pose_of``, ``follow`` and ``feed_forward`` do.
+        ``root`` is the name of the root link, ``now`` the time (s).
+
+        Raises
+        ------
+        RobotDynamicsError
+            For another frame, a quaternion that is not of length 1, implausible numbers, a twist or acceleration that
+            exceeds the largest velocities, and if too many targets wait.
         """
         if target.frame not in ("", root):
             raise RobotDynamicsError(
