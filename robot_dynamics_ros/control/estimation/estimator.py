@@ -156,8 +156,6 @@ class Estimator:
         self.simulated_time = simulated_time
         self._none = np.zeros(n, dtype=np.bool_)
         self.estimate = Estimate(np.zeros((2, n)), np.zeros(n), self._none)
-        # State to stamp of the estimate, which only a valid state changes
-        self._last = self.estimate[:5]
         # Arrival (s) of the last message, of the last valid state, and of the last state with a new stamp
         self.arrival = self._valid_arrival = self._stamp_arrival = -math.inf
         self._time = 0.0  # s, sum of the time steps until the last valid state
@@ -257,6 +255,21 @@ class Estimator:
 
     def at(self, steady: float) -> Estimate:
         """Return the estimate at ``steady`` (s) without the start of a cycle."""
+        last = self.estimate
+        return self._estimate_at(
+            steady, last.state, last.velocity, last.refuted, last.source, last.stamp
+        )
+
+    def _estimate_at(
+        self,
+        steady: float,
+        state: Array,
+        velocity: Array,
+        refuted: NDArray[np.bool_],
+        source: VelocitySource,
+        stamp: float,
+    ) -> Estimate:
+        """Return the estimate at ``steady`` (s) with these fields of the last valid state."""
         lag = self.lag
         waited = steady - self.arrival
         age = waited + lag
@@ -276,7 +289,11 @@ class Estimator:
         elif defect is None and self._lags:
             defect = state_faults.lag(lag, self.largest_lag)
         return Estimate(
-            *self._last,
+            state,
+            velocity,
+            refuted,
+            source,
+            stamp,
             known,
             age,
             known and usable and waited <= timeout,
@@ -365,7 +382,6 @@ class Estimator:
             self._time += abs(step)
         measured = None if qd is None or distrusted else new[1]
         self._set_state(stamp, new, measured, refuted)
-        self.estimate = self.at(steady)
         return True
 
     @property
@@ -381,9 +397,9 @@ class Estimator:
         other._trusted = self._latest.copy()
         other.set_cutoff(self._cutoff)
         other._defect = None
-        source = self.estimate.source
-        stamp = self.estimate.stamp
-        other._last = self._latest, self._latest[1], self._none, source, stamp
+        other.estimate = self.estimate._replace(
+            state=self._latest, velocity=self._latest[1], refuted=self._none
+        )
         other.estimate = other.at(self.arrival)
         return other
 
@@ -410,7 +426,7 @@ class Estimator:
         measured: Array | None,
         refuted: NDArray[np.bool_],
     ) -> None:
-        """Set the last valid ``state`` (2, n); without a ``measured`` velocity (n,) it is differentiated."""
+        """Set the estimate with the valid ``state`` (2, n); without a ``measured`` velocity it is differentiated."""
         velocity = self._filter.update(
             self._time,
             state[0],
@@ -427,7 +443,9 @@ class Estimator:
         unfiltered = velocity if measured is None else measured
         if velocity is not measured:
             state = np.array((state[0], velocity))
-        self._last = state, unfiltered, refuted, source, stamp
+        self.estimate = self._estimate_at(
+            self.arrival, state, unfiltered, refuted, source, stamp
+        )
 
     def _refuse(self, fault: Fault) -> bool:
         self._invalid = self._defect = fault
