@@ -20,7 +20,8 @@ from tqdm import tqdm
 from robot_dynamics_ros.base.background import run_in_background
 from robot_dynamics_ros.base.progress import BAR
 from robot_dynamics_ros.cli.thresholds import POLLING_PERIOD
-from robot_dynamics_ros.dynamics.kernels import control_cycle, entries
+from robot_dynamics_ros.control import cycle_kernels
+from robot_dynamics_ros.dynamics.kernels import entries
 from robot_dynamics_ros.dynamics.kernels.compilation import (
     announcement,
     compilations_reported,
@@ -30,21 +31,19 @@ from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.arguments import cores
 
 EXPERIMENT = (
-    *(
-        control_cycle.check_state,
-        control_cycle.check_drives,
-        control_cycle.write_midpoint,
-        control_cycle.check_response,
-        control_cycle.limit_effort,
-        control_cycle.all_within,
-    ),
-    *(
-        entries.inverse_dynamics,
-        entries.gravity_torque,
-        entries.mass_matrix,
-        entries.friction_torque,
-    ),
-    *(entries.inverse_dynamics_batch, entries.friction_batch, entries.jacobian_batch),
+    cycle_kernels.check_state,
+    cycle_kernels.check_drives,
+    cycle_kernels.write_midpoint,
+    cycle_kernels.check_response,
+    cycle_kernels.limit_effort,
+    cycle_kernels.all_within,
+    entries.inverse_dynamics,
+    entries.gravity_torque,
+    entries.mass_matrix,
+    entries.friction_torque,
+    entries.inverse_dynamics_batch,
+    entries.friction_batch,
+    entries.jacobian_batch,
 )
 """Kernels of the controller in simulate and demo."""
 _BESIDE = (

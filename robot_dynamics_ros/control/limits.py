@@ -10,16 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from robot_dynamics_ros.control.cycle_kernels import CLAMPED, SLOWED, limit_effort
 from robot_dynamics_ros.control.thresholds import (
     BRAKING_PASSES,
     HOLD_RISE_TIME,
     LARGEST_MAGNITUDE,
     SHORTEST_STOP,
-)
-from robot_dynamics_ros.dynamics.kernels.control_cycle import (
-    CLAMPED,
-    SLOWED,
-    limit_effort,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.joint_limits import (

@@ -3,9 +3,7 @@
 They decide, but follow neither from physics nor from a parameter. Each has its unit and meaning, and each section what
 calibrates it. After a change, run that command and compare its results with those stored in the documentation.
 "Judgement" means that no study exists: the number was chosen by reasoning, and tests only fix its effect.
-
-The numbers of the compiled checks of a cycle (check_state, check_response, check_drives and limit_effort) are in
-``dynamics/kernels/thresholds.py``.
+Kernels freeze those of ``cycle_kernels.py``: a change compiles all kernels again.
 """
 
 # --- Check of the efforts at activation. Calibrated by test/control/checks/test_activation_check.py.
@@ -52,6 +50,64 @@ MOST_OVERTAKEN_STATES = 3
 LONGEST_OVERTAKING = 100_000_000
 # rad or m, and per s: larger magnitudes are rejected, and squares of accepted ones cannot overflow (judgement)
 LARGEST_MAGNITUDE = 1e9
+
+# --- check_state: measured positions and velocities. Calibrated by tools/fault_battery (jump, creep, scaled, swapped,
+# noise, coarse, and --healthy for false alarms); tools/safety_times --hour counts false alarms, too.
+
+# s of the comparison of position and velocity
+STATE_WINDOW = 0.1
+# s in which a joint may have moved at its velocity
+LONGEST_STATE_GAP = 1.0
+# s in which a refuted position may return
+REFUTED_RETURN_TIME = 0.1
+# s of a contradiction after which neither position nor velocity is trusted
+LONGEST_CONTRADICTION = 0.3
+# share of the plausible step within which a position rests; also of check_response
+REST_SHARE = 0.1
+
+# --- check_response: joints that do not answer their effort. Calibrated by tools/fault_battery (frozen, stuck at rest,
+# dead drive, contact, friction, and --healthy), test/control/estimation/test_response.py.
+
+# s of the mean external torque
+RESPONSE_WINDOW = 0.06
+# number of states in succession with an unexplained torque, from which on a joint does not answer
+RESPONSE_STATES = 2
+# share of the effort limit: external torque of a sudden stop
+SUDDEN_STOP_TORQUE = 0.5
+# rad/s or m/s: a slower joint rests; also of check_drives
+RESPONSE_REST_VELOCITY = 0.05
+# share of the effort limit: dry friction of joints whose model has none
+UNMODELLED_FRICTION = 0.075
+# share of the effort limit: other torque that the model does not explain
+UNMODELLED_TORQUE = 0.05
+# share of a change of the model's torque: its error
+MODEL_TORQUE_ERROR = 0.15
+# s after which the hidden motion of a joint at rest is forgotten
+HIDDEN_MOTION_MEMORY = 1.0
+
+# --- check_drives: reversed drives. Calibrated by tools/fault_battery (drive, drives exchanged, and
+# --healthy), test/control/estimation/test_response.py.
+
+# s of mean and variance of effort and external torque
+DRIVE_WINDOW = 0.04
+# number of states in succession, from which on a drive counts as reversed
+DRIVE_STATES = 3
+# share of the effort limit: least standard deviation of the effort
+DRIVE_LEAST_CHANGE = 0.02
+# share of the effort limit: a larger jump of the external torque restarts the window
+DRIVE_TORQUE_JUMP = 0.05
+# external torque per effort, above which the torque has another cause
+DRIVE_STEEPEST = 4.0
+# external torque per effort: the drive gives -0.15 of its effort
+DRIVE_OPPOSED = -1.15
+# external torque per effort: the drive gives half of its effort
+DRIVE_ANSWERED = -0.5
+# share of the variance of the external torque that the effort explains
+DRIVE_EXPLAINED = 0.97
+# share of the effort limit, between the mean external torque and the slope times the mean effort
+DRIVE_OFFSET = 0.02
+# share of the mean external torque, added to this
+DRIVE_RELATIVE_OFFSET = 0.08
 
 # --- Response of the joints and reported efforts. Calibrated by tools/fault_battery (frozen, stuck at rest, drive, dead
 # drive, other controller).
@@ -139,6 +195,11 @@ SMALLEST_INERTIA = 1e-12
 SAG_VELOCITY = 0.05
 # number of passes over the constraint rows in a stop; bounds the time of a cycle
 BRAKING_PASSES = 10
+
+# --- limit_effort. Calibrated by tools/fault_battery (set points, target, scaled), with and without torque_rate_limit.
+
+# share of the effort limit: largest change of the effort in a cycle that is no step
+LARGEST_EFFORT_CHANGE = 0.1
 
 # --- Trajectories. Judgement, but where a test or source is named.
 

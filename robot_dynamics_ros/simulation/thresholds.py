@@ -2,7 +2,7 @@
 
 They decide, but follow neither from physics nor from a parameter. Each has its unit and meaning, and each section what
 calibrates it. "Judgement" means that no study exists: the number was chosen by reasoning, and tests fix its effect.
-Kernels freeze these numbers: the cache of compiled kernels depends on the sources of this folder.
+Kernels freeze some of them: a change compiles all kernels again.
 """
 
 # --- Checks of arm and parameters. Judgement; test/simulation.

@@ -26,10 +26,6 @@ from robot_dynamics_ros.analysis.thresholds import (
 )
 from robot_dynamics_ros.base.errors import require_known
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
-from robot_dynamics_ros.dynamics.kernels.thresholds import (
-    RANDOM_ACCELERATION,
-    RANDOM_VELOCITY,
-)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.base_parameters import (
@@ -37,6 +33,10 @@ from robot_dynamics_ros.dynamics.model.base_parameters import (
     position_ranges,
 )
 from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
+from robot_dynamics_ros.dynamics.thresholds import (
+    RANDOM_ACCELERATION,
+    RANDOM_VELOCITY,
+)
 
 KINDS = ("viscous_coulomb", "none", "keep")
 """Friction to identify: viscous and Coulomb friction with the given shapes; no friction; the prior's, unchanged."""

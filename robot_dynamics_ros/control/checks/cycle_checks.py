@@ -17,6 +17,7 @@ from robot_dynamics_ros.control.checks import state_faults
 from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.configuration.tuning import Tuning
+from robot_dynamics_ros.control.cycle_kernels import all_within
 from robot_dynamics_ros.control.estimation.effort_reports import EffortReports
 from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
@@ -24,7 +25,6 @@ from robot_dynamics_ros.control.estimation.response import Response
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.limits import EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, Fault, Mode
-from robot_dynamics_ros.dynamics.kernels.control_cycle import all_within
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.dynamics.model.joint_limits import (

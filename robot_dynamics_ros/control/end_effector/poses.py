@@ -9,8 +9,8 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.dynamics.description.urdf import rotation_from_quaternion
-from robot_dynamics_ros.dynamics.kernels.thresholds import QUATERNION_LENGTH
 from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.thresholds import QUATERNION_LENGTH
 
 COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
 """Components of a pose: position, and rotation about each axis."""

@@ -23,17 +23,7 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.checks import state_faults
 from robot_dynamics_ros.control.configuration.tuning import Tuning
-from robot_dynamics_ros.control.safety import Cause, Fault
-from robot_dynamics_ros.control.thresholds import (
-    CLOCK_DRIFT,
-    DIFFERENTIATION_SAMPLES,
-    DIFFERENTIATION_WINDOW,
-    LARGEST_MAGNITUDE,
-    MOST_UNUSABLE_STATES,
-    SHORTEST_STAMP_STEP,
-    SLOWEST_STAMPS,
-)
-from robot_dynamics_ros.dynamics.kernels.control_cycle import (
+from robot_dynamics_ros.control.cycle_kernels import (
     BOUNDS,
     CONTRADICTED,
     CONTRADICTS,
@@ -50,6 +40,16 @@ from robot_dynamics_ros.dynamics.kernels.control_cycle import (
     STILL,
     UNCHANGED,
     check_state,
+)
+from robot_dynamics_ros.control.safety import Cause, Fault
+from robot_dynamics_ros.control.thresholds import (
+    CLOCK_DRIFT,
+    DIFFERENTIATION_SAMPLES,
+    DIFFERENTIATION_WINDOW,
+    LARGEST_MAGNITUDE,
+    MOST_UNUSABLE_STATES,
+    SHORTEST_STAMP_STEP,
+    SLOWEST_STAMPS,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
 

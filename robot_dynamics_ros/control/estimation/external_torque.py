@@ -13,8 +13,8 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.configuration.tuning import Tuning
+from robot_dynamics_ros.control.cycle_kernels import write_midpoint
 from robot_dynamics_ros.control.estimation.estimator import Estimate, VelocitySource
-from robot_dynamics_ros.dynamics.kernels.control_cycle import write_midpoint
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 

@@ -8,13 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.control.configuration.tuning import Tuning
-from robot_dynamics_ros.control.estimation.estimator import Estimate, VelocitySource
-from robot_dynamics_ros.control.estimation.external_torque import interval_torque
-from robot_dynamics_ros.control.thresholds import (
-    RESPONSE_DIFFERENTIATED_INTERVAL,
-    RESPONSE_INTERVAL,
-)
-from robot_dynamics_ros.dynamics.kernels.control_cycle import (
+from robot_dynamics_ros.control.cycle_kernels import (
     DOUBTED,
     DRIVE_MEMORY,
     HIDDEN_MOMENTUM,
@@ -25,7 +19,13 @@ from robot_dynamics_ros.dynamics.kernels.control_cycle import (
     check_drives,
     check_response,
 )
-from robot_dynamics_ros.dynamics.kernels.thresholds import DRIVE_STATES
+from robot_dynamics_ros.control.estimation.estimator import Estimate, VelocitySource
+from robot_dynamics_ros.control.estimation.external_torque import interval_torque
+from robot_dynamics_ros.control.thresholds import (
+    DRIVE_STATES,
+    RESPONSE_DIFFERENTIATED_INTERVAL,
+    RESPONSE_INTERVAL,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 

@@ -53,8 +53,8 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     coordinate_count,
     unpack,
 )
-from robot_dynamics_ros.dynamics.kernels.thresholds import LARGEST_C_FUNCTION
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
+from robot_dynamics_ros.dynamics.thresholds import LARGEST_C_FUNCTION
 
 _WIDTH = 110  # characters of a line of comments and declarations
 

@@ -25,8 +25,8 @@ from robot_dynamics_ros.dynamics.codegen.tracing import (
 )
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel
 from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR, WRONG_SHAPE
-from robot_dynamics_ros.dynamics.kernels.thresholds import BATCH_BLOCK
 from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.thresholds import BATCH_BLOCK
 
 
 def function_source(program: Program) -> str:

@@ -18,7 +18,7 @@ from robot_dynamics_ros.dynamics.codegen.expressions import (
     Scalar,
     Trace,
 )
-from robot_dynamics_ros.dynamics.kernels.thresholds import LONGEST_INLINED
+from robot_dynamics_ros.dynamics.thresholds import LONGEST_INLINED
 
 
 class Language(NamedTuple):

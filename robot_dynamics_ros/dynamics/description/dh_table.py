@@ -33,12 +33,12 @@ from robot_dynamics_ros.dynamics.description.inertia import (
     payload_inertial,
     real_numbers,
 )
-from robot_dynamics_ros.dynamics.kernels.thresholds import (
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.thresholds import (
     COSINE_NOISE,
     LONGEST_FORMULA,
     SLIDE_LIMITS,
 )
-from robot_dynamics_ros.dynamics.kernels.types import Array
 
 MassProperties = tuple[float, ArrayLike, ArrayLike]
 """Mass (kg), centre of mass (3,) (m), and inertia about it, (6,) or (3, 3) (kg m^2), in the link's frame."""

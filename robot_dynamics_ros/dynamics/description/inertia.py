@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotModelError
-from robot_dynamics_ros.dynamics.kernels.thresholds import (
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.thresholds import (
     CLEAR_SPREAD,
     FOAM_DENSITY,
     HEAVY_LINK,
@@ -32,7 +33,6 @@ from robot_dynamics_ros.dynamics.kernels.thresholds import (
     STEEL_DENSITY,
     THIN_ROD,
 )
-from robot_dynamics_ros.dynamics.kernels.types import Array
 
 ELEMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 """Names of the six elements of an inertia, in the order of this package."""

@@ -37,7 +37,8 @@ from robot_dynamics_ros.dynamics.description.inertia import (
     symmetric,
     unit_vector,
 )
-from robot_dynamics_ros.dynamics.kernels.thresholds import (
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.thresholds import (
     COMMON_LIMIT,
     FARTHEST_LIMIT,
     HEAVIEST_ROBOT,
@@ -47,7 +48,6 @@ from robot_dynamics_ros.dynamics.kernels.thresholds import (
     STEEL_DENSITY,
     UNLIMITED_LIMIT,
 )
-from robot_dynamics_ros.dynamics.kernels.types import Array
 
 MOVABLE = ("revolute", "continuous", "prismatic")
 """Types of joints that can move."""

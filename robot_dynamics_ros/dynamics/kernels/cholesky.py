@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 from robot_dynamics_ros.dynamics.kernels.compilation import kernel
-from robot_dynamics_ros.dynamics.kernels.thresholds import SMALLEST_PIVOT
 from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.thresholds import SMALLEST_PIVOT
 
 
 @kernel

@@ -26,7 +26,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.dynamics.kernels.thresholds import COMPILATION_PAUSE
+from robot_dynamics_ros.dynamics.thresholds import COMPILATION_PAUSE
 
 numba: Any
 try:
@@ -40,7 +40,15 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _NAME = "robot_dynamics_ros"
-_KERNEL_FOLDERS = ("dynamics/codegen", "dynamics/kernels", "simulation")
+_KERNEL_SOURCES = (
+    "control/cycle_kernels.py",
+    "control/thresholds.py",
+    "dynamics/codegen/*.py",
+    "dynamics/kernels/*.py",
+    "dynamics/thresholds.py",
+    "simulation/step/*.py",
+    "simulation/thresholds.py",
+)
 _FLAGS: dict[str, Any] = {"error_model": "numpy", "no_cfunc_wrapper": True}
 _CANNOT_BE_CACHED = (
     "compiled kernels cannot be cached ({}): every start compiles them again. Cure: {}"
@@ -78,12 +86,20 @@ def _source_hash() -> str:
         numba.config.BOUNDSCHECK,
     )
     digest = hashlib.sha256(repr(conditions).encode())
-    for folder in _KERNEL_FOLDERS:
-        for source in sorted((_PACKAGE / folder).rglob("*.py")):
-            digest.update(
-                str(source.relative_to(_PACKAGE)).encode() + b"\0" + source.read_bytes()
-            )
+    for source in _kernel_sources():
+        digest.update(
+            str(source.relative_to(_PACKAGE)).encode() + b"\0" + source.read_bytes()
+        )
     return digest.hexdigest()[:16]
+
+
+def _kernel_sources() -> list[Path]:
+    """Return the files with kernels, their generator, and the numbers that they freeze."""
+    return [
+        source
+        for pattern in _KERNEL_SOURCES
+        for source in sorted(_PACKAGE.glob(pattern))
+    ]
 
 
 def _folder() -> Path:

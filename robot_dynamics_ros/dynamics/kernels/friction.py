@@ -28,8 +28,8 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     JOINT_TORQUE,
     ModelArrays,
 )
-from robot_dynamics_ros.dynamics.kernels.thresholds import FRICTION_WIDTHS
 from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.thresholds import FRICTION_WIDTHS
 
 
 class FrictionParameter(NamedTuple):

@@ -19,13 +19,13 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError, require_known
 from robot_dynamics_ros.dynamics.description.inertia import real_numbers
 from robot_dynamics_ros.dynamics.kernels.compilation import numba
 from robot_dynamics_ros.dynamics.kernels.entries import OK, SINGULAR
-from robot_dynamics_ros.dynamics.kernels.thresholds import (
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model.model_data import LinkFrame
+from robot_dynamics_ros.dynamics.thresholds import (
     BATCH_BLOCK,
     MOST_LEADING_AXES,
     STATES_PER_THREAD,
 )
-from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.model_data import LinkFrame
 
 Result = TypeVar("Result")
 Wrenches = Mapping[str, ArrayLike]

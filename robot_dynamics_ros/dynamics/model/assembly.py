@@ -57,7 +57,6 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     ModelArrays,
     pack,
 )
-from robot_dynamics_ros.dynamics.kernels.thresholds import COSINE_NOISE
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model.joint_limits import joint_limits
 from robot_dynamics_ros.dynamics.model.model_data import (
@@ -67,6 +66,7 @@ from robot_dynamics_ros.dynamics.model.model_data import (
     gravity_vector,
     with_payload,
 )
+from robot_dynamics_ros.dynamics.thresholds import COSINE_NOISE
 
 _STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 

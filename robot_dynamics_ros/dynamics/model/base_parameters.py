@@ -16,7 +16,9 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from robot_dynamics_ros.dynamics.kernels.thresholds import (
+from robot_dynamics_ros.dynamics.kernels.types import Array
+from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
+from robot_dynamics_ros.dynamics.thresholds import (
     BASE_NEGLIGIBLE,
     BASE_RANK,
     BASE_ROUNDING,
@@ -24,8 +26,6 @@ from robot_dynamics_ros.dynamics.kernels.thresholds import (
     RANDOM_VELOCITY,
     STATES_PER_JOINT,
 )
-from robot_dynamics_ros.dynamics.kernels.types import Array
-from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
 
 Places = NDArray[np.intp]
 

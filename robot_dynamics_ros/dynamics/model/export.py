@@ -28,9 +28,9 @@ from robot_dynamics_ros.dynamics.description.inertia import (
 )
 from robot_dynamics_ros.dynamics.kernels.entries import GeneralKernels
 from robot_dynamics_ros.dynamics.kernels.layout import MASS
-from robot_dynamics_ros.dynamics.kernels.thresholds import EXPORT_TOLERANCE
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.model_data import ModelData, views
+from robot_dynamics_ros.dynamics.thresholds import EXPORT_TOLERANCE
 
 if TYPE_CHECKING:
     from robot_dynamics_ros.dynamics.model.robot_model import RobotModel

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
-from robot_dynamics_ros.dynamics.kernels import thresholds
+from robot_dynamics_ros.dynamics import thresholds
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model.robot_model import RobotModel
 

@@ -47,9 +47,9 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     unpack,
 )
 from robot_dynamics_ros.dynamics.kernels.placement import place_bodies
-from robot_dynamics_ros.dynamics.kernels.thresholds import MOMENT_NOISE
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 from robot_dynamics_ros.dynamics.model.joint_limits import JointLimits
+from robot_dynamics_ros.dynamics.thresholds import MOMENT_NOISE
 
 # Columns of the friction table to which a joint's friction torque is proportional.
 _LINEAR = [parameter.column for parameter in FRICTION_PARAMETERS if parameter.linear]

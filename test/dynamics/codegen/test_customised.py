@@ -27,8 +27,8 @@ from robot_dynamics_ros.dynamics.kernels.entries import (
     GeneralKernels,
 )
 from robot_dynamics_ros.dynamics.kernels.layout import MASS
-from robot_dynamics_ros.dynamics.kernels.thresholds import BATCH_BLOCK
 from robot_dynamics_ros.dynamics.model.model_data import views
+from robot_dynamics_ros.dynamics.thresholds import BATCH_BLOCK
 from support.comparing import assert_close
 from support.generated import ALGORITHMS, general, kernels_of, random_vectors, result
 

@@ -64,11 +64,12 @@ def test_an_edit_in_any_file_with_kernels_leads_to_another_cache(
     decorator = re.compile(
         r"^ *@(kernel|inlined|allocating_kernel|batch_kernel)\b", re.MULTILINE
     )
-    files = [
-        file
-        for file in sorted(package.rglob("*.py"))
-        if decorator.search(file.read_text(encoding="utf-8"))
-    ]
+    frozen = re.compile(r"^from robot_dynamics_ros\.(\w+)\.thresholds ", re.MULTILINE)
+    files = set()
+    for file in package.rglob("*.py"):
+        if decorator.search(source := file.read_text(encoding="utf-8")):
+            tables = frozen.findall(source)
+            files |= {file, *(package / name / "thresholds.py" for name in tables)}
     assert {"newton_euler.py", "source.py", "friction_problem.py"} <= {
         file.name for file in files
     }
@@ -81,6 +82,7 @@ def test_an_edit_in_any_file_with_kernels_leads_to_another_cache(
 def test_generated_code_uses_only_hashed_code() -> None:
     """Generated files are named by their source: modules of this package that they import must be part of the hash."""
     panda = RobotModel.from_urdf_file(PANDA).kernels
+    hashed = compilation._kernel_sources()
     for algorithm in (INVERSE_DYNAMICS, FORWARD_DYNAMICS, FIXED_MODE_MOTION):
         program = trace_algorithm(algorithm, panda.topology, panda.parameters)
         assert program is not None
@@ -88,24 +90,17 @@ def test_generated_code_uses_only_hashed_code() -> None:
             for module in re.findall(
                 r"^ *(?:from|import) +(\S+)", source, re.MULTILINE
             ):
-                path = module.removeprefix("robot_dynamics_ros.").replace(".", "/")
-                assert path in {"math", "numpy"} or path.startswith(
-                    compilation._KERNEL_FOLDERS
-                )
+                path = ROOT / f"{module.replace('.', '/')}.py"
+                assert module in {"math", "numpy"} or path in hashed
 
 
 @compiled_only
 def test_kernels_without_reference_counts_return_no_arrays() -> None:
     """The annotations, which mypy checks, contain no arrays: a caller would free memory that is not counted."""
-    files = [
-        file
-        for folder in ("dynamics/kernels", "simulation")
-        for file in (PACKAGE / folder).rglob("[a-z]*.py")
+    modules = [
+        import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+        for file in compilation._kernel_sources()
     ]
-    names = [
-        ".".join(file.relative_to(PACKAGE).with_suffix("").parts) for file in files
-    ]
-    modules = [import_module(f"robot_dynamics_ros.{name}") for name in names]
     compiled = {
         value
         for module in modules

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 
-from robot_dynamics_ros.dynamics.kernels.compilation import inlined, kernel
-from robot_dynamics_ros.dynamics.kernels.thresholds import (
+from robot_dynamics_ros.control.thresholds import (
     DRIVE_ANSWERED,
     DRIVE_EXPLAINED,
     DRIVE_LEAST_CHANGE,
@@ -34,6 +33,7 @@ from robot_dynamics_ros.dynamics.kernels.thresholds import (
     UNMODELLED_FRICTION,
     UNMODELLED_TORQUE,
 )
+from robot_dynamics_ros.dynamics.kernels.compilation import inlined, kernel
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 # results of check_state: the largest one of all joints counts

@@ -1,73 +1,9 @@
-"""Tuned numbers of dynamics, with those of the compiled checks of a control cycle.
+"""Tuned numbers of dynamics.
 
 They decide, but follow neither from physics nor from a parameter. Each has its unit and meaning, and each section what
 calibrates it. After a change, run that command and compare its results with those stored in the documentation.
-"Judgement" means that no study exists. Kernels freeze these numbers: the cache of compiled kernels depends on the
-sources of this folder.
+"Judgement" means that no study exists. Kernels freeze some of them: a change compiles all kernels again.
 """
-
-# --- check_state: measured positions and velocities. Calibrated by tools/fault_battery (jump, creep, scaled, swapped,
-# noise, coarse, and --healthy for false alarms); tools/safety_times --hour counts false alarms, too.
-
-# s of the comparison of position and velocity
-STATE_WINDOW = 0.1
-# s in which a joint may have moved at its velocity
-LONGEST_STATE_GAP = 1.0
-# s in which a refuted position may return
-REFUTED_RETURN_TIME = 0.1
-# s of a contradiction after which neither position nor velocity is trusted
-LONGEST_CONTRADICTION = 0.3
-# share of the plausible step within which a position rests; also of check_response
-REST_SHARE = 0.1
-
-# --- check_response: joints that do not answer their effort. Calibrated by tools/fault_battery (frozen, stuck at rest,
-# dead drive, contact, friction, and --healthy), test/control/estimation/test_response.py.
-
-# s of the mean external torque
-RESPONSE_WINDOW = 0.06
-# number of states in succession with an unexplained torque, from which on a joint does not answer
-RESPONSE_STATES = 2
-# share of the effort limit: external torque of a sudden stop
-SUDDEN_STOP_TORQUE = 0.5
-# rad/s or m/s: a slower joint rests; also of check_drives
-RESPONSE_REST_VELOCITY = 0.05
-# share of the effort limit: dry friction of joints whose model has none
-UNMODELLED_FRICTION = 0.075
-# share of the effort limit: other torque that the model does not explain
-UNMODELLED_TORQUE = 0.05
-# share of a change of the model's torque: its error
-MODEL_TORQUE_ERROR = 0.15
-# s after which the hidden motion of a joint at rest is forgotten
-HIDDEN_MOTION_MEMORY = 1.0
-
-# --- check_drives: reversed drives. Calibrated by tools/fault_battery (drive, drives exchanged, and
-# --healthy), test/control/estimation/test_response.py.
-
-# s of mean and variance of effort and external torque
-DRIVE_WINDOW = 0.04
-# number of states in succession, from which on a drive counts as reversed
-DRIVE_STATES = 3
-# share of the effort limit: least standard deviation of the effort
-DRIVE_LEAST_CHANGE = 0.02
-# share of the effort limit: a larger jump of the external torque restarts the window
-DRIVE_TORQUE_JUMP = 0.05
-# external torque per effort, above which the torque has another cause
-DRIVE_STEEPEST = 4.0
-# external torque per effort: the drive gives -0.15 of its effort
-DRIVE_OPPOSED = -1.15
-# external torque per effort: the drive gives half of its effort
-DRIVE_ANSWERED = -0.5
-# share of the variance of the external torque that the effort explains
-DRIVE_EXPLAINED = 0.97
-# share of the effort limit, between the mean external torque and the slope times the mean effort
-DRIVE_OFFSET = 0.02
-# share of the mean external torque, added to this
-DRIVE_RELATIVE_OFFSET = 0.08
-
-# --- limit_effort. Calibrated by tools/fault_battery (set points, target, scaled), with and without torque_rate_limit.
-
-# share of the effort limit: largest change of the effort in a cycle that is no step
-LARGEST_EFFORT_CHANGE = 0.1
 
 # --- Algorithms and generated code.
 
