@@ -353,66 +353,114 @@ def check_response(
         if dt == math.inf:  # also after a torque that was not finite
             memory[RESIDUAL, j] = external[j]
         memory[RESIDUAL, j] += (1.0 - kept) * (external[j] - memory[RESIDUAL, j])
-        if step[j] == math.inf:
+        if step[j] == math.inf or not _rests(
+            state, external, torque, limits, step, dt, memory, j
+        ):
             continue
-        away = abs(state[0, j] - memory[REST, j]) > REST_SHARE * step[j]
-        slow = abs(state[1, j]) <= RESPONSE_REST_VELOCITY
-        moved = memory[REST_SPEED, j] > RESPONSE_REST_VELOCITY
-        sudden = (
-            abs(external[j] - memory[REFERENCE, j]) > SUDDEN_STOP_TORQUE * limits[j]
-        )
-        stops = moved and slow and sudden and dt < math.inf
-        answers = away or not slow
-        if dt == math.inf and memory[DOUBTED, j] != 0.0 and not answers:
-            continue
-        if answers or dt == math.inf:
-            way = abs(state[0, j] - memory[REST, j])
-            speed = way / (memory[REST_TIME, j] + dt)
-            memory[REST_SPEED, j] = max(abs(state[1, j]), speed)
-            memory[REST_TIME, j] = 0.0
-            memory[REST, j] = state[0, j]
-            memory[REFERENCE, j] = memory[RESIDUAL, j]
-            memory[REST_TORQUE, j] = torque[j]
-            memory[HIDDEN_MOMENTUM, j] = 0.0
-            memory[HIDDEN_MOTION, j] = 0.0
-            memory[UNANSWERED, j] = 0.0
-            memory[DOUBTED, j] = 0.0
-            memory[STOPPED, j] = 1.0 if stops else 0.0
-            continue
-        if stops:
-            memory[STOPPED, j] = 1.0
-        elif memory[REST_TIME, j] > 2.0 * RESPONSE_WINDOW:
-            memory[STOPPED, j] = 0.0
-        # At its speed before, a joint that goes on leaves the position of rest within this time.
-        memory[REST_TIME, j] += dt
-        way = memory[REST_TIME, j] * memory[REST_SPEED, j]
-        rests = not moved or way > 2.0 * REST_SHARE * step[j]
         dry = friction[j] if friction[j] > 0.0 else UNMODELLED_FRICTION * limits[j]
-        driving = memory[REFERENCE, j] - hidden[j]
         part = remembered if memory[DOUBTED, j] == 0.0 else 1.0
-        momentum = part * memory[HIDDEN_MOMENTUM, j] + dt * driving
-        momentum = math.copysign(max(abs(momentum) - dt * dry, 0.0), momentum)
-        motion = part * memory[HIDDEN_MOTION, j] + dt * momentum / inertia[j]
-        moves = moves or momentum != 0.0
-        memory[HIDDEN_MOMENTUM, j] = momentum
-        memory[HIDDEN_MOTION, j] = motion
-        if abs(memory[RESIDUAL, j]) < abs(memory[REFERENCE, j]):
-            memory[REFERENCE, j] = memory[RESIDUAL, j]
-        change = abs(memory[RESIDUAL, j] - memory[REFERENCE, j])
-        accelerating = abs(torque[j] - memory[REST_TORQUE, j])
-        bound = (
-            2.0 * dry
-            + UNMODELLED_TORQUE * limits[j]
-            + MODEL_TORQUE_ERROR * accelerating
-        )
-        if rests and (change > bound or memory[STOPPED, j] != 0.0):
-            memory[UNANSWERED, j] += 1.0
-        else:
-            memory[UNANSWERED, j] = 0.0
+        driving = memory[REFERENCE, j] - hidden[j]
+        _move_hidden(part, driving, dry, inertia[j], dt, memory, j)
+        moves = moves or memory[HIDDEN_MOMENTUM, j] != 0.0
+        _compare_residual(torque, limits, step, dry, dt, memory, j)
         if memory[UNANSWERED, j] >= RESPONSE_STATES:
             memory[DOUBTED, j] = 1.0
             first = j if first < 0 else first
     return first, moves
+
+
+@inlined
+def _rests(
+    state: Array,
+    external: Array,
+    torque: Array,
+    limits: Array,
+    step: Array,
+    dt: float,
+    memory: Array,
+    j: int,
+) -> bool:
+    """Return True if a joint rests, and note sudden stops; else, its residual becomes the reference.
+
+    A restart of the check makes it the reference, too, but nothing changes for a doubted joint that rests.
+    """
+    way = abs(state[0, j] - memory[REST, j])
+    away = way > REST_SHARE * step[j]
+    slow = abs(state[1, j]) <= RESPONSE_REST_VELOCITY
+    moved = memory[REST_SPEED, j] > RESPONSE_REST_VELOCITY
+    sudden = abs(external[j] - memory[REFERENCE, j]) > SUDDEN_STOP_TORQUE * limits[j]
+    stops = moved and slow and sudden and dt < math.inf
+    answers = away or not slow
+    if dt == math.inf and memory[DOUBTED, j] != 0.0 and not answers:
+        return False
+    if answers or dt == math.inf:
+        speed = way / (memory[REST_TIME, j] + dt)
+        memory[REST_SPEED, j] = max(abs(state[1, j]), speed)
+        memory[REST_TIME, j] = 0.0
+        memory[REST, j] = state[0, j]
+        memory[REFERENCE, j] = memory[RESIDUAL, j]
+        memory[REST_TORQUE, j] = torque[j]
+        memory[HIDDEN_MOMENTUM, j] = 0.0
+        memory[HIDDEN_MOTION, j] = 0.0
+        memory[UNANSWERED, j] = 0.0
+        memory[DOUBTED, j] = 0.0
+        memory[STOPPED, j] = 1.0 if stops else 0.0
+        return False
+    if stops:
+        memory[STOPPED, j] = 1.0
+    elif memory[REST_TIME, j] > 2.0 * RESPONSE_WINDOW:
+        memory[STOPPED, j] = 0.0
+    return True
+
+
+@inlined
+def _move_hidden(
+    part: float,
+    driving: float,
+    dry: float,
+    inertia: float,
+    dt: float,
+    memory: Array,
+    j: int,
+) -> None:
+    """Integrate the torque ``driving`` less the friction ``dry``, Nm or N, to the hidden motion of a joint.
+
+    ``part`` of its momentum and motion before is remembered.
+    """
+    momentum = part * memory[HIDDEN_MOMENTUM, j] + dt * driving
+    momentum = math.copysign(max(abs(momentum) - dt * dry, 0.0), momentum)
+    motion = part * memory[HIDDEN_MOTION, j] + dt * momentum / inertia
+    memory[HIDDEN_MOMENTUM, j] = momentum
+    memory[HIDDEN_MOTION, j] = motion
+
+
+@inlined
+def _compare_residual(
+    torque: Array,
+    limits: Array,
+    step: Array,
+    dry: float,
+    dt: float,
+    memory: Array,
+    j: int,
+) -> None:
+    """Count the states in succession at which a resting joint with the friction ``dry`` does not answer."""
+    # At its speed before, a joint that goes on leaves the position of rest within this time.
+    memory[REST_TIME, j] += dt
+    moved = memory[REST_SPEED, j] > RESPONSE_REST_VELOCITY
+    way = memory[REST_TIME, j] * memory[REST_SPEED, j]
+    rests = not moved or way > 2.0 * REST_SHARE * step[j]
+    if abs(memory[RESIDUAL, j]) < abs(memory[REFERENCE, j]):
+        memory[REFERENCE, j] = memory[RESIDUAL, j]
+    change = abs(memory[RESIDUAL, j] - memory[REFERENCE, j])
+    accelerating = abs(torque[j] - memory[REST_TORQUE, j])
+    bound = (
+        2.0 * dry + UNMODELLED_TORQUE * limits[j] + MODEL_TORQUE_ERROR * accelerating
+    )
+    if rests and (change > bound or memory[STOPPED, j] != 0.0):
+        memory[UNANSWERED, j] += 1.0
+    else:
+        memory[UNANSWERED, j] = 0.0
 
 
 @kernel
