@@ -265,8 +265,10 @@ class Tuning:
     def step_rates(self, inertia: Array) -> Array:
         """Return the rates (n,), Nm/s or N/s, at which the effort follows a step of its request; infinite: at once.
 
-        They are half the effort limit in the response time 1 / omega, with omega^2 = kp, unless ``torque_rate_limit``
-        is empty. ``inertia`` (n,), kg m^2 or kg, is the diagonal of the mass matrix.
+        They are half the effort limit, of at most 1e9, in the response time 1 / omega; infinite if
+        ``torque_rate_limit`` is empty. omega^2 is the position gain of ``hold_gains`` as an acceleration, and of a
+        task-space law at least the largest one of the end effector. ``inertia`` (n,), kg m^2 or kg, is the diagonal of
+        the mass matrix.
         """
         unit = self._gain_unit(inertia)
         kp = self.hold_gains(inertia).kp / unit
