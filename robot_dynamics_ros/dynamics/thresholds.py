@@ -84,12 +84,13 @@ LONG_LEVER = 0.3
 MEASURED_INACCURACY = 0.1
 # ratio of spreads, by which one order of the elements is clearly better than the others
 CLEAR_SPREAD = 4.0
-# ratio of moments; of thinner rods it does not matter
+# ratio of the smallest to the largest moment, at least, where spreads are compared: thinner rods count as equally thin
 THIN_ROD = 1e-3
 # kg m^2: smaller inertias are none
 NEGLIGIBLE_INERTIA = 1e-15
-# rad or m: farthest position limit; limits of the second size stand for none, and the third is common for no limit
+# rad or m: farthest plausible position limit
 FARTHEST_LIMIT = 20.0
+# rad or m: such limits, and farther ones, mean that there is none; so does COMMON_LIMIT, which many URDFs have
 UNLIMITED_LIMIT = 1e3
 COMMON_LIMIT = 100.0
 # rad: largest angle of an origin

@@ -161,13 +161,11 @@ class Estimator:
         self._time = 0.0  # s, sum of the time steps until the last valid state
         self._was_slow = False  # the last stamp hardly advanced
         self._was_repeated = False
-        self._measured = np.zeros(
-            (2, n)
-        )  # of each joint: last that continued the one before
-        self._trusted = np.zeros((2, n))  # of each joint: last that was trusted
-        self._latest = np.zeros(
-            (2, n)
-        )  # last measured state in which a joint was refuted
+        # State of each joint that last continued the one before, and that was last trusted
+        self._measured = np.zeros((2, n))
+        self._trusted = np.zeros((2, n))
+        # Last measured state in which a joint was refuted
+        self._latest = np.zeros((2, n))
         self._velocity_measured = False
         # Delay (s) of the last state beyond the smallest one. Stamps that make up for it are no jump of the clock.
         self._ahead = 0.0
