@@ -1,4 +1,4 @@
-"""Contents of JointState and JointTrajectory messages, as arrays and without their bytes.
+"""Contents of messages of states, trajectories and drive commands, as arrays and without their bytes.
 
 Codecs create them and the controller uses them; neither knows the other.
 """
@@ -33,6 +33,36 @@ class Sample(NamedTuple):
     q: _Array
     qd: _Array | None
     effort: _Array | None
+
+
+class DriveCommand(NamedTuple):
+    """Command of drives with a loop of their own.
+
+    Their torque is stiffness (position - q) + damping (velocity - qd) + effort. Each of the five is (n,), in the
+    robot's joint order.
+
+    Attributes
+    ----------
+    position, velocity
+        Set points, rad or m, and rad/s or m/s.
+    stiffness, damping
+        Gains, at least 0: Nm/rad and Nms/rad, or N/m and Ns/m.
+    effort
+        Feedforward effort, Nm or N.
+    """
+
+    position: _Array
+    velocity: _Array
+    stiffness: _Array
+    damping: _Array
+    effort: _Array
+
+    def torque(self, q: _Array, qd: _Array) -> _Array:
+        """Return the torque (n,), Nm or N, at the position ``q`` (n,) and the velocity ``qd`` (n,), without limits."""
+        feedback: _Array = self.stiffness * (self.position - q) + self.damping * (
+            self.velocity - qd
+        )
+        return feedback + self.effort
 
 
 FIELDS = ("positions", "velocities", "accelerations", "effort")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
+from robot_dynamics_ros.base.joint_messages import DriveCommand, TrajectoryPoints
 from robot_dynamics_ros.control.laws import Motion
 from robot_dynamics_ros.control.safety import Mode, Transition
 from robot_dynamics_ros.control.trajectory.trajectory import Trajectory
@@ -39,15 +39,19 @@ class Command(NamedTuple):
     desired
         Desired motion; the controller reuses the arrays in its next cycle.
     effort
-        Commanded effort (n,), Nm or N.
+        Commanded effort (n,), Nm or N; of drives with a loop of their own what they are expected to make at the
+        measured state.
     saturated
         Names of the joints whose effort was clamped to its limit.
+    drive
+        Command of drives with a loop of their own; None for drives that take an effort only.
     """
 
     mode: Mode
     desired: Motion
     effort: Array
     saturated: tuple[str, ...]
+    drive: DriveCommand | None = None
 
 
 OK = 0

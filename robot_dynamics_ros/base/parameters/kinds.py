@@ -370,6 +370,25 @@ class TopicNames(Names):
         return "a list of full names of topics, such as /cell/emergency_stop"
 
 
+@dataclass(frozen=True, eq=False)
+class NameSets(Names):
+    """List of names that is one of ``choices``, in any order; other attributes as in ``Names``."""
+
+    choices: Sequence[tuple[str, ...]] = ()
+
+    def check(self, value: object) -> tuple[str, ...]:
+        """Return the choice with these names; RobotDynamicsError as in ``Names``, and for names of no choice."""
+        names = super().check(value)
+        for choice in self.choices:
+            if sorted(names) == sorted(choice):
+                return choice
+        raise self.refuse(value)
+
+    def allowed(self) -> str:
+        """Describe the choices as lists."""
+        return " or ".join(f"[{', '.join(choice)}]" for choice in self.choices)
+
+
 def setting(
     kind: Callable[..., Parameter[Any]],
     default: Any,

@@ -21,6 +21,7 @@ from robot_dynamics_ros.base.parameters.kinds import (
     RATE,
     RATE_OR_ZERO,
     Bounds,
+    NameSets,
     Numbers,
     Parameter,
     TopicNames,
@@ -34,6 +35,10 @@ from robot_dynamics_ros.base.parameters.kinds import (
 )
 from robot_dynamics_ros.control.end_effector.poses import COMPONENTS
 from robot_dynamics_ros.control.laws import LAWS
+
+EFFORT = ("effort",)
+POSITION = ("position",)
+IMPEDANCE = ("position", "velocity", "stiffness", "damping", "effort")
 
 _T = TypeVar("_T", bound="Settings")
 _PER_COMPONENT = f"one for each of {' '.join(COMPONENTS)}, or one for all"
@@ -255,6 +260,59 @@ class TrajectoryRules(Settings):
 
 
 @dataclass(frozen=True)
+class DriveSettings(Settings):
+    """Parameters of the drives: what they take, and their own loop if they have one."""
+
+    command_interfaces: Sequence[str] = setting(
+        NameSets,
+        list(EFFORT),
+        "What the drives take: effort; all five, of which they make stiffness (position - q) + damping (velocity - qd) "
+        "+ effort; or position, of which they make stiffness (position - q) - damping qd",
+        choices=(EFFORT, IMPEDANCE, POSITION),
+        when="configure",
+    )
+    stiffness: Sequence[float] = numbers(
+        [],
+        "Stiffness (Nm/rad or N/m) of the drives; empty: the law's gain, times the diagonal of M(q) if it is an "
+        "acceleration; with [position] that of the drives themselves",
+        NOT_NEGATIVE,
+    )
+    damping: Sequence[float] = numbers(
+        [],
+        "Damping (Nms/rad or Ns/m) of the drives; as stiffness",
+        NOT_NEGATIVE,
+    )
+    stiffness_limit: Sequence[float] = numbers(
+        [float("inf")],
+        "Largest stiffness (Nm/rad or N/m) that is commanded; .inf: no limit",
+        NOT_NEGATIVE_OR_INFINITE,
+    )
+    damping_limit: Sequence[float] = numbers(
+        [float("inf")],
+        "Largest damping (Nms/rad or Ns/m) that is commanded; .inf: no limit",
+        NOT_NEGATIVE_OR_INFINITE,
+    )
+    drive_integral_gain: Sequence[float] = numbers(
+        [0.0],
+        "Integral gain of the drives' own position loop; must be 0, set it to 0 in the drive",
+        NOT_NEGATIVE,
+    )
+    drive_compensates: Sequence[str] = setting(
+        NameSets,
+        [],
+        "What the drives add themselves, and commands leave out",
+        choices=((), ("gravity",), ("friction",), ("gravity", "friction")),
+        when="configure",
+    )
+    command_delay: float = number(
+        0.0,
+        "Time (s) from a command to its effect in drives with a loop of their own; set points are this and half a "
+        "period ahead",
+        NOT_NEGATIVE,
+    )
+
+
+@dataclass(frozen=True)
 class ControllerSettings(Settings):
     """Parameters of a controller."""
 
@@ -353,6 +411,7 @@ class ControllerSettings(Settings):
         NOT_NEGATIVE,
         name="observer.gain",
     )
+    drives: DriveSettings = DriveSettings()
     trajectories: TrajectoryRules = TrajectoryRules()
     task_space: TaskSpaceSettings = TaskSpaceSettings()
     safety: SafetySettings = SafetySettings()
@@ -459,6 +518,7 @@ class NodeSettings(Settings):
 CLASSES: tuple[type[Settings], ...] = (
     NodeSettings,
     ControllerSettings,
+    DriveSettings,
     TrajectoryRules,
     TaskSpaceSettings,
     SafetySettings,
@@ -477,6 +537,7 @@ def read_settings(values: Values) -> ControllerSettings:
     """Return the settings; ``values`` returns the value of a parameter by name. Errors are those of ``Settings``."""
     return replace(
         ControllerSettings.read(values),
+        drives=DriveSettings.read(values),
         trajectories=TrajectoryRules.read(values),
         task_space=TaskSpaceSettings.read(values),
         safety=SafetySettings.read(values),
