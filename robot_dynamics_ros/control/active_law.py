@@ -11,6 +11,7 @@ import numpy as np
 
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
+from robot_dynamics_ros.control.drives import Drives
 from robot_dynamics_ros.control.end_effector.end_effector_targets import (
     EndEffectorTargets,
 )
@@ -18,7 +19,7 @@ from robot_dynamics_ros.control.end_effector.task_space import (
     TaskTorque,
     task_space_computed_torque,
 )
-from robot_dynamics_ros.control.laws import Motion
+from robot_dynamics_ros.control.laws import Law, Motion
 from robot_dynamics_ros.control.limits import ErrorIntegral, VelocityBound
 from robot_dynamics_ros.control.thresholds import SAG_VELOCITY
 from robot_dynamics_ros.control.trajectory.plan import MotionPlan
@@ -38,6 +39,8 @@ class ActiveLaw:
         Integral of the position error, an ErrorIntegral; the caller adds to it.
     targets
         Targets of the end effector.
+    drives
+        Drives with a loop of their own; None for drives that take an effort only.
     task_torque
         Torque and errors in task space in the last cycle; None for joint-space laws and after targets were dropped.
     """
@@ -50,6 +53,7 @@ class ActiveLaw:
         self.hold_gains = tuning.hold_gains(np.ones(n))
         self.integral = ErrorIntegral(n)
         self.targets = EndEffectorTargets(tuning.settings.task_space)
+        self.drives = Drives(arm) if tuning.has_drive_loop else None
         self.task_torque: TaskTorque | None = None
         self._arm = arm
         self._start_position: Array | None = None
@@ -101,6 +105,8 @@ class ActiveLaw:
         tuning = self._arm.tuning
         law = tuning.law
         desired = self._desired
+        if self.drives is not None:
+            return self._effort_of_drives(self.drives, law, q, qd)
         if law.torque is not None:
             effort = law.torque(model, self.gains, desired, q, qd, self.integral.value)
             effort = self._with_friction(effort, desired.q, desired.qd, desired.qdd)
@@ -117,6 +123,30 @@ class ActiveLaw:
             return effort
         return effort - model.mass_matrix(q) @ (bandwidth * over)
 
+    def _effort_of_drives(self, drives: Drives, law: Law, q: Array, qd: Array) -> Array:
+        """Return the torque (n,) that drives with a loop of their own are expected to make at ``q``, ``qd``.
+
+        It is the law's torque for the motion ahead without errors, which is a feedforward torque, and the feedback of
+        the drives. The measured state is compared with the desired motion of its time.
+        """
+        assert law.torque is not None
+        model = self._arm.model
+        ahead = self._plan.ahead(drives.lead)
+        *motion, effort = ahead
+        goal = Motion(*motion)
+        integral = self.integral.value
+        feedforward = law.torque(model, self.gains, goal, goal.q, goal.qd, integral)
+        desired = self._desired
+        spring, damper = drives.follow(
+            ahead,
+            self.gains,
+            model.mass_matrix(goal.q).diagonal(),
+            desired.q - drives.age * desired.qd - q,
+            desired.qd - drives.age * desired.qdd - qd,
+        )
+        torque: Array = self._with_friction(feedforward, *motion) + effort
+        return torque + spring + damper
+
     def effort_at_rest(self, q: Array, desired: Array, otherwise: Array) -> Array:
         """Return the law's torque (n,) without friction at rest at ``q`` with the ``desired`` position (n,) at rest.
 
@@ -128,7 +158,11 @@ class ActiveLaw:
             return otherwise
         rest = Motion(desired, still, still)
         integral = self.integral.value
-        return law.torque(self._arm.model, self.gains, rest, q, still, integral)
+        model = self._arm.model
+        if self.drives is not None:
+            effort = law.torque(model, self.gains, rest, desired, still, integral)
+            return effort + self.drives.stiffness * (desired - q)
+        return law.torque(model, self.gains, rest, q, still, integral)
 
     def start_duration(self, q: Array, load: Array) -> float:
         """Return the duration (s) of the transition of the effort at the start, at ``q``.

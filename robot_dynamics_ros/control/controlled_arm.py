@@ -23,6 +23,8 @@ class ControlledArm:
         Model for laws, hold, observer and feedforward effort: without gravity if the robot compensates for it.
     tuning
         Settings, checked for this robot.
+    compensates_gravity
+        True if driver or drives of the robot add the gravity torque.
     brakes_engaged
         True if the robot's brakes lock the joints.
     """
@@ -31,7 +33,10 @@ class ControlledArm:
         """Hold ``robot`` without further payload; RobotDynamicsError, naming setting and cure, for invalid settings."""
         self.tuning = Tuning(robot, settings)
         self.brakes_engaged = False
-        self._compensated = settings.robot_compensates_gravity
+        self.compensates_gravity = (
+            settings.robot_compensates_gravity
+            or "gravity" in settings.drives.drive_compensates
+        )
         self._set(robot)
 
     def tune(self, tuning: Tuning) -> None:
@@ -44,7 +49,7 @@ class ControlledArm:
 
     def _set(self, robot: RobotModel) -> None:
         self.robot = robot
-        self.model = robot.without_gravity() if self._compensated else robot
+        self.model = robot.without_gravity() if self.compensates_gravity else robot
 
     def set_payload(
         self,
@@ -69,7 +74,7 @@ class ControlledArm:
         """
         robot = self.robot.with_payload(link, mass, com, inertia)
         if q is not None:
-            if not self._compensated:
+            if not self.compensates_gravity:
                 check_holds(robot, q, self.tuning.effort_limits)
             check_payload(robot, q, self.tuning, period)
         self._set(robot)

@@ -306,22 +306,24 @@ class Controller:
         if self.mode is Mode.ZERO:
             # An arm that was released is caught only by a prompt state in which all of its joints are trusted.
             seen = estimate.trusted and estimate.tolerance == 1.0
+        elif self.law.drives is not None:
+            seen = estimate.known  # they hold without states
         mode = self.safety.step(faults, instant.time, instant.steady, not seen)
+        if self.law.drives is not None:
+            self.law.drives.begin(instant, estimate)
         command: Command | None = None
         if is_last:
             zero = mode is Mode.ZERO or self.settings.safety.on_fault == "zero"
-            effort = (
-                np.zeros(self.arm.model.n) if zero else self._gravity_effort(estimate)
-            )
-            effort = self.response.corrected(effort)
+            effort = self._corrected(self._effort_at_rest(estimate, releases=zero))
             effort = self.limiter.limit(effort, instant.limit_dt, instant.ramp_dt)
-            command = Command(mode, self._desired, effort, ())
+            command = self._command_of(mode, effort)
         elif mode is Mode.ACTIVE:
             if self.plan.empty:
                 return None
             command = self._run_law(estimate, instant)
         self.command = command or self._fall_back(estimate, instant)
-        self.reports.command(self.command.effort)
+        drive = self.command.drive
+        self.reports.command(self.command.effort if drive is None else drive.effort)
         self.clock.commanded(instant.steady)
         self.cycles += instant.regular
         return self.command
@@ -339,7 +341,7 @@ class Controller:
             self.plan.hold(instant.time, q)
         braked = self.arm.brakes_engaged
         if braked:
-            requested = self._gravity_effort(estimate)
+            requested = self._effort_at_rest(estimate)
         else:
             requested = self.law.effort(q, qd, instant.time, instant.period)
         fault = not_finite(self._names, requested)
@@ -349,10 +351,12 @@ class Controller:
         effort = self._limited(requested, estimate, instant)
         saturated = limiter.over(self._names, requested) if limiter.clamped else ()
         if self.law.gains.has_integral_gain and not braked:
-            self.law.integral.add(desired.q - q, instant.dt, requested - effort)
+            drives = self.law.drives
+            error = desired.q - q if drives is None else drives.error
+            self.law.integral.add(error, instant.dt, requested - effort)
         self.clamped_cycles += limiter.clamped
         self.slowed_cycles += limiter.slowed
-        return Command(Mode.ACTIVE, desired, effort, saturated)
+        return self._command_of(Mode.ACTIVE, effort, saturated)
 
     def _is_moved(self, estimate: Estimate) -> bool:
         """Return True if the arm is off the desired position of an open-loop law, which may not drive it."""
@@ -380,11 +384,11 @@ class Controller:
             self.external.reset()
             self.response.reset()
         if safety.holds:
-            requested = self.response.corrected(self._hold.effort(estimate))
+            requested = self._corrected(self._hold.effort(estimate))
             fault = not_finite(self._names, requested)
             if fault is None:
                 effort = self._limited(requested, estimate, instant)
-                return Command(safety.mode, self._desired, effort, ())
+                return self._command_of(safety.mode, effort)
             safety.force_zero(fault, instant.time)
         emergency = (
             safety.stop is not None and safety.stop.cause is Cause.EMERGENCY_STOP
@@ -394,9 +398,43 @@ class Controller:
             effort = self.limiter.zero()
         else:
             gravity = self._gravity_effort(estimate)
-            requested = self.response.corrected(self._hold.fading_effort(gravity))
+            requested = self._corrected(self._hold.fading_effort(gravity))
             effort = self._limited(requested, estimate, instant)
-        return Command(safety.mode, self._desired, effort, ())
+        self._effort_at_rest(estimate, releases=True)
+        return self._command_of(safety.mode, effort)
+
+    def _command_of(
+        self, mode: Mode, effort: Array, saturated: tuple[str, ...] = ()
+    ) -> Command:
+        """Return the command of a limited ``effort`` (n,)."""
+        drives = self.law.drives
+        if drives is None:
+            return Command(mode, self._desired, effort, saturated)
+        effort, drive = drives.command(effort)
+        drive = drive._replace(effort=self.response.corrected(drive.effort))
+        return Command(mode, self._desired, effort, saturated, drive)
+
+    def _effort_at_rest(self, estimate: Estimate, releases: bool = False) -> Array:
+        """Return the gravity torque (n,), or zeros with ``releases``.
+
+        Drives with a loop of their own damp at the measured position, which is included, or are free.
+        """
+        gravity = self._gravity_effort(estimate)
+        drives = self.law.drives
+        if drives is not None:
+            q = estimate.state[0] if estimate.known else self.plan.q
+            qd = estimate.state[1] if estimate.valid else np.zeros(len(q))
+            if releases:
+                drives.release(q, qd)
+            else:
+                gravity = gravity + drives.rest(q, qd)
+        return np.zeros(len(gravity)) if releases else gravity
+
+    def _corrected(self, effort: Array) -> Array:
+        """Return ``effort`` (n,) with the other sign for reversed drives; of a drive loop only feedforward has one."""
+        if self.law.drives is not None:
+            return effort
+        return self.response.corrected(effort)
 
     def _limited(self, requested: Array, estimate: Estimate, instant: Instant) -> Array:
         """Return the limited effort (n,); a change of law or model starts a ramp from the previous effort.

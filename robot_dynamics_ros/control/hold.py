@@ -300,7 +300,8 @@ class Hold:
         q is the measured position, qdd_d the acceleration of the plan, e its position minus q, e' its velocity minus
         the measured one. Kp and Kd are gains of the hold, multiplied by M if they are accelerations. They are lower
         after the feedback was unstable, and for states that lag. Without a valid state there is no feedback; q is then
-        that of the plan, and the load is the one that held the arm. The torque is not finite for extreme states.
+        that of the plan, and the load is the one that held the arm. The torque is not finite for extreme states. Drives
+        with a loop of their own get Kp and Kd as diagonal gains, and have feedback without a valid state, too.
         """
         self._released_at = math.inf
         plan = self._plan
@@ -312,15 +313,26 @@ class Hold:
             q = np.where(estimate.refuted, plan.q, q)
             inertia = model.mass_matrix(q)
             stop = model.gravity_torque(q) + inertia @ plan.qdd
-            if not estimate.valid:
-                return stop + np.where(estimate.refuted, 0.0, self._blind_load)
             held = np.where(estimate.refuted, 0.0, 1.0)
             frequency = self._damping.frequency * estimate.tolerance
-            spring = frequency**2 * gains.kp * (plan.q - q)
-            damping = frequency * gains.kd * held * (plan.qd - qd)
-            if tuning.law.gains_are_accelerations:
-                spring = inertia @ spring
-                damping = inertia @ damping
+            drives = self._law.drives
+            if drives is not None:
+                spring, damping = drives.follow(
+                    plan.ahead(drives.lead),
+                    gains,
+                    inertia.diagonal(),
+                    plan.q - q,
+                    plan.qd - qd,
+                    frequency * held,
+                )
+            if not estimate.valid:
+                return stop + np.where(estimate.refuted, 0.0, self._blind_load)
+            if drives is None:
+                spring = frequency**2 * gains.kp * (plan.q - q)
+                damping = frequency * gains.kd * held * (plan.qd - qd)
+                if tuning.law.gains_are_accelerations:
+                    spring = inertia @ spring
+                    damping = inertia @ damping
             position: Array = held * np.clip(
                 self._load + spring, -tuning.hold_margin, tuning.hold_margin
             )

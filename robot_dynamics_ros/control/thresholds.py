@@ -193,6 +193,8 @@ PAYLOAD_GAIN_MARGIN = 2.0
 SMALLEST_INERTIA = 1e-12
 # rad/s or m/s of the sag under an effort that fades at activation
 SAG_VELOCITY = 0.05
+# s in which the stiffness of drives may rise from 0 to its target. Judgement: several periods of the oscillation
+STIFFNESS_RISE_TIME = 0.5
 # number of passes over the constraint rows in a stop; bounds the time of a cycle
 BRAKING_PASSES = 10
 

@@ -127,7 +127,7 @@ class FirstStates:
             warnings.append("activation_check: skipped, because the arm moves")
         elif compare_effort and sample.effort is not None:
             warnings += check_activation(robot, sample.q, sample.effort)
-            if not settings.robot_compensates_gravity:
+            if not arm.compensates_gravity:
                 start_effort, reason = holding_effort(
                     robot, sample.q, sample.effort, limits
                 )

@@ -14,7 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, require_known
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings
+from robot_dynamics_ros.control.configuration.settings import (
+    EFFORT,
+    POSITION,
+    ControllerSettings,
+)
 from robot_dynamics_ros.control.end_effector.poses import COMPONENTS
 from robot_dynamics_ros.control.end_effector.task_space import TaskGains
 from robot_dynamics_ros.control.laws import LAWS, Gains
@@ -60,6 +64,8 @@ class Tuning:
         Settings.
     law
         Control law.
+    has_drive_loop, takes_position_only
+        True for drives with a loop of their own, and for those of them that take a position only.
     adds_friction
         True if friction at the desired velocity is added to the torque of the law.
     end_effector
@@ -79,7 +85,8 @@ class Tuning:
         n = model.n
         safety = settings.safety
         rules = settings.trajectories
-        for group in (settings, rules, safety):
+        drives = settings.drives
+        for group in (settings, rules, safety, drives):
             group.check_sizes(names)
         settings.task_space.check_sizes(COMPONENTS)
         if settings.observer_gain == 0.0 and safety.collision_threshold:
@@ -89,6 +96,9 @@ class Tuning:
         self.settings = settings
         self._names = names
         self.law = LAWS[settings.law]
+        self.has_drive_loop = drives.command_interfaces != EFFORT
+        self.takes_position_only = drives.command_interfaces == POSITION
+        self._check_drives()
         posture = self.gains(np.ones(n))
         task = settings.task_space
         components = _component_rows(task.components)
@@ -111,6 +121,7 @@ class Tuning:
         self.adds_friction = bool(
             self.law.compensates_friction
             and settings.friction_compensation
+            and "friction" not in drives.drive_compensates
             and model.friction_parameters.any()
         )
         self._velocity_limits = np.minimum(model.velocity_limits, LARGEST_MAGNITUDE)
@@ -183,6 +194,54 @@ class Tuning:
         unit = 1.0 if s.kp else self._gain_unit(inertia)
         return Gains(unit * kp, unit * kd, ki)
 
+    def drive_gains(self, gains: Gains, inertia: Array) -> tuple[Array, Array]:
+        """Return stiffness and damping (n,) of drives with a loop of their own.
+
+        They are fixed by the settings, or the ``gains`` of the law as torques within the limits. ``inertia`` (n,),
+        kg m^2 or kg, is the diagonal of the mass matrix.
+        """
+        drives = self.settings.drives
+        n = len(self._names)
+        unit = inertia if self.law.gains_are_accelerations else 1.0
+        stiffness = unit * gains.kp
+        damping = unit * gains.kd
+        if drives.stiffness:
+            stiffness = np.full(n, drives.stiffness)
+            damping = np.full(n, drives.damping)
+        return (
+            np.minimum(stiffness, drives.stiffness_limit),
+            np.minimum(damping, drives.damping_limit),
+        )
+
+    def _check_drives(self) -> None:
+        """Raise RobotDynamicsError for a law or settings that drives with a loop of their own do not allow."""
+        s = self.settings
+        drives = s.drives
+        if not self.has_drive_loop:
+            return
+        if not (self.law.follows and self.law.needs_state):
+            raise RobotDynamicsError(
+                f"law: the feedback of {s.law} cannot be left to the drives of command_interfaces "
+                f"[{', '.join(drives.command_interfaces)}]. Cure: set law to computed_torque or pd_feedforward, or "
+                "command_interfaces to [effort]"
+            )
+        if bool(drives.stiffness) != bool(drives.damping):
+            raise RobotDynamicsError(
+                "drives: only one of stiffness and damping. Cure: set both in one request "
+                "(set_parameters_atomically), or neither"
+            )
+        if self.takes_position_only and not all(drives.stiffness or [0.0]):
+            raise RobotDynamicsError(
+                "stiffness: command_interfaces [position] requires the gains of the drives' own position loop. Cure: "
+                "set stiffness to positive numbers, and damping"
+            )
+        for j in np.flatnonzero(np.full(len(self._names), drives.drive_integral_gain)):
+            raise RobotDynamicsError(
+                f'drive_integral_gain: the position loop of joint "{self._names[j]}" has an integral. It would '
+                "cancel the feedforward and oscillate under static friction. Cure: set it to 0 in the drive and here; "
+                "gains.ki of computed_torque replaces it"
+            )
+
     def hold_gains(self, inertia: Array) -> Gains:
         """Return the gains of the hold: those of the law or, for joints without stiffness, those of at least 5 rad/s.
 
@@ -206,6 +265,7 @@ class Tuning:
         gains = s.natural_frequency, s.damping_ratio, s.kp, s.kd, s.ki
         return (
             s.law,
+            s.drives,
             s.task_space,
             gains,
             s.friction_compensation,
@@ -243,7 +303,12 @@ class Tuning:
             )
 
     def _period(self, measured: float) -> float:
-        """Return the period (s) of the cycles: of the update rate, else the ``measured`` one; 0: unknown."""
+        """Return the period (s) of the feedback: of the update rate, else the ``measured`` one; 0: unknown.
+
+        That of drives with a loop of their own is unknown.
+        """
+        if self.has_drive_loop:
+            return 0.0
         rate = self.settings.update_rate
         return 1.0 / rate if rate > 0.0 else measured
 
@@ -251,8 +316,11 @@ class Tuning:
         """Return the largest lag (s) of the states that the feedback tolerates: half its delay margin.
 
         The margin is that of the law, or of the hold for joints without stiffness, with ``inertia`` (n,), kg m^2 or kg,
-        the diagonal of the mass matrix. ``period`` (s) of the cycles delays by half of it, and is the least result.
+        the diagonal of the mass matrix. ``period`` (s) of the cycles delays by half of it, and is the least result. It
+        is infinite for drives with a loop of their own, whose feedback needs no states.
         """
+        if self.has_drive_loop:
+            return math.inf
         gains = self.hold_gains(inertia)
         unit = self._gain_unit(inertia)
         margins = [delay_margin(gains.kp / unit, gains.kd / unit)]
@@ -317,12 +385,16 @@ class Tuning:
     def compliance(self, mass_matrix: Array) -> Array:
         """Return the displacement of the joints by efforts, (n, n), rad or m per Nm or N, that the feedback opposes.
 
-        It is Kp^-1 M^-1 for the ``mass_matrix`` M (n, n) if the feedback is an acceleration, else Kp^-1. Joints without
-        stiffness have zeros.
+        It is Kp^-1 M^-1 for the ``mass_matrix`` M (n, n) if the feedback is an acceleration, else Kp^-1, with the
+        stiffness of drives that have a loop of their own. Joints without stiffness have zeros.
         """
-        kp = self.gains(mass_matrix.diagonal()).kp
+        inertia = mass_matrix.diagonal()
+        gains = self.gains(inertia)
+        kp = gains.kp
+        if self.has_drive_loop:
+            kp = self.drive_gains(gains, inertia)[0]
         inverse = np.divide(1.0, kp, out=np.zeros_like(kp), where=kp > 0.0)
-        if not self.law.gains_are_accelerations:
+        if self.has_drive_loop or not self.law.gains_are_accelerations:
             return np.diag(inverse)
         return np.asarray(inverse[:, np.newaxis] * np.linalg.pinv(mass_matrix))
 

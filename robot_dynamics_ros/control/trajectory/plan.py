@@ -354,20 +354,27 @@ class MotionPlan:
         self._followed = [
             piece for piece in self._followed if self._sample(piece, here, self._motion)
         ]
-        # From derivatives by trajectory time to those by clock time: the chain rule.
         self.speed = speed
         self._desired[:] = self._motion
-        if speed != 1.0:
-            self.qd *= speed
-            self.qdd *= speed * speed
-        if rate != 0.0:
-            self.qdd += rate * self._motion[1]
+        _scale(self._desired, speed, rate)
         if self._stop is not None and all(
             p.trajectory is not self._stop for p in (*self._followed, *self._waiting)
         ):
             self._stop = None
             self._scaling = self._scaling.toward(time, self._requested_speed)
         return self.busy
+
+    def ahead(self, seconds: float) -> Array:
+        """Return position, velocity, acceleration and feedforward effort (4, n) ``seconds`` after the last cycle.
+
+        The plan is not advanced.
+        """
+        if self.empty:
+            return self._desired.copy()
+        here, speed, rate = self._scaling.at(self._time + seconds)
+        state = self._state(here)
+        _scale(state, speed, rate)
+        return state
 
     def _sample(self, piece: _Piece, when: float, out: Array) -> bool:
         """Write the motion of the joints of ``piece`` at ``when`` (s) to ``out`` (4, n); return True until its end."""
@@ -415,6 +422,19 @@ class MotionPlan:
             (piece.trajectory.last_knot_before(before) for piece in pieces),
             default=-math.inf,
         )
+
+
+def _scale(motion: Array, speed: float, rate: float) -> None:
+    """Change a motion (4, n) from derivatives by trajectory time to those by clock time: the chain rule.
+
+    ``speed`` is the factor of trajectory time, ``rate`` its derivative (1/s).
+    """
+    before = motion[1].copy() if rate != 0.0 else None
+    if speed != 1.0:
+        motion[1] *= speed
+        motion[2] *= speed * speed
+    if before is not None:
+        motion[2] += rate * before
 
 
 def _without(

@@ -1,0 +1,136 @@
+"""Drives with a loop of their own: the effort of a cycle as set points, gains and a feedforward effort.
+
+Such a drive makes stiffness (q_cmd - q) + damping (qd_cmd - qd) + tau_ff at its own rate. The feedback of the law is
+left to it; limits and checks apply to the effort that it is expected to make at the measured state, and tau_ff is what
+this effort has beyond the feedback.
+
+Positions are in rad or m, velocities per s, torques in Nm or N; each vector is (n,) in the order of the model's joints.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from robot_dynamics_ros.base.joint_messages import DriveCommand
+from robot_dynamics_ros.control.clock import Instant
+from robot_dynamics_ros.control.controlled_arm import ControlledArm
+from robot_dynamics_ros.control.estimation.estimator import Estimate
+from robot_dynamics_ros.control.laws import Gains
+from robot_dynamics_ros.control.thresholds import STIFFNESS_RISE_TIME
+from robot_dynamics_ros.dynamics.kernels.types import Array
+
+
+class Drives:
+    """Set points and gains of the drives, and their feedback, in a cycle.
+
+    A stiffness rises at most by its target in 0.5 s, as more stiffness under a deflection adds energy to the arm. It
+    falls at once. Drives that take a position only have constant gains of their own.
+
+    Attributes
+    ----------
+    lead
+        Time (s) by which the set points are ahead: half a period and the delay of commands.
+    age
+        Time (s) since the state was measured.
+    stiffness, damping
+        Gains (n,).
+    """
+
+    def __init__(self, arm: ControlledArm) -> None:
+        """Create the gains of the drives of ``arm``, at first 0; the first ``follow`` sets them at once."""
+        self._arm = arm
+        self._dt = self.lead = self.age = 0.0
+        none = np.zeros(arm.robot.n)
+        self._released = True
+        self.stiffness = self.damping = none
+        self._position = self._velocity = self._feedback = none
+
+    def begin(self, instant: Instant, estimate: Estimate) -> None:
+        """Begin the cycle at ``instant`` with ``estimate``, before ``follow`` and ``rest``."""
+        delay = self._arm.tuning.settings.drives.command_delay
+        self.lead = delay + 0.5 * instant.period
+        self.age = max(instant.time - estimate.stamp, 0.0)
+        self._dt = instant.limit_dt
+
+    def follow(
+        self,
+        ahead: Array,
+        gains: Gains,
+        inertia: Array,
+        error: Array,
+        rate: Array,
+        frequency: Array | float = 1.0,
+    ) -> tuple[Array, Array]:
+        """Set a moving set point, and return the torques (n,) of stiffness and damping at the measured state.
+
+        Parameters
+        ----------
+        ahead
+            Desired motion by ``MotionPlan.ahead``, whose rows 0 and 1 are position and velocity.
+        gains
+            Gains of the law.
+        inertia
+            Diagonal of M(q) (n,), kg m^2 or kg.
+        error, rate
+            Desired less measured position and velocity, each (n,), at the time of measurement.
+        frequency
+            Factor of the natural frequency of the feedback, 0 to 1, one number or (n,).
+        """
+        tuning = self._arm.tuning
+        stiffness, damping = tuning.drive_gains(gains, inertia)
+        if not tuning.takes_position_only:
+            stiffness = frequency**2 * stiffness
+            damping = frequency * damping
+            if not self._released:
+                rise = stiffness * (self._dt / STIFFNESS_RISE_TIME)
+                stiffness = np.minimum(stiffness, self.stiffness + rise)
+        self._released = False
+        self.stiffness = stiffness
+        self.damping = damping
+        self._position = ahead[0]
+        self._velocity = ahead[1]
+        spring = stiffness * error
+        damper = damping * rate
+        self._feedback = spring + damper
+        self.error = error
+        return spring, damper
+
+    def rest(self, q: Array, qd: Array) -> Array:
+        """Set a set point at rest at ``q`` (n,), and return the torque (n,) of the damping at the velocity ``qd``."""
+        self._position = q
+        self._velocity = np.zeros(len(q))
+        self._feedback = -self.damping * qd
+        return self._feedback
+
+    def release(self, q: Array, qd: Array) -> None:
+        """Let the drives make the effort alone; ``q`` and ``qd`` are those of ``rest``.
+
+        Gains are 0, but for drives that take a position only.
+        """
+        if not self._arm.tuning.takes_position_only:
+            self._released = True
+            self.stiffness = self.damping = np.zeros(len(q))
+        self.rest(q, qd)
+
+    def command(self, effort: Array) -> tuple[Array, DriveCommand]:
+        """Return the effort (n,) that the drives are expected to make, and their command, for the limited ``effort``.
+
+        The former is less only where the set point of drives that take a position only would be beyond the position
+        limits.
+        """
+        tuning = self._arm.tuning
+        limits = tuning.effort_limits
+        feedforward = np.clip(effort - self._feedback, -limits, limits)
+        position = self._position
+        velocity = self._velocity
+        if tuning.takes_position_only:
+            robot = self._arm.robot
+            shifted = (
+                position + (feedforward + self.damping * velocity) / self.stiffness
+            )
+            position = np.clip(shifted, robot.position_lower, robot.position_upper)
+            effort = effort - self.stiffness * (shifted - position)
+            velocity = feedforward = np.zeros(len(effort))
+        return effort, DriveCommand(
+            position, velocity, self.stiffness, self.damping, feedforward
+        )
