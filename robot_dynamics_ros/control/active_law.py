@@ -95,6 +95,11 @@ class ActiveLaw:
         self._bound.reset()
         self.drop_targets()
 
+    def release(self) -> None:
+        """Let drives with a loop of their own make no more than the commanded effort, in this cycle."""
+        if self.drives is not None:
+            self.drives.release()
+
     def effort(self, q: Array, qd: Array, time: float, period: float) -> Array:
         """Return the torque (n,) for the measured state ``q``, ``qd`` at ``time`` (s) of the controller.
 

@@ -314,7 +314,11 @@ class Controller:
         command: Command | None = None
         if is_last:
             zero = mode is Mode.ZERO or self.settings.safety.on_fault == "zero"
-            effort = self._corrected(self._effort_at_rest(estimate, releases=zero))
+            if zero:
+                effort = np.zeros(self.arm.model.n)
+                self.law.release()
+            else:
+                effort = self._corrected(self._effort_at_rest(estimate))
             effort = self.limiter.limit(effort, instant.limit_dt, instant.ramp_dt)
             command = self._command_of(mode, effort)
         elif mode is Mode.ACTIVE:
@@ -400,7 +404,7 @@ class Controller:
             gravity = self._gravity_effort(estimate)
             requested = self._corrected(self._hold.fading_effort(gravity))
             effort = self._limited(requested, estimate, instant)
-        self._effort_at_rest(estimate, releases=True)
+        self.law.release()
         return self._command_of(safety.mode, effort)
 
     def _command_of(
@@ -414,21 +418,11 @@ class Controller:
         drive = drive._replace(effort=self.response.corrected(drive.effort))
         return Command(mode, self._desired, effort, saturated, drive)
 
-    def _effort_at_rest(self, estimate: Estimate, releases: bool = False) -> Array:
-        """Return the gravity torque (n,), or zeros with ``releases``.
-
-        Drives with a loop of their own damp at the measured position, which is included, or are free.
-        """
+    def _effort_at_rest(self, estimate: Estimate) -> Array:
+        """Return the gravity torque (n,), with that of drives which hold the measured position by their own loop."""
         gravity = self._gravity_effort(estimate)
         drives = self.law.drives
-        if drives is not None:
-            q = estimate.state[0] if estimate.known else self.plan.q
-            qd = estimate.state[1] if estimate.valid else np.zeros(len(q))
-            if releases:
-                drives.release(q, qd)
-            else:
-                gravity = gravity + drives.rest(q, qd)
-        return np.zeros(len(gravity)) if releases else gravity
+        return gravity if drives is None else gravity + drives.rest()
 
     def _corrected(self, effort: Array) -> Array:
         """Return ``effort`` (n,) with the other sign for reversed drives; of a drive loop only feedforward has one."""

@@ -34,6 +34,8 @@ class Drives:
         Time (s) since the state was measured.
     stiffness, damping
         Gains (n,).
+    error
+        Desired less measured position (n,), at the time of measurement.
     """
 
     def __init__(self, arm: ControlledArm) -> None:
@@ -42,15 +44,18 @@ class Drives:
         self._dt = self.lead = self.age = 0.0
         none = np.zeros(arm.robot.n)
         self._released = True
-        self.stiffness = self.damping = none
+        self.stiffness = self.damping = self.error = none
+        self._q = self._qd = none
         self._position = self._velocity = self._feedback = none
 
     def begin(self, instant: Instant, estimate: Estimate) -> None:
-        """Begin the cycle at ``instant`` with ``estimate``, before ``follow`` and ``rest``."""
+        """Begin the cycle at ``instant`` with ``estimate``, before the other methods."""
         delay = self._arm.tuning.settings.drives.command_delay
         self.lead = delay + 0.5 * instant.period
         self.age = max(instant.time - estimate.stamp, 0.0)
         self._dt = instant.limit_dt
+        self._q, qd = estimate.state
+        self._qd = qd if estimate.valid else np.zeros(len(qd))
 
     def follow(
         self,
@@ -95,28 +100,28 @@ class Drives:
         self.error = error
         return spring, damper
 
-    def rest(self, q: Array, qd: Array) -> Array:
-        """Set a set point at rest at ``q`` (n,), and return the torque (n,) of the damping at the velocity ``qd``."""
-        self._position = q
-        self._velocity = np.zeros(len(q))
-        self._feedback = -self.damping * qd
+    def rest(self) -> Array:
+        """Set a set point at rest at the measured position, and return the torque (n,) of stiffness and damping."""
+        self._position = self._q
+        self._velocity = np.zeros(len(self._q))
+        self._feedback = -self.damping * self._qd
         return self._feedback
 
-    def release(self, q: Array, qd: Array) -> None:
-        """Let the drives make the effort alone; ``q`` and ``qd`` are those of ``rest``.
+    def release(self) -> None:
+        """Let the drives make no more than the commanded effort.
 
         Gains are 0, but for drives that take a position only.
         """
         if not self._arm.tuning.takes_position_only:
             self._released = True
-            self.stiffness = self.damping = np.zeros(len(q))
-        self.rest(q, qd)
+            self.stiffness = self.damping = np.zeros(len(self._q))
+        self.rest()
 
     def command(self, effort: Array) -> tuple[Array, DriveCommand]:
         """Return the effort (n,) that the drives are expected to make, and their command, for the limited ``effort``.
 
-        The former is less only where the set point of drives that take a position only would be beyond the position
-        limits.
+        The former differs only where the set point of drives that take a position only would be beyond the position
+        limits, and further out than the joint is.
         """
         tuning = self._arm.tuning
         limits = tuning.effort_limits
@@ -128,8 +133,13 @@ class Drives:
             shifted = (
                 position + (feedforward + self.damping * velocity) / self.stiffness
             )
-            position = np.clip(shifted, robot.position_lower, robot.position_upper)
+            position = np.clip(
+                shifted,
+                np.minimum(robot.position_lower, self._q),
+                np.maximum(robot.position_upper, self._q),
+            )
             effort = effort - self.stiffness * (shifted - position)
+            effort = np.clip(effort, -limits, limits)
             velocity = feedforward = np.zeros(len(effort))
         return effort, DriveCommand(
             position, velocity, self.stiffness, self.damping, feedforward

@@ -1,0 +1,267 @@
+"""Drives with a loop of their own: set points, gains and feedforward effort of the controller's commands."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracles import tsai_planar_2r as tsai
+from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.base.joint_messages import DriveCommand
+from robot_dynamics_ros.control.configuration.settings import (
+    IMPEDANCE,
+    POSITION,
+    ControllerSettings,
+    DriveSettings,
+    SafetySettings,
+)
+from robot_dynamics_ros.control.controller import Controller, make_controller
+from robot_dynamics_ros.control.interface import Command
+from robot_dynamics_ros.control.safety import Mode
+from support.arms import Array
+from support.comparing import assert_close
+from support.controlled_arm import (
+    MODEL,
+    REST,
+    WEIGHT,
+    P,
+    Q,
+    command,
+    move,
+    started,
+    teleporting,
+)
+
+FIXED: dict[str, Any] = {"stiffness": [300.0, 200.0], "damping": [20.0, 10.0]}
+
+
+def settings(
+    interfaces: Any = IMPEDANCE, law: str = "computed_torque", **drives: Any
+) -> ControllerSettings:
+    return ControllerSettings(
+        law=law, drives=DriveSettings(command_interfaces=interfaces, **drives)
+    )
+
+
+def driven(
+    interfaces: Any = IMPEDANCE, law: str = "computed_torque", **drives: Any
+) -> Controller:
+    """Return a controller of drives after its first cycle."""
+    given = settings(interfaces, law, **drives)
+    return started(law=law, drives=given.drives)
+
+
+def drive_of(found: Command) -> DriveCommand:
+    assert found.drive is not None
+    return found.drive
+
+
+def along(controller: Controller, times: Array, error: Any = REST) -> list[Command]:
+    """Follow a motion with this position error, and return the commands with copies of their desired positions."""
+    commands = []
+    for time in times:
+        ahead = controller.plan.ahead(time - controller.clock.time)
+        found = command(controller, time, ahead[0] - error, ahead[1])
+        desired = replace(found.desired, q=found.desired.q.copy())
+        commands.append(found._replace(desired=desired))
+    return commands
+
+
+@pytest.mark.parametrize("law", ["computed_torque", "pd_feedforward", "pd_plus"])
+def test_the_feedforward_is_the_dynamics_of_the_motion_ahead(law: str) -> None:
+    """Whatever is measured: inverse dynamics (Tsai) half a period of 10 ms and the delay of 4 ms ahead."""
+    controller = driven(law=law, command_delay=0.004)
+    trajectory = controller.follow(move(Q + [0.3, -0.2]), None, 0.0)
+    motion = np.empty((4, 2))
+    for error in (REST, [0.02, -0.01]):
+        times = controller.clock.time + 0.01 * np.arange(1, 20)
+        found = along(controller, times, error)[-1]
+        drive = drive_of(found)
+        trajectory.sample_rows(times[-1] + 0.009, motion)
+        q, qd, qdd, _ = motion
+        assert_close(drive.position, q, 1e-12)
+        assert_close(drive.velocity, qd, 1e-12)
+        assert_close(drive.effort, tsai.torque(P, q, qd, qdd), 1e-9)
+
+
+def test_gains_are_those_of_the_law_times_the_diagonal_of_the_mass_matrix() -> None:
+    drive = drive_of(command(driven(), 0.01))
+    inertia = tsai.mass_matrix(P, Q).diagonal()
+    assert_close(drive.stiffness, 100.0 * inertia, 1e-9)
+    assert_close(drive.damping, 20.0 * inertia, 1e-9)
+    limited = driven(stiffness_limit=[150.0, 1.0], damping_limit=[3.0])
+    drive = drive_of(command(limited, 0.01))
+    assert_close(drive.stiffness, [150.0, 1.0], 0.0)
+    assert_close(drive.damping, [3.0, 3.0], 0.0)
+    drive = drive_of(command(driven(**FIXED), 0.01))
+    assert_close(drive.stiffness, FIXED["stiffness"], 0.0)
+
+
+@pytest.mark.parametrize("interfaces", [IMPEDANCE, POSITION])
+@pytest.mark.parametrize("law", ["computed_torque", "pd_gravity", "pd"])
+def test_drives_make_the_commanded_effort(interfaces: Any, law: str) -> None:
+    """At rest set points are those of the present, so that the drive makes what limits and checks assume."""
+    controller = driven(interfaces, law, **FIXED)
+    q = Q + [0.01, -0.02]
+    for k in range(1, 30):
+        found = command(controller, 0.01 * k, q, [0.1, 0.2])
+    made = drive_of(found).torque(q, np.array([0.1, 0.2]))
+    assert_close(made, found.effort, 1e-9)
+    feedback = np.array(FIXED["stiffness"]) * (Q - q) - np.array(FIXED["damping"]) * [0.1, 0.2]  # fmt: skip
+    gravity = 0.0 * WEIGHT if law == "pd" else WEIGHT
+    assert_close(found.effort, gravity + feedback, 1e-9)
+
+
+def test_a_position_alone_makes_the_same_torque() -> None:
+    """q_cmd = q_d + (tau + kd qd_d) / kp; velocity and effort stay 0."""
+    pair = [driven(interfaces, **FIXED) for interfaces in (IMPEDANCE, POSITION)]
+    for controller in pair:
+        controller.follow(move(Q + [0.3, -0.2]), None, 0.0)
+    full, shifted = (along(c, 0.01 * np.arange(1, 30))[-1] for c in pair)
+    q = full.desired.q - [0.02, 0.01]
+    qd = np.array([0.3, -0.1])
+    assert_close(drive_of(shifted).torque(q, qd), drive_of(full).torque(q, qd), 1e-9)
+    assert not drive_of(shifted).velocity.any()
+    assert not drive_of(shifted).effort.any()
+
+
+def test_a_set_point_of_position_drives_is_within_the_position_limits() -> None:
+    """Joint 2 ends at -2 rad; its gravity torque would shift the set point beyond."""
+    controller = driven(POSITION, stiffness=[5.0], damping=[1.0])
+    q = np.array([0.3, -1.95])
+    for k in range(1, 5):
+        controller.plan.hold(0.01 * k, q)
+        found = command(controller, 0.01 * k, q)
+    assert q[1] + tsai.gravity(P, q)[1] / 5.0 < -2.0
+    assert drive_of(found).position[1] == -2.0
+    assert_close(found.effort, drive_of(found).torque(q, REST), 1e-9)
+
+
+def test_a_state_is_compared_with_the_desired_motion_of_its_time() -> None:
+    """An arm on its way whose states are 8 ms old has no error."""
+    given = settings(**FIXED)
+    controller = started(update_rate=100.0, drives=given.drives)
+    trajectory = controller.follow(move(Q + [0.5, -0.5]), None, 0.0)
+    motion = np.empty((4, 2))
+    for k in range(1, 50):
+        trajectory.sample_rows(0.01 * k - 0.008, motion)
+        controller.measure(0.01 * k - 0.008, 0.01 * k, motion[0], motion[1])
+        found = controller.update(0.01 * k, 0.01 * k)
+    assert found is not None
+    late = np.array(FIXED["stiffness"]) * motion[1] * 0.008
+    assert (np.abs(late) > 1.0).all()
+    assert (np.abs(found.effort - drive_of(found).effort) < 0.05 * np.abs(late)).all()
+
+
+def test_more_stiffness_comes_slowly_and_less_at_once() -> None:
+    controller = driven(**FIXED)
+    command(controller, 0.01)
+
+    def tuned(stiffness: float, time: float) -> Array:
+        new = replace(controller.settings.drives, stiffness=[stiffness], damping=[5.0])
+        controller.tune(replace(controller.settings, drives=new))
+        return drive_of(command(controller, time, Q + [0.05, 0.0])).stiffness
+
+    assert_close(tuned(1000.0, 0.02), np.array([300.0, 200.0]) + 20.0, 1e-9)
+    assert_close(tuned(1000.0, 0.03), np.array([300.0, 200.0]) + 40.0, 1e-9)
+    assert_close(tuned(100.0, 0.04), [100.0, 100.0], 0.0)
+
+
+def test_drives_hold_without_states() -> None:
+    """Joint states end in a motion; the drives stop and hold a fixed set point for good, under the gravity torque."""
+    controller = driven(**FIXED)
+    controller.follow(move(Q + [0.3, -0.2]), None, 0.0)
+    along(controller, 0.01 * np.arange(1, 50))
+    last = None
+    for k in range(50, 450):
+        found = controller.watch(0.02 * k)
+        last = found or last
+    assert last is not None and last.mode is Mode.HOLD
+    drive = drive_of(last)
+    assert not drive.velocity.any()
+    assert_close(drive.stiffness, FIXED["stiffness"], 0.0)
+    assert_close(drive.effort, tsai.gravity(P, drive.position), 1e-9)
+
+
+@pytest.mark.parametrize("interfaces", [IMPEDANCE, POSITION])
+def test_zero_effort_is_zero_torque_of_the_drives(interfaces: Any) -> None:
+    given = settings(interfaces, **FIXED)
+    safety = SafetySettings(on_fault="zero", position_step_limit=[np.inf])
+    controller = make_controller(MODEL, replace(given, safety=safety))
+    for k in range(5):
+        command(controller, 0.01 * k)
+    for k in range(5, 100):
+        controller.reject(0.01 * k, "broken")
+        found = controller.update(0.01 * k, 0.01 * k)
+    assert found is not None and found.mode is Mode.ZERO
+    assert_close(drive_of(found).torque(Q, REST), REST, 1e-9)
+    if interfaces == IMPEDANCE:
+        assert not np.any(drive_of(found)[2:])
+
+
+def test_what_the_drives_add_is_left_out(load_robot: Callable[..., RobotModel]) -> None:
+    model = load_robot("panda", "panda_coulomb")
+    q = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
+    points = move(q)
+    efforts = {}
+    for added in ((), ("gravity",), ("friction",), ("gravity", "friction")):
+        controller = make_controller(
+            model, teleporting(settings(drive_compensates=added))
+        )
+        command(controller, 0.0, q, 0.0 * q)
+        goal = replace(points, joint_names=model.joint_names, positions=q[None] + 0.2)
+        controller.follow(goal, None, 0.0)
+        for k in range(1, 60):
+            ahead = controller.plan.ahead(0.01)
+            found = command(controller, 0.01 * k, ahead[0], ahead[1])
+        efforts[added] = drive_of(found).effort
+        drive = drive_of(found)
+    gravity = model.gravity_torque(drive.position)
+    friction = model.friction_torque(drive.position, drive.velocity, 0.01)
+    assert_close(efforts[()] - efforts["gravity",], gravity, 1e-6)
+    assert_close(efforts[()] - efforts["friction",], friction, 1e-9)
+    both = efforts["gravity", "friction"]
+    assert_close(efforts[()] - both, gravity + friction, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("law", settings(law="gravity_compensation")),
+        ("law", settings(law="feedforward")),
+        ("law", settings(law="task_space_computed_torque")),
+        ("stiffness", settings(POSITION)),
+        ("stiffness", settings(POSITION, stiffness=[0.0], damping=[1.0])),
+        ("damping", settings(stiffness=[10.0])),
+        ("drive_integral_gain", settings(drive_integral_gain=[0.0, 1.0])),
+    ],
+)
+def test_settings_that_drives_do_not_allow_are_refused(
+    name: str, wrong: ControllerSettings
+) -> None:
+    with pytest.raises(RobotDynamicsError, match=f"{name}.*Cure"):
+        make_controller(MODEL, wrong)
+
+
+@given(
+    st.lists(st.floats(-3.0, 3.0), min_size=4, max_size=4),
+    st.sampled_from([IMPEDANCE, POSITION]),
+    st.floats(0.0, 6.0),
+)
+def test_commands_are_within_the_limits(
+    state: list[float], interfaces: Any, scale: float
+) -> None:
+    """Wherever the arm is: finite, and neither the expected effort nor the feedforward exceeds the effort limits."""
+    fixed = {key: 10.0**scale * np.array(value) for key, value in FIXED.items()}
+    controller = driven(interfaces, **fixed)
+    limits = controller.limiter.limits
+    for k in range(1, 6):
+        found = command(controller, 0.01 * k, state[:2], state[2:])
+        drive = drive_of(found)
+        assert all(np.isfinite(part).all() for part in drive)
+        assert (np.abs(found.effort) <= limits * (1.0 + 1e-9)).all()
+        assert (np.abs(drive.effort) <= limits).all()
