@@ -460,7 +460,9 @@ class Controller:
     # Requests
 
     def tune(self, settings: ControllerSettings) -> None:
-        """Apply new settings, but ``update_rate`` and ``robot_compensates_gravity``, from the next cycle on.
+        """Apply new settings from the next cycle on, but those that are read when the node is configured.
+
+        These are ``update_rate``, ``robot_compensates_gravity``, ``command_interfaces`` and ``drive_compensates``.
 
         Raises RobotDynamicsError, naming setting and cure, for invalid settings; the old ones stay in effect.
         """

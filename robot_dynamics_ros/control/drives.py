@@ -41,6 +41,7 @@ class Drives:
     def __init__(self, arm: ControlledArm) -> None:
         """Create the gains of the drives of ``arm``, at first 0; the first ``follow`` sets them at once."""
         self._arm = arm
+        self._takes_position_only = arm.tuning.takes_position_only
         self._dt = self.lead = self.age = 0.0
         none = np.zeros(arm.robot.n)
         self._released = True
@@ -83,7 +84,7 @@ class Drives:
         """
         tuning = self._arm.tuning
         stiffness, damping = tuning.drive_gains(gains, inertia)
-        if not tuning.takes_position_only:
+        if not self._takes_position_only:
             stiffness = frequency**2 * stiffness
             damping = frequency * damping
             if not self._released:
@@ -112,7 +113,7 @@ class Drives:
 
         Gains are 0, but for drives that take a position only.
         """
-        if not self._arm.tuning.takes_position_only:
+        if not self._takes_position_only:
             self._released = True
             self.stiffness = self.damping = np.zeros(len(self._q))
         self.rest()
@@ -128,7 +129,7 @@ class Drives:
         feedforward = np.clip(effort - self._feedback, -limits, limits)
         position = self._position
         velocity = self._velocity
-        if tuning.takes_position_only:
+        if self._takes_position_only:
             robot = self._arm.robot
             shifted = (
                 position + (feedforward + self.damping * velocity) / self.stiffness

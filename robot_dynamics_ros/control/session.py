@@ -181,7 +181,7 @@ class ControllerSession:
         return Output() if controller is None else Output(controller.finish(now.steady))
 
     def tune(self, settings: ControllerSettings) -> None:
-        """Apply new settings but ``update_rate`` and ``robot_compensates_gravity``, which need a new session.
+        """Apply new settings as ``Controller.tune`` does; those that it leaves out need a new session.
 
         The checks of gains already use the new ``update_rate``.
 
