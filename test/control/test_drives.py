@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
 from robot_dynamics_ros.base.joint_messages import DriveCommand
+from robot_dynamics_ros.base.parameters import IMPEDANCE, POSITION
 from robot_dynamics_ros.control.configuration.settings import (
-    IMPEDANCE,
-    POSITION,
     ControllerSettings,
     DriveSettings,
     SafetySettings,

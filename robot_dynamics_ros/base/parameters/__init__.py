@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from robot_dynamics_ros.base.joint_messages import DriveCommand
 from robot_dynamics_ros.base.parameters.kinds import (
     NamedNumbers,
     Names,
+    NameSets,
     Parameter,
     Text,
 )
@@ -42,6 +44,17 @@ EXECUTOR = Text(
     "rclpy executor of the process; auto: the events executor if rclpy has it, else the single-threaded one",
     when="start",
     choices=("auto", "events", "single_threaded"),
+)
+
+EFFORT = ("effort",)
+POSITION = ("position",)
+IMPEDANCE = DriveCommand._fields
+COMMAND_INTERFACES = NameSets(
+    "command_interfaces",
+    list(EFFORT),
+    "What the drives take: effort; all five, of which they make stiffness (position - q) + damping (velocity - qd) + "
+    "effort; or position, of which they make stiffness (position - q) - damping qd",
+    choices=(EFFORT, IMPEDANCE, POSITION),
 )
 
 ROBOT: tuple[Parameter[Any], ...] = (

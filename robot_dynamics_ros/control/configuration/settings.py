@@ -8,7 +8,7 @@ gives another.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, TypeVar
 
 from robot_dynamics_ros.base import parameters
@@ -35,10 +35,6 @@ from robot_dynamics_ros.base.parameters.kinds import (
 )
 from robot_dynamics_ros.control.end_effector.poses import COMPONENTS
 from robot_dynamics_ros.control.laws import LAWS
-
-EFFORT = ("effort",)
-POSITION = ("position",)
-IMPEDANCE = ("position", "velocity", "stiffness", "damping", "effort")
 
 _T = TypeVar("_T", bound="Settings")
 _PER_COMPONENT = f"one for each of {' '.join(COMPONENTS)}, or one for all"
@@ -263,13 +259,9 @@ class TrajectoryRules(Settings):
 class DriveSettings(Settings):
     """Parameters of the drives: what they take, and their own loop if they have one."""
 
-    command_interfaces: Sequence[str] = setting(
-        NameSets,
-        list(EFFORT),
-        "What the drives take: effort; all five, of which they make stiffness (position - q) + damping (velocity - qd) "
-        "+ effort; or position, of which they make stiffness (position - q) - damping qd",
-        choices=(EFFORT, IMPEDANCE, POSITION),
-        when="configure",
+    command_interfaces: Sequence[str] = field(
+        default=parameters.EFFORT,
+        metadata={"declare": lambda _: parameters.COMMAND_INTERFACES},
     )
     stiffness: Sequence[float] = numbers(
         [],

@@ -14,11 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, require_known
-from robot_dynamics_ros.control.configuration.settings import (
-    EFFORT,
-    POSITION,
-    ControllerSettings,
-)
+from robot_dynamics_ros.base.parameters import EFFORT, POSITION
+from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.end_effector.poses import COMPONENTS
 from robot_dynamics_ros.control.end_effector.task_space import TaskGains
 from robot_dynamics_ros.control.laws import LAWS, Gains
