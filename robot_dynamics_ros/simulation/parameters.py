@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.base.parameters import EXECUTOR, ROBOT
+from robot_dynamics_ros.base.parameters import (
+    COMMAND_INTERFACES,
+    EFFORT,
+    EXECUTOR,
+    ROBOT,
+)
 from robot_dynamics_ros.base.parameters.kinds import (
     ANY,
     NOT_NEGATIVE,
@@ -77,7 +82,7 @@ LOCKSTEP = Flag(
 LOCKSTEP_TOPIC = Text(
     "lockstep_topic",
     "computed_torque_node/command_states",
-    "Topic of the controller's commands in lockstep",
+    "Topic of the controller's commands in lockstep with command_interfaces [effort]; other drives take drive_commands",
 )
 
 # Pacing and command timeout
@@ -99,9 +104,10 @@ COMMAND_TIMEOUT = Number(
 ON_COMMAND_TIMEOUT = Text(
     "on_command_timeout",
     "zero",
-    "Reaction to the timeout: zero (no effort) or brake (brakes on, until the next command)",
+    "Reaction to the timeout, until the next command: zero (no effort) or brake (brakes on). Unless command_interfaces "
+    "is [effort], also hold (the last position with velocity 0) or damp (the last damping alone, with velocity 0)",
     when="run",
-    choices=("zero", "brake"),
+    choices=("zero", "brake", "hold", "damp"),
 )
 
 # Sensors
@@ -180,12 +186,13 @@ PAYLOAD_INERTIA = Numbers(
     when="run",
 )
 
+_SHARED = (EXECUTOR, COMMAND_INTERFACES)
 _OWN = tuple(
     value
     for value in list(globals().values())
-    if isinstance(value, Parameter) and value is not EXECUTOR
+    if isinstance(value, Parameter) and value not in _SHARED
 )
-ALL: tuple[Parameter[Any], ...] = (*ROBOT, EXECUTOR, *_OWN)
+ALL: tuple[Parameter[Any], ...] = (*ROBOT, *_SHARED, *_OWN)
 
 
 def read_settings(values: Values, model: RobotModel) -> SimulationSettings:
@@ -211,7 +218,7 @@ def read_settings(values: Values, model: RobotModel) -> SimulationSettings:
         delay_steps=_steps(f"effort_delay {effort_delay}", effort_delay, step_size, 0),
         real_time_factor=REAL_TIME_FACTOR.read(values),
         command_timeout=COMMAND_TIMEOUT.read(values),
-        on_command_timeout=ON_COMMAND_TIMEOUT.read(values),
+        on_command_timeout=_on_command_timeout(values),
         sensors=Sensors(
             position_noise=tuple(_per_joint(values, POSITION_NOISE, model)),
             velocity_noise=tuple(_per_joint(values, VELOCITY_NOISE, model)),
@@ -219,6 +226,17 @@ def read_settings(values: Values, model: RobotModel) -> SimulationSettings:
             seed=SEED.read(values),
         ),
     )
+
+
+def _on_command_timeout(values: Values) -> str:
+    reaction = ON_COMMAND_TIMEOUT.read(values)
+    interfaces = COMMAND_INTERFACES.read(values)
+    if reaction in ("hold", "damp") and interfaces == EFFORT:
+        raise RobotDynamicsError(
+            f"parameter on_command_timeout: {reaction!r} needs drives with a loop of their own, but command_interfaces "
+            "is [effort]. Cure: set zero or brake, or command_interfaces to what the drives take"
+        )
+    return reaction
 
 
 def _steps(name: str, time: float, step_size: float, least: int) -> int:

@@ -20,7 +20,9 @@ from robot_dynamics_ros.simulation.thresholds import RANDOM_BLOCK
 
 
 class EffortDelay:
-    """Delay line for torques. A command acts ``steps`` plant steps after ``give`` and is held until the next one acts.
+    """Delay line for commands. One acts ``steps`` plant steps after ``give`` and is held until the next one acts.
+
+    Commands are arrays of one shape: torques (..., n), Nm or N, or whatever else the caller gives.
 
     Only ``pieces`` advances the time of the delay line.
 
@@ -29,7 +31,7 @@ class EffortDelay:
     steps
         Delay in plant steps, at least 0.
     effort
-        Torque (..., n), Nm or N, before the first command acts.
+        Command that acts before the first one from ``give``.
 
     Raises
     ------
@@ -52,16 +54,16 @@ class EffortDelay:
         self._pending: deque[tuple[int, Array]] = deque()
 
     def give(self, tau: ArrayLike) -> None:
-        """Add a command (..., n), Nm or N, at the present step; it replaces one given since time last advanced."""
+        """Add a command at the present step; it replaces one given since time last advanced."""
         due = self._now + self._steps
         if self._pending and self._pending[-1][0] == due:
             self._pending.pop()
         self._pending.append((due, np.array(tau, dtype=np.float64)))
 
     def pieces(self, count: int) -> Iterator[tuple[Array, int]]:
-        """Yield the torques (..., n) of the next ``count`` steps, each with the number of steps for which it acts.
+        """Yield the commands of the next ``count`` steps, each with the number of steps for which it acts.
 
-        The time of the delay line advances by these steps when the pair is yielded. The torques are not copied.
+        The time of the delay line advances by these steps when the pair is yielded. The commands are not copied.
         """
         end = self._now + count
         while self._now < end:
@@ -184,11 +186,18 @@ class Measurement:
         Units are rad or m, and rad/s or m/s. Each call draws new noise. The arguments are not changed; an exact sensor
         returns the argument itself.
         """
-        q = self._position_noise.added_to(q)
-        if self._resolution.any():
-            step = np.where(self._resolution > 0.0, self._resolution, 1.0)
-            q = np.where(self._resolution > 0.0, np.rint(q / step) * step, q)
+        q = self.rounded(self._position_noise.added_to(q))
         return q, self._velocity_noise.added_to(v)
+
+    def rounded(self, q: Array) -> Array:
+        """Return the positions ``q``, shaped as in ``read``, rounded to the resolution of the encoders, without noise.
+
+        The argument is not changed; exact encoders return it itself.
+        """
+        if not self._resolution.any():
+            return q
+        step = np.where(self._resolution > 0.0, self._resolution, 1.0)
+        return np.where(self._resolution > 0.0, np.rint(q / step) * step, q)
 
 
 class _Noise:

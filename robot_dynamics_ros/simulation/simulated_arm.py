@@ -1,4 +1,4 @@
-"""Plant with sensors, effort delay, brakes and command timeout, advanced by one publishing period at a time.
+"""Plant with drives, sensors, effort delay, brakes and command timeout, advanced by one publishing period at a time.
 
 The plant is the simulated robot, which takes integration steps. A period is the simulated time between two joint_states
 messages, a whole number of steps. n is the number of joints. The friction problem is the optimisation for friction and
@@ -12,8 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, did_you_mean
+from robot_dynamics_ros.base.joint_messages import DriveCommand
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.simulation.plant import Plant
@@ -45,7 +47,8 @@ class SimulationSettings:
     command_timeout
         Simulated seconds after the last command until ``on_command_timeout``; infinite: never.
     on_command_timeout
-        Reaction to the timeout: "zero" (no effort) or "brake" (brakes on).
+        Reaction to the timeout: "zero" (no effort) or "brake" (brakes on). For drives with a loop of their own also
+        "hold" (the last position with velocity 0) or "damp" (the last damping alone, with velocity 0).
     sensors
         Sensor model.
     """
@@ -72,9 +75,12 @@ class SimulatedArm:
     """Simulated arm with sensors, brakes and a command timeout; independent of ROS and clocks.
 
     The brakes lock all joints until the first command acts. ``command_timeout`` simulated seconds after the last
-    command the effort is 0 or the brakes lock again, by ``on_command_timeout`` of the settings. Time advances only by
-    ``advance``. If a step fails, ``failure`` is set and the measured state remains that of the last completed period;
-    the caller must not advance further until ``reset``.
+    command the drives react by ``on_command_timeout`` of the settings. Time advances only by ``advance``. If a step
+    fails, ``failure`` is set and the measured state remains that of the last completed period; the caller must not
+    advance further until ``reset``.
+
+    A drive with stiffness or damping computes its torque before each plant step, from the position that its encoder
+    reads, without noise, and the velocity.
 
     Attributes
     ----------
@@ -161,6 +167,7 @@ class SimulatedArm:
         self._plant.reset()
         self._sensors = settings.sensors.start(settings.model.n)
         self._delay = EffortDelay(settings.delay_steps, self._brakes)
+        self._drives: DriveCommand | None = None
         self._wrenches: dict[str, Array] = {}
         self._age: int | None = None
         self.braked = True
@@ -182,23 +189,34 @@ class SimulatedArm:
             self._sensors = settings.sensors.start(settings.model.n)
         self._settings = settings
 
-    def command(self, effort: Array) -> None:
-        """Command the ``effort`` (n,), Nm or N, which acts after the delay until the next command or the timeout.
+    def command(self, command: Array | DriveCommand) -> None:
+        """Give a command, which acts after the delay until the next one or the timeout.
 
-        Raises RobotDynamicsError, naming the joint, for a wrong size or a number that is not finite.
+        ``command`` is efforts (n,), Nm or N, or that of drives with a loop of their own. Raises RobotDynamicsError,
+        naming the joint, for a wrong size, a number that is not finite or a negative gain.
         """
-        if effort.shape != (len(self.joint_names),):
-            raise RobotDynamicsError(
-                f"{effort.size} numbers for {len(self.joint_names)} joints, ignored. "
-                f"Cure: send one for each of {', '.join(self.joint_names)}, or set the same joints as in the sender"
-            )
-        finite = np.isfinite(effort)
-        if not finite.all():
-            name = self.joint_names[int(np.argmin(finite))]
-            raise RobotDynamicsError(
-                f'the effort of joint "{name}" is not finite, ignored. Cure: check the controller'
-            )
-        self._delay.give(effort)
+        names = self.joint_names
+        fields = (
+            command._asdict()
+            if isinstance(command, DriveCommand)
+            else {"effort": command}
+        )
+        for field, values in fields.items():
+            if values.shape != (len(names),):
+                raise RobotDynamicsError(
+                    f"{field} has {values.size} numbers for {len(names)} joints, ignored. "
+                    f"Cure: send one for each of {', '.join(names)}, or set the same joints as in the sender"
+                )
+            allowed = np.isfinite(values)
+            if field in ("stiffness", "damping"):
+                allowed &= values >= 0.0
+            if not allowed.all():
+                joint = int(np.argmin(allowed))
+                raise RobotDynamicsError(
+                    f'the {field} of joint "{names[joint]}" is {values[joint]}, ignored. '
+                    "Cure: check the controller; numbers must be finite, and stiffness and damping at least 0"
+                )
+        self._delay.give(command)
         self._age = 0
         self.timed_out = False
 
@@ -255,30 +273,48 @@ class SimulatedArm:
         return max(0, math.ceil(timeout - 1e-6) - self._age)
 
     def _time_out(self) -> None:
-        """Stop the motors as their own watchdog would: without delay, and without the commands in the delay line."""
+        """React as a watchdog in the drives: without delay, and without the commands in the delay line."""
         self.timed_out = True
-        instead = (
-            self._brakes if self._settings.on_command_timeout == "brake" else self._none
-        )
+        reaction = self._settings.on_command_timeout
+        none = self._none
+        drives = self._drives
+        instead: ArrayLike
+        if reaction == "zero":
+            instead = none
+        elif reaction == "brake" or drives is None:
+            instead = self._brakes
+        elif reaction == "hold":
+            instead = drives._replace(velocity=none)
+        else:
+            instead = drives._replace(velocity=none, stiffness=none, effort=none)
         self._delay = EffortDelay(self._settings.delay_steps, instead)
 
     def _follow(self, steps: int) -> None:
-        """Take steps under the efforts of the delay line."""
+        """Take steps under the commands of the delay line."""
         if steps == 0:
             return
         if self._age is not None:
             self._age += steps
-        for effort, count in self._delay.pieces(steps):
-            self.braked = math.isnan(effort[0])
+        for command, count in self._delay.pieces(steps):
+            self.braked = math.isnan(command.item(0))
             if self.braked:
                 self._plant.brake(count)
-                continue
-            try:
-                self._plant.step(effort, count, self._wrenches or None)
-            finally:
-                self.steps += count
-                self.solves += self._plant.solves
-                self.residual = max(self.residual, self._plant.residual)
+            elif command.ndim == 1:
+                self._step(command, count)
+            else:
+                self._drives = DriveCommand(*command)
+                for _ in range(count):
+                    q = self._sensors.rounded(self._plant.position)
+                    self._step(self._drives.torque(q, self._plant.velocity), 1)
+
+    def _step(self, effort: Array, count: int) -> None:
+        """Take ``count`` steps under a constant ``effort`` (n,), which the plant clamps to the effort limits."""
+        try:
+            self._plant.step(effort, count, self._wrenches or None)
+        finally:
+            self.steps += count
+            self.solves += self._plant.solves
+            self.residual = max(self.residual, self._plant.residual)
 
     def _measure(self) -> None:
         plant = self._plant
