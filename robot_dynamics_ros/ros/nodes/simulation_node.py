@@ -1,4 +1,4 @@
-"""Simulation node: a simulated arm with exact stiction that receives effort_commands and publishes joint_states."""
+"""Simulation node: a simulated arm with exact stiction that receives commands and publishes joint_states."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.parameters import COMMAND_INTERFACES, EFFORT
 from robot_dynamics_ros.control.controller_status import Status, diagnostics_message
 from robot_dynamics_ros.control.interface import ERROR, Note
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.recordings.messages.drive_commands import DriveCommandReader
 from robot_dynamics_ros.recordings.messages.joint_state import (
     JointStateReader,
     JointStateWriter,
@@ -50,6 +52,12 @@ from robot_dynamics_ros.simulation.status import (
     SimulationReport,
 )
 
+_TIMEOUTS = {
+    "zero": "no effort",
+    "brake": "brakes on",
+    "hold": "the drives hold the last positions",
+    "damp": "the drives damp the motion",
+}
 _RUNNING = "it is read when the simulation starts, which is running. Cure: restart the node with another value"
 
 
@@ -90,37 +98,22 @@ class Pace:
         return skipped
 
 
-class Lockstep:
-    """Lockstep with the controller: reads the command that has the stamp of the last published state.
+class EffortReader:
+    """Reader of serialized messages of ~/command_states, the answers in lockstep, for joints by name.
 
-    ``joint_names`` are those of the n joints of the arm.
-
-    Attributes
-    ----------
-    waiting
-        True if no command for this state has been applied yet; the caller that applies one sets it to False.
-    topic
-        Topic of the commands, for errors.
+    ``topic`` is named in errors.
     """
 
     def __init__(self, joint_names: Sequence[str], topic: str) -> None:
         self._reader = JointStateReader(joint_names, topic)
         self._joint_names = tuple(joint_names)
-        self.topic = topic
-        self._stamp = 0
-        self.waiting = True
+        self._topic = topic
 
-    def expect(self, stamp: int) -> None:
-        """Expect the command for the state with this stamp (ns)."""
-        self._stamp = stamp
-        self.waiting = True
+    def read(self, data: bytes) -> tuple[int, Array]:
+        """Return stamp (ns) and effort (n,), Nm or N, of a message.
 
-    def receive(self, data: bytes) -> Array | None:
-        """Return the effort (n,), Nm or N, of a serialized message of ~/command_states.
-
-        Returns None if the command is not for the expected state, or the second one for it. Raises RobotDynamicsError
-        if ``data`` is no valid JointState, lacks or repeats a joint, or has not one position and one effort for each
-        name.
+        Raises RobotDynamicsError if ``data`` is no valid JointState, lacks or repeats a joint, or has not one position
+        and one effort for each name.
         """
         sample = self._reader.read(data)
         if sample is None or sample.effort is None:
@@ -130,10 +123,33 @@ class Lockstep:
                 else "a message has no effort"
             )
             raise RobotDynamicsError(
-                f"{self.topic}: {cause}. Cure: set lockstep_topic to ~/command_states of a controller for "
+                f"{self._topic}: {cause}. Cure: set lockstep_topic to ~/command_states of a controller for "
                 f"{', '.join(self._joint_names)}"
             )
-        return sample.effort if self.waiting and sample.stamp == self._stamp else None
+        return sample.stamp, sample.effort
+
+
+class Lockstep:
+    """Lockstep with the controller: its next command must have the stamp of the last published state.
+
+    Attributes
+    ----------
+    waiting
+        True if no command for this state has been applied yet; the caller that applies one sets it to False.
+    """
+
+    def __init__(self) -> None:
+        self._stamp = 0
+        self.waiting = True
+
+    def expect(self, stamp: int) -> None:
+        """Expect the command for the state with this stamp (ns)."""
+        self._stamp = stamp
+        self.waiting = True
+
+    def expects(self, stamp: int) -> bool:
+        """Return True for the first command for the expected state."""
+        return self.waiting and stamp == self._stamp
 
 
 class RunningSimulation:
@@ -148,11 +164,8 @@ class RunningSimulation:
     ) -> None:
         """Start to simulate ``arm`` with ``settings``; ``node`` has the other parameters, the topics and the timers."""
         values = node.values
-        lockstep = (
-            Lockstep(arm.joint_names, _answer_topic(node))
-            if parameters.LOCKSTEP.read(values)
-            else None
-        )
+        self._topic = _command_topic(node)
+        lockstep = Lockstep() if parameters.LOCKSTEP.read(values) else None
         publish_clock = parameters.PUBLISH_CLOCK.read(values)
         self._paused = parameters.START_PAUSED.read(values)
         self._node = node
@@ -184,14 +197,7 @@ class RunningSimulation:
         self._set_pace()
         self._publish()
         node.create_steady_timer(1.0, self._report_regularly)
-        if lockstep is None:
-            node.create_subscription(
-                Float64MultiArray, "effort_commands", self._receive_command, 1
-            )
-        else:
-            node.create_subscription(
-                JointState, lockstep.topic, self._receive_answer, 10, raw=True
-            )
+        self._subscribe_to_commands()
         node.create_subscription(
             WrenchStamped, "external_wrench", self._receive_wrench, 10
         )
@@ -201,7 +207,32 @@ class RunningSimulation:
 
     # Messages
 
-    def _receive_command(self, message: Float64MultiArray) -> None:
+    def _subscribe_to_commands(self) -> None:
+        """Subscribe to the commands: efforts in lockstep are those of ~/command_states, which have stamps."""
+        node = self._node
+        names = self._arm.joint_names
+        depth = 1 if self._lockstep is None else 10
+        self._reader: EffortReader | DriveCommandReader
+        if COMMAND_INTERFACES.read(node.values) != EFFORT:
+            self._reader = DriveCommandReader(len(names), self._topic)
+            node.create_subscription(
+                Float64MultiArray,
+                "drive_commands",
+                self._receive_command,
+                depth,
+                raw=True,
+            )
+        elif self._lockstep is None:
+            node.create_subscription(
+                Float64MultiArray, "effort_commands", self._receive_effort, depth
+            )
+        else:
+            self._reader = EffortReader(names, self._topic)
+            node.create_subscription(
+                JointState, self._topic, self._receive_command, depth, raw=True
+            )
+
+    def _receive_effort(self, message: Float64MultiArray) -> None:
         try:
             self._arm.command(np.array(message.data, dtype=np.float64))
         except RobotDynamicsError as error:
@@ -220,21 +251,22 @@ class RunningSimulation:
         except RobotDynamicsError as error:
             self._refuse(f"external_wrench: {error}")
 
-    def _receive_answer(self, data: bytes) -> None:
-        """Apply the controller's command and advance if it is the one that lockstep expects."""
-        assert self._lockstep is not None
+    def _receive_command(self, data: bytes) -> None:
+        """Apply a command; in lockstep only the expected one, with which time advances."""
+        lockstep = self._lockstep
         try:
-            effort = self._lockstep.receive(data)
-            if effort is None:
+            stamp, command = self._reader.read(data)
+            if lockstep is not None and not lockstep.expects(stamp):
                 self._counts.strays += 1
                 return
-            self._arm.command(effort)
+            self._arm.command(command)
         except RobotDynamicsError as error:
             self._refuse(f"command refused: {error}")
             return
-        self._lockstep.waiting = False
         self._counts.commands += 1
-        self._advance_if_due(time.monotonic())
+        if lockstep is not None:
+            lockstep.waiting = False
+            self._advance_if_due(time.monotonic())
 
     def _refuse(self, error: str) -> None:
         self._counts.refused += 1
@@ -420,26 +452,30 @@ class RunningSimulation:
         if mode is SimulationMode.FAILED:
             return f"{self._arm.failure}; then call ~/reset"
         if mode is SimulationMode.TIMED_OUT:
-            return (
-                "brakes on"
-                if self._settings.on_command_timeout == "brake"
-                else "no effort"
-            )
+            return _TIMEOUTS[self._settings.on_command_timeout]
         return self._missing() if mode is SimulationMode.WAITING else ""
 
     def _missing(self) -> str:
         """Return the probable reason why the controller does not respond, from the ROS graph."""
-        assert self._lockstep is not None
-        topic = self._lockstep.topic
         if self._states.get_subscription_count() == 0:
             return "joint_states has no subscriber. Cure: start the controller with update_rate 0"
-        if self._node.count_publishers(topic) == 0:
-            return f"{topic} has no publisher. Cure: set lockstep_topic to ~/command_states of the controller"
+        if self._node.count_publishers(self._topic) == 0:
+            cure = (
+                "set lockstep_topic to ~/command_states of the controller"
+                if isinstance(self._reader, EffortReader)
+                else "set the same command_interfaces in the controller"
+            )
+            return f"{self._topic} has no publisher. Cure: {cure}"
         return f"no command for t = {self._seconds}. Cure: check that the controller is active, with update_rate 0"
 
 
-def _answer_topic(node: NodeProgram) -> str:
-    topic = parameters.LOCKSTEP_TOPIC.read(node.values)
+def _command_topic(node: NodeProgram) -> str:
+    """Return the full name of the topic of the commands."""
+    topic = "drive_commands"
+    if COMMAND_INTERFACES.read(node.values) == EFFORT:
+        topic = "effort_commands"
+        if parameters.LOCKSTEP.read(node.values):
+            topic = parameters.LOCKSTEP_TOPIC.read(node.values)
     try:
         return str(node.resolve_topic_name(topic))
     except RuntimeError as error:

@@ -7,7 +7,7 @@ import pytest
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.ros.nodes.simulation_node import Lockstep, Pace
+from robot_dynamics_ros.ros.nodes.simulation_node import EffortReader, Lockstep, Pace
 
 
 def _periods(
@@ -111,6 +111,7 @@ def test_too_slow_a_machine_falls_behind() -> None:
 
 
 JOINTS = ("shoulder", "elbow")
+TOPIC = "/arm/command_states"
 EFFORT = np.array([3.0, -4.0])
 
 
@@ -121,48 +122,35 @@ def _answer(
     return JointStateWriter(joints).write(stamp, zeros, zeros, effort)
 
 
-@pytest.fixture
-def lockstep() -> Lockstep:
-    lockstep = Lockstep(JOINTS, "/arm/command_states")
-    lockstep.expect(5_000_000_002)
-    return lockstep
-
-
 @pytest.mark.parametrize("order", [1, -1])
-def test_the_answer_is_read_in_the_order_of_the_joints(
-    order: int, lockstep: Lockstep
-) -> None:
-    assert lockstep.waiting
-    effort = lockstep.receive(_answer(5_000_000_002, joints=JOINTS[::order]))
-    assert effort is not None and np.array_equal(effort, EFFORT[::order])
+def test_efforts_are_read_in_the_order_of_the_joints(order: int) -> None:
+    at, effort = EffortReader(JOINTS, TOPIC).read(_answer(5, joints=JOINTS[::order]))
+    assert at == 5 and np.array_equal(effort, EFFORT[::order])
 
 
 @pytest.mark.parametrize("stamp", [0, 5_000_000_001, 5_000_000_003, 2])
-def test_answers_to_other_states_and_second_ones_are_passed_over(
-    stamp: int, lockstep: Lockstep
-) -> None:
+def test_lockstep_expects_one_answer_to_the_last_state(stamp: int) -> None:
     """A repeated state can cause a second command, which is ignored."""
-    assert lockstep.receive(_answer(stamp)) is None and lockstep.waiting
-    lockstep.receive(_answer(5_000_000_002))
+    lockstep = Lockstep()
+    lockstep.expect(5_000_000_002)
+    assert lockstep.waiting and not lockstep.expects(stamp)
+    assert lockstep.expects(5_000_000_002)
     lockstep.waiting = False
-    assert lockstep.receive(_answer(5_000_000_002)) is None
+    assert not lockstep.expects(5_000_000_002)
     lockstep.expect(7_000_000_000)
-    assert lockstep.waiting and lockstep.receive(_answer(5_000_000_002)) is None
-    assert lockstep.receive(_answer(7_000_000_000)) is not None
+    assert lockstep.waiting and not lockstep.expects(5_000_000_002)
+    assert lockstep.expects(7_000_000_000)
 
 
 @pytest.mark.parametrize(
     ("data", "culprit"),
     [
-        (_answer(5_000_000_002, np.empty(0)), "effort"),
-        (_answer(5_000_000_002, joints=("lid", "lever")), "joints"),
-        (_answer(5_000_000_002, np.ones(1), ("elbow",)), "shoulder"),
-        (_answer(5_000_000_002)[:20], "JointState"),
+        (_answer(5, np.empty(0)), "effort"),
+        (_answer(5, joints=("lid", "lever")), "joints"),
+        (_answer(5, np.ones(1), ("elbow",)), "shoulder"),
+        (_answer(5)[:20], "JointState"),
     ],
 )
-def test_what_answers_nothing_is_an_error(
-    data: bytes, culprit: str, lockstep: Lockstep
-) -> None:
-    with pytest.raises(RobotDynamicsError, match=f"/arm/command_states: .*{culprit}"):
-        lockstep.receive(data)
-    assert lockstep.waiting
+def test_what_answers_nothing_is_an_error(data: bytes, culprit: str) -> None:
+    with pytest.raises(RobotDynamicsError, match=f"{TOPIC}: .*{culprit}"):
+        EffortReader(JOINTS, TOPIC).read(data)
