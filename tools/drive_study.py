@@ -3,6 +3,8 @@
 ``python -m tools.drive_study`` prints the RMS position error of the Panda's demo motion. The plant has sticking
 friction, 10 % more mass and 20 % more friction than the model. At 100 Hz states and commands are each delayed by up to
 10 ms, and 5 % of them are lost. Effort commands have the largest natural frequency that runs without a fault.
+
+A second table has the motion after the node is killed: how far the fastest joint moves on in 3 s.
 """
 
 from __future__ import annotations
@@ -12,20 +14,26 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from benchmarks.document import markdown_table
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
+from robot_dynamics_ros.base.joint_messages import Sample, TrajectoryPoints
+from robot_dynamics_ros.base.parameters import EFFORT, IMPEDANCE
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
+from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.settings import (
-    IMPEDANCE,
     ControllerSettings,
     DriveSettings,
 )
+from robot_dynamics_ros.control.interface import Command
+from robot_dynamics_ros.control.safety import Mode
+from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.runs import trajectory_parameters as trajectory
+from robot_dynamics_ros.simulation import parameters as plant_parameters
+from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 from support.arms import Array
 from support.networked_drives import Tracking, track
 
@@ -38,6 +46,7 @@ MEAN_DELAY = 0.6
 LOSSES = 0.05
 DRIVE_STEP = 5e-5  # s: drives run at 20 kHz
 STEP = 1e-3  # s
+_FIRST = 100  # cycles before the motion
 _ROOT = Path(__file__).resolve().parents[1]
 _START = (0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785)
 
@@ -93,6 +102,90 @@ def by_drives(
     return _track(settings, rate, step, seed, **network)
 
 
+class Stop(NamedTuple):
+    """Motion after the end of the commands.
+
+    Attributes
+    ----------
+    velocity
+        Velocity (n,) at the end of the commands, rad/s.
+    beyond
+        How far each joint moves on (n,), rad.
+    allowed
+        Bound of ``beyond`` (n,) for drives that hold: 1.5 times v / (e omega) of a critically damped joint, and the
+        error of the last feedforward over the stiffness; NaN for others.
+    rests
+        True if no joint moves after 3 s.
+    """
+
+    velocity: Array
+    beyond: Array
+    allowed: Array
+    rests: bool
+
+
+def killed(at: float, reaction: str, interfaces: Sequence[str] = IMPEDANCE) -> Stop:
+    """Return the motion of drives with this ``reaction`` after a node at 500 Hz ends at the time ``at`` (s)."""
+    model, _, points, start = _experiment()
+    values = {parameter.name: parameter.default for parameter in plant_parameters.ALL}
+    values |= {
+        "command_interfaces": interfaces,
+        "on_command_timeout": reaction,
+        "command_timeout": 0.01,
+        "initial_positions": start,
+        "step_size": 0.00025,
+        "integrator": "semi_implicit",
+        "mass_scale": 1.1,
+        "friction_scale": [1.2],
+    }
+    plant = plant_parameters.read_settings(values.__getitem__, model)
+    arm = SimulatedArm(plant)
+    drives = DriveSettings(command_interfaces=interfaces)
+    session = ControllerSession(model, ControllerSettings(drives=drives))
+    session.activate(compare_effort=False)
+    command: Command | None = None
+    for k in range(round(at / plant.period)):
+        time = 1.0 + k * plant.period
+        now = Now(time, lambda time=time: round(time * 1e9))
+        if k == _FIRST:
+            session.on_trajectory(points, 0, now)
+        state = Sample(now.stamp, arm.position, arm.velocity, arm.effort)
+        command = session.on_state(state, now).command
+        assert command is not None and command.mode is Mode.ACTIVE
+        arm.command(command.drive or command.effort)
+        arm.advance()
+    assert command is not None
+    q = arm.position
+    qd = arm.velocity
+    beyond = np.zeros(model.n)
+    for _ in range(round(3.0 / plant.period)):
+        arm.advance()
+        beyond = np.maximum(beyond, np.sign(qd) * (arm.position - q))
+    allowed = np.full(model.n, np.nan)
+    if command.drive is not None and reaction == "hold":
+        stiffness = command.drive.stiffness
+        omega = np.sqrt(stiffness / model.mass_matrix(q).diagonal())
+        error = command.drive.effort - plant.model.gravity_torque(arm.position)
+        allowed = 1.5 * np.abs(qd) / (np.e * omega) + np.abs(error) / stiffness
+    return Stop(qd, beyond, allowed, not arm.velocity.any())
+
+
+def stops() -> str:
+    """Return a Markdown table of the ways to stop."""
+    table = [["drives", "velocity (rad/s)", "moves on (rad)", "allowed", "rests"]]
+    for name, reaction, interfaces in (
+        ("hold", "hold", IMPEDANCE),
+        ("damp", "damp", IMPEDANCE),
+        ("free", "zero", IMPEDANCE),
+        ("effort only, free", "zero", EFFORT),
+    ):
+        found = killed(5.1, reaction, interfaces)
+        j = int(np.argmax(np.abs(found.velocity)))
+        numbers = (found.velocity[j], found.beyond[j], found.allowed[j])
+        table.append([name, *(f"{x:.3f}" for x in numbers), str(found.rests)])
+    return markdown_table(table)
+
+
 def _track(
     settings: ControllerSettings, rate: float, step: float, seed: int, **network: Any
 ) -> Tracking:
@@ -145,6 +238,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1, help="seed of the network")
     print(report(parser.parse_args(arguments).seed))
+    print()
+    print(stops())
     return 0
 
 

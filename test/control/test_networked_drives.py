@@ -1,8 +1,9 @@
 """Tracking of the Panda's demo motion by drives with a loop of their own, over a network with delays and losses."""
 
+import numpy as np
 import pytest
 
-from tools.drive_study import JITTER, LOSSES, STEP, by_drives, by_effort
+from tools.drive_study import JITTER, LOSSES, STEP, by_drives, by_effort, killed
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -26,3 +27,20 @@ def test_drives_with_the_same_gains_track_as_efforts_do() -> None:
     drives = by_drives(500.0, 1, [10.0], [1.0], "pd_feedforward", STEP)
     assert drives.rms < 1.1 * efforts.rms
     assert by_drives(500.0, 1).rms < 1.1 * by_effort(30.0, 500.0, 1).rms
+
+
+@pytest.mark.parametrize("at", [1.2, 4.0, 5.1, 6.3])
+def test_drives_that_hold_stop_the_arm_when_commands_end(at: float) -> None:
+    """Joints that are slower than half the fastest one are not compared: the faster ones move them by their inertia."""
+    found = killed(at, "hold")
+    speed = np.abs(found.velocity)
+    fast = speed > 0.5 * speed.max()
+    assert (speed[fast] > 0.05).all()
+    assert (found.beyond <= found.allowed)[fast].all()
+    assert found.rests
+
+
+def test_drives_that_do_not_hold_let_the_arm_fall() -> None:
+    """So that the test above says something about the hold: here the motion is far beyond its bound."""
+    for reaction in ("damp", "zero"):
+        assert killed(5.1, reaction).beyond.max() > 0.5
