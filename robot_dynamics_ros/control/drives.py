@@ -51,10 +51,13 @@ class Drives:
 
     def begin(self, instant: Instant, estimate: Estimate) -> None:
         """Begin the cycle at ``instant`` with ``estimate``, before the other methods."""
-        delay = self._arm.tuning.settings.drives.command_delay
-        self.lead = delay + 0.5 * instant.period
+        drives = self._arm.tuning.settings.drives
+        self.lead = drives.command_delay + 0.5 * instant.period
         self.age = max(instant.time - estimate.stamp, 0.0)
         self._dt = instant.limit_dt
+        if self._takes_position_only:
+            self.stiffness = np.full(len(estimate.velocity), drives.stiffness)
+            self.damping = np.full(len(estimate.velocity), drives.damping)
         self._q, qd = estimate.state
         self._qd = qd if estimate.valid else np.zeros(len(qd))
 
@@ -82,21 +85,19 @@ class Drives:
         frequency
             Factor of the natural frequency of the feedback, 0 to 1, one number or (n,).
         """
-        tuning = self._arm.tuning
-        stiffness, damping = tuning.drive_gains(gains, inertia)
         if not self._takes_position_only:
+            stiffness, damping = self._arm.tuning.drive_gains(gains, inertia)
             stiffness = frequency**2 * stiffness
-            damping = frequency * damping
             if not self._released:
                 rise = stiffness * (self._dt / STIFFNESS_RISE_TIME)
                 stiffness = np.minimum(stiffness, self.stiffness + rise)
-        self._released = False
-        self.stiffness = stiffness
-        self.damping = damping
+            self._released = False
+            self.stiffness = stiffness
+            self.damping = frequency * damping
         self._position = ahead[0]
         self._velocity = ahead[1]
-        spring = stiffness * error
-        damper = damping * rate
+        spring = self.stiffness * error
+        damper = self.damping * rate
         self._feedback = spring + damper
         self.error = error
         return spring, damper

@@ -202,6 +202,25 @@ def test_zero_effort_is_zero_torque_of_the_drives(interfaces: Any) -> None:
         assert not np.any(drive_of(found)[2:])
 
 
+@pytest.mark.parametrize("on_fault", ["hold", "zero"])
+@pytest.mark.parametrize("interfaces", [IMPEDANCE, POSITION])
+def test_commands_before_the_law_are_finite(interfaces: Any, on_fault: str) -> None:
+    """Engaged brakes or a fault in the first cycle: the law has set no gains yet."""
+    given = replace(
+        settings(interfaces, **FIXED), safety=SafetySettings(on_fault=on_fault)
+    )
+    for brakes in (True, False):
+        controller = make_controller(MODEL, given)
+        controller.set_brakes(brakes)
+        controller.measure(0.0, 0.0, Q, REST if brakes else np.array([50.0, 0.0]))
+        found = controller.update(0.0, 0.0)
+        assert found is not None
+        torque = drive_of(found).torque(Q, REST)
+        assert np.isfinite(torque).all()
+        if brakes:
+            assert_close(torque, WEIGHT, 1e-9)
+
+
 def test_what_the_drives_add_is_left_out(load_robot: Callable[..., RobotModel]) -> None:
     model = load_robot("panda", "panda_coulomb")
     q = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
