@@ -29,10 +29,8 @@ from robot_dynamics_ros.cli.thresholds import LIVE_START_DELAY, LIVE_TIMEOUT
 from robot_dynamics_ros.cli.tracking import Tracking, read_tracking
 from robot_dynamics_ros.control.configuration import settings as controller
 from robot_dynamics_ros.runs.recorder import COMMANDS, DIAGNOSTICS
-from robot_dynamics_ros.runs.simulation import EFFORTS, STATES, TRAJECTORY
+from robot_dynamics_ros.runs.simulation import STATES, TRAJECTORY, plant_commands
 from robot_dynamics_ros.runs.trajectory_file import write_trajectory_file
-
-_TOPICS = (STATES, COMMANDS, TRAJECTORY, EFFORTS, DIAGNOSTICS)
 
 
 def node_parameters(
@@ -87,7 +85,15 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
     for processes that fail, and if the motion does not begin within 300 s or end within 300 s of its time; BagError if
     the recording lacks a part of the motion.
     """
-    experiment.load(law)  # compiles for the nodes, whose start is limited in time
+    # compiles for the nodes, whose start is limited in time
+    settings, _ = experiment.load(law)
+    recorded = [
+        STATES,
+        COMMANDS,
+        TRAJECTORY,
+        plant_commands(settings),
+        DIAGNOSTICS,
+    ]
     folder = bag.parent
     folder.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(bag, ignore_errors=True)
@@ -120,7 +126,7 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
             "-p",
             f"output:={bag}",
             "-p",
-            f"topics:={list(_TOPICS)}",
+            f"topics:={recorded}",
             pipe=True,
         )
         sender = start(

@@ -29,6 +29,10 @@ from robot_dynamics_ros.recordings.bags.storage import (
     BagWriter,
     message_types,
 )
+from robot_dynamics_ros.recordings.messages.drive_commands import (
+    DriveCommandWriter,
+    drive_topic,
+)
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 
 COMMANDS = "/computed_torque_node/command_states"
@@ -107,9 +111,10 @@ class Replay:
 
 
 class SessionRecorder:
-    """Recorder of a session: commands as ~/command_states, changes of mode as /diagnostics, notes as log lines.
+    """Recorder of a session: its commands, changes of mode as /diagnostics, notes as log lines.
 
-    ``commands`` is the full name of the topic of the commands. Log lines contain the time in seconds since the stamp of
+    Commands are written as ~/command_states, of which ``commands`` is the full name, and those of drives with a loop of
+    their own as drive_commands, too. Log lines contain the time in seconds since the stamp of
     the first answered state, as in a report of the new bag. It is the last state's stamp plus the time since its
     arrival. Notes that the node throttles are logged once. ``count`` is the number of commands written. As a context
     manager it closes the bag, and removes a bag without any command: that of a refused run.
@@ -126,6 +131,8 @@ class SessionRecorder:
         self._joint_state = JointStateWriter(
             session.arm.robot.joint_names, numbered=True
         )
+        self._drive_topic = drive_topic(commands)
+        self._drive_commands = DriveCommandWriter(len(session.arm.robot.joint_names))
         self._number = 0
         self._saturated: Counter[str] = Counter()
         self._transitions: list[Transition] = []
@@ -168,6 +175,9 @@ class SessionRecorder:
                 output.answered, desired.q, desired.qd, command.effort, self._number
             )
             self._writer.write(self._commands, at, data)
+            if command.drive is not None:
+                data = self._drive_commands.write(output.answered, command.drive)
+                self._writer.write(self._drive_topic, at, data)
             self.count += 1
         for transition in output.transitions:
             assert self._session.controller is not None

@@ -38,6 +38,12 @@ from robot_dynamics_ros.recordings.bags.storage import (
     read_statuses,
     text_message,
 )
+from robot_dynamics_ros.recordings.messages.cdr import FLOAT64_MULTI_ARRAY
+from robot_dynamics_ros.recordings.messages.drive_commands import (
+    DRIVE_COMMANDS,
+    command_topics,
+    drive_topic,
+)
 from robot_dynamics_ros.recordings.messages.joint_state import (
     JointStateReader,
     renaming,
@@ -131,6 +137,8 @@ def replay(
         )
         commands = commands_of(reader, given.get("command_states"))
         written = {commands: JOINT_STATE, DIAGNOSTICS: DIAGNOSTIC_ARRAY}
+        if DRIVE_COMMANDS in command_topics(settings.drives.command_interfaces):
+            written[drive_topic(commands)] = FLOAT64_MULTI_ARRAY
         configuration_topic = f"{commands.rpartition('/')[0]}/{CONFIGURATION_TOPIC}"
         if configuration is not None:
             written[configuration_topic] = TEXT

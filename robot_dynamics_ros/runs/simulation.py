@@ -23,6 +23,7 @@ from robot_dynamics_ros.recordings.bags.storage import (
     text_message,
 )
 from robot_dynamics_ros.recordings.messages.cdr import FLOAT64_MULTI_ARRAY, EffortWriter
+from robot_dynamics_ros.recordings.messages.drive_commands import command_topics
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.recordings.messages.joint_trajectory import write_trajectory
 from robot_dynamics_ros.runs.configuration import Configuration
@@ -39,21 +40,16 @@ from robot_dynamics_ros.runs.thresholds import START_DELAY
 from robot_dynamics_ros.simulation.simulated_arm import SimulatedArm
 
 STATES = "/joint_states"
-EFFORTS = "/effort_commands"
 TRAJECTORY = "/computed_torque_node/joint_trajectory"
 
 DESCRIPTION = "/robot_description"
 _CONFIGURATION = "/computed_torque_node/configuration"
-_TOPICS = {
-    STATES: JOINT_STATE,
-    COMMANDS: JOINT_STATE,
-    EFFORTS: FLOAT64_MULTI_ARRAY,
-    TRAJECTORY: JOINT_TRAJECTORY,
-    DESCRIPTION: TEXT,
-    _CONFIGURATION: TEXT,
-    DIAGNOSTICS: DIAGNOSTIC_ARRAY,
-}
 _SECOND = 1_000_000_000
+
+
+def plant_commands(settings: ControllerSettings) -> str:
+    """Return the topic of the commands that a plant takes: effort_commands, or drive_commands."""
+    return f"/{command_topics(settings.drives.command_interfaces)[0]}"
 
 
 def simulate_to_bag(
@@ -72,7 +68,8 @@ def simulate_to_bag(
 
     As in lockstep, the arm advances by one period after the controller has answered its state. Time begins one period
     after zero, so that the same arguments give the same bytes. The bag has joint_states, command_states,
-    effort_commands, the trajectory and changes of mode (/diagnostics). A run with a fault before the trajectory is sent
+    effort_commands or, for drives with a loop of their own, drive_commands, the trajectory and changes of mode
+    (/diagnostics). A run with a fault before the trajectory is sent
     ends there, since a controller in a fault rejects trajectories.
 
     Parameters
@@ -102,8 +99,18 @@ def simulate_to_bag(
         If the bag cannot be written. Messages written before an error remain, if they have a command.
     """
     session = ControllerSession(model, settings)
+    commands = plant_commands(settings)
+    topics = {
+        STATES: JOINT_STATE,
+        COMMANDS: JOINT_STATE,
+        commands: FLOAT64_MULTI_ARRAY,
+        TRAJECTORY: JOINT_TRAJECTORY,
+        DESCRIPTION: TEXT,
+        _CONFIGURATION: TEXT,
+        DIAGNOSTICS: DIAGNOSTIC_ARRAY,
+    }
     writer = BagWriter(
-        output, _TOPICS, {DESCRIPTION: [LATCHED], _CONFIGURATION: [LATCHED]}
+        output, topics, {DESCRIPTION: [LATCHED], _CONFIGURATION: [LATCHED]}
     )
     with SessionRecorder(writer, COMMANDS, session) as recorder:
         inputs = InputReader(session)
@@ -115,9 +122,12 @@ def simulate_to_bag(
         def take(at: int, output: Output) -> None:
             """Write the output, and pass the command to the arm."""
             recorder.write(at, output)
-            if output.command is not None:
-                writer.write(EFFORTS, at, efforts.write(output.command.effort))
-                arm.command(output.command.effort)
+            command = output.command
+            if command is not None and command.drive is not None:
+                arm.command(command.drive)
+            elif command is not None:
+                writer.write(commands, at, efforts.write(command.effort))
+                arm.command(command.effort)
             for note in output.notes:
                 if note.level == ERROR:
                     raise RobotDynamicsError(note.text)  # all input is given beforehand

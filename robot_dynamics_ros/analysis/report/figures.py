@@ -30,8 +30,10 @@ RESIDUAL = "#6a5d9e"
 LIMIT = "#9aa5b1"
 _MOTION = ("actual", "desired")
 _TORQUE = ("measured torque", "commanded torque")
+_SHARE = "drive's own share"
 _COLOURS = {"actual": ACTUAL, "desired": DESIRED, "model torque": "#d9822b"}
 _COLOURS |= {"measured torque": "#3f9142", "commanded torque": "#8a5a2b"}
+_COLOURS |= {_SHARE: "#2f6fde"}
 _FAULT = "#d64545"
 _GRID = "#e4e7eb"
 _OTHER = "#b83280"
@@ -243,6 +245,10 @@ def error_figure(recording: Recording, tracking: TrackingErrors) -> Figure | Non
 def _torque_rows(recording: Recording, joint: str) -> list[_Row]:
     unit = "N" if recording.sliding(joint) else "Nm"
     torque = _measured_and_commanded(recording, joint, "effort", _TORQUE)
+    share = column(recording.own_share, joint, "effort")
+    if recording.own_share is not None and len(share):
+        time = recording.seconds(recording.own_share)
+        torque.append(_line(_SHARE, time, share, _COLOURS[_SHARE]))
     peak = recording.largest_effort(joint)
     limit = recording.effort_limit(joint)
     # A limit far above the signal would compress it to a line.

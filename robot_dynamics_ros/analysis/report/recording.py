@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,7 +23,7 @@ from robot_dynamics_ros.analysis.identification.torque_analysis import (
     analyse_torque,
 )
 from robot_dynamics_ros.analysis.thresholds import COUNTED_TIME
-from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
+from robot_dynamics_ros.base.errors import BagError, BagWarning, RobotDynamicsError
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.control.safety import Cause
@@ -33,6 +34,7 @@ from robot_dynamics_ros.recordings.bags import (
     joint_series,
     read_joint_states,
 )
+from robot_dynamics_ros.recordings.bags.alignment import align
 from robot_dynamics_ros.recordings.bags.joint_series import Answers
 from robot_dynamics_ros.recordings.bags.reader import BagReader, opened
 from robot_dynamics_ros.recordings.bags.reader import (
@@ -43,6 +45,11 @@ from robot_dynamics_ros.recordings.bags.storage import (
     JOINT_STATE,
     Event,
     read_statuses,
+)
+from robot_dynamics_ros.recordings.messages.cdr import FLOAT64_MULTI_ARRAY
+from robot_dynamics_ros.recordings.messages.drive_commands import (
+    DriveCommandReader,
+    drive_topic,
 )
 
 _COMMANDS = "command_states"
@@ -118,6 +125,9 @@ class Recording:
         Status messages of the nodes.
     other
         Comparison with a second model of the robot, and the name of that model; None without one.
+    own_share
+        ``command`` with the share of the effort that drives add by a loop of their own, NaN where it is unknown; None
+        without drive_commands.
     """
 
     path: Path
@@ -131,6 +141,7 @@ class Recording:
     why: dict[str, str]
     diagnostics: Diagnostics
     other: tuple[str, TorqueAnalysis] | None = None
+    own_share: JointSeries | None = None
 
     @property
     def joint_names(self) -> list[str]:
@@ -311,6 +322,7 @@ def read_recording(
         smoothing = Smoothing(cutoff)
         command_topic = None
         command = None
+        own_share = None
         try:
             command_topic = find_command_topic(reader, topic)
             if command_topic is None:
@@ -319,6 +331,7 @@ def read_recording(
                 )
             read = read_joint_states(reader, [command_topic], rename)
             command = read[command_topic]
+            own_share = _own_share(reader, command_topic, command)
         except BagError as error:
             why["command"] = str(error)
     analysis = None
@@ -349,7 +362,33 @@ def read_recording(
         why,
         diagnostics,
         second,
+        own_share,
     )
+
+
+def _own_share(
+    reader: BagReader, commands: str, command: JointSeries
+) -> JointSeries | None:
+    """Return the series ``command`` of the topic ``commands`` with the drives' own share as effort.
+
+    It is the expected effort less the feedforward of drive_commands for the same state, NaN where that is missing. None
+    if the bag has no drive_commands of this controller, or, with a BagWarning, if they cannot be read.
+    """
+    topic = drive_topic(commands)
+    if reader.topics.get(topic) != FLOAT64_MULTI_ARRAY or not reader.count([topic]):
+        return None
+    decoder = DriveCommandReader(len(command.joint_names), topic)
+    try:
+        read = [decoder.read(message.data) for message in reader.messages([topic])]
+    except RobotDynamicsError as error:
+        warnings.warn(BagWarning(f"{reader.path}: {error}"), stacklevel=1)
+        return None
+    stamps = np.array([stamp for stamp, _ in read], dtype=np.int64)
+    feedforward = np.array([drive.effort for _, drive in read])
+    pairs = align(command.stamps, stamps, stamped=True)
+    share = np.full_like(command.effort, np.nan)
+    share[pairs.a] = command.effort[pairs.a] - feedforward[pairs.b]
+    return replace(command, effort=share)
 
 
 def _read_topics(reader: BagReader) -> tuple[tuple[TopicFacts, ...], Diagnostics]:

@@ -7,7 +7,7 @@ in one recording, from 0 and in order of arrival.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 from zlib import crc32
@@ -19,6 +19,11 @@ from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.dynamics.kernels.types import IntArray
 from robot_dynamics_ros.recordings.bags.reader import BagReader
 from robot_dynamics_ros.recordings.bags.storage import Message, has_stamp
+from robot_dynamics_ros.recordings.messages.cdr import FLOAT64_MULTI_ARRAY
+from robot_dynamics_ros.recordings.messages.drive_commands import (
+    DRIVE_COMMANDS,
+    drive_stamp,
+)
 from robot_dynamics_ros.recordings.messages.joint_state import BEHIND_STAMP, stamp_of
 from robot_dynamics_ros.recordings.thresholds import LEAST_FOR_SHIFT, SHIFT_SAMPLES
 
@@ -59,22 +64,32 @@ class MessageTimes(NamedTuple):
     checksums: IntArray
 
 
+def stamp_reader(topic: str, kind: str) -> Callable[[bytes], int | None] | None:
+    """Return the function that reads stamps (ns) of messages of the type ``kind``; None if they have none.
+
+    They are those of headers, and of drive_commands. The function returns None for a message without one.
+    """
+    if has_stamp(kind):
+        return stamp_of
+    name = topic.rpartition("/")[2]
+    if (name, kind) == (DRIVE_COMMANDS, FLOAT64_MULTI_ARRAY):
+        return drive_stamp
+    return None
+
+
 def message_times(
     reader: BagReader, topics: Collection[str]
 ) -> dict[str, MessageTimes]:
-    """Return times and checksums of each topic's messages in a bag: header.stamp if the type has one, else arrival.
+    """Return times and checksums of each topic's messages in a bag: stamps by ``stamp_reader``, else times of arrival.
 
     The stamp of a message that is too short for it is 0, as an unset one. Raises KeyError for a missing topic, and
     BagError if reading stops.
     """
     times, checksums = ({topic: array("q") for topic in topics} for _ in range(2))
-    stamped = {topic for topic in topics if has_stamp(reader.topics[topic])}
+    stamps = {topic: stamp_reader(topic, reader.topics[topic]) for topic in topics}
     for message in progress(reader.messages(topics), "aligning", reader.count(topics)):
-        time = (
-            stamp_of(message.data) or 0
-            if message.topic in stamped
-            else message.received
-        )
+        read = stamps[message.topic]
+        time = message.received if read is None else read(message.data) or 0
         times[message.topic].append(time)
         checksums[message.topic].append(crc32(message.data[BEHIND_STAMP:]))
     return {

@@ -16,6 +16,7 @@ from robot_dynamics_ros.recordings.bags.alignment import (
     align,
     message_times,
     paired,
+    stamp_reader,
     time_shift,
 )
 from robot_dynamics_ros.recordings.bags.differences import (
@@ -33,7 +34,6 @@ from robot_dynamics_ros.recordings.bags.storage import (
     DIAGNOSTIC_ARRAY,
     JOINT_TRAJECTORY,
     TEXT,
-    has_stamp,
     known,
 )
 from robot_dynamics_ros.recordings.messages.joint_state import renaming
@@ -53,11 +53,11 @@ def compare_bags(
 ) -> Comparison:
     """Compare two recordings, B with A, by the rule |a - b| <= atol + rtol |b|.
 
-    Messages are paired by header.stamp, repeated stamps in their order. Messages without a header are paired by their
-    order on the topic. Times of arrival are not compared. JointState and JointTrajectory are compared joint by joint,
-    in any order of the joints. Texts and integers must be equal; NaN equals NaN. Topics, messages and fields that only
-    one recording has are differences. A constant shift of all stamps of a topic is a difference; messages are then
-    paired by the shifted stamps.
+    Messages are paired by header.stamp, those of drive_commands by the stamp in their data, repeated stamps in their
+    order. Messages without a stamp are paired by their order on the topic. Times of arrival are not compared.
+    JointState and JointTrajectory are compared joint by joint, in any order of the joints. Texts and integers must be
+    equal; NaN equals NaN. Topics, messages and fields that only one recording has are differences. A constant shift of
+    all stamps of a topic is a difference; messages are then paired by the shifted stamps.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def compare_bags(
                 f"{a}, {b}: no messages on {', '.join(names)}. Cure: choose other topics"
             )
         kinds = {name: reader_a.topics[name] for name in names}
-        stamped = {name: has_stamp(kinds[name]) for name in names}
+        stamped = {name: stamp_reader(name, kinds[name]) is not None for name in names}
         shifts = {
             name: time_shift(times_a[name], times_b[name]) if stamped[name] else 0
             for name in names

@@ -1,4 +1,4 @@
-"""Controller node: one effort command for each joint_states message, or at a fixed rate."""
+"""Controller node: one command for each joint_states message, or at a fixed rate."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ from robot_dynamics_ros.control.safety import Safety
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.thresholds import WATCH_PERIOD
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.recordings.messages.drive_commands import command_topics
 from robot_dynamics_ros.ros.nodes.control_interfaces import (
     ABSENT,
     INSTALLED,
@@ -296,10 +297,13 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
         state_timeout = session.settings.safety.state_timeout
         update_rate = session.settings.update_rate
         stops = self._settings.emergency_stop_topics
-        self._box = black_box(self, self._settings)
-        self._report.configure(self._box, stops)
+        commands = command_topics(session.settings.drives.command_interfaces)
+        self._box = black_box(self, self._settings, commands)
+        self._report.configure(
+            self._box, [*commands, "joint_states", "~/emergency_stop", *stops]
+        )
         self._outputs = ControllerOutputs(
-            self, session, state_timeout + 2.0 * WATCH_PERIOD, self._box
+            self, session, commands, state_timeout + 2.0 * WATCH_PERIOD, self._box
         )
         self._interfaces = ControlInterfaces(
             self, session, self._outputs, self._settings, tolerances
@@ -344,8 +348,8 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
         """Start to publish commands; the arm holds its position until a trajectory is received.
 
         Raises RobotDynamicsError as ``ControllerSession.activate``, which compares efforts with the parameter
-        ``activation_check``. With ``exclusive_topics`` it is also raised if other nodes publish effort_commands, or
-        several publish joint_states or the same emergency stop.
+        ``activation_check``. With ``exclusive_topics`` it is also raised if other nodes publish commands, or several
+        publish joint_states or the same emergency stop.
         """
         assert self._session is not None
         others = self._report.check_publishers()

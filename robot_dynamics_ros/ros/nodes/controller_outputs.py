@@ -35,7 +35,15 @@ from robot_dynamics_ros.control.controller_status import (
     in_words,
 )
 from robot_dynamics_ros.control.estimation.estimator import Estimator
-from robot_dynamics_ros.control.interface import ERROR, OK, WARN, Followed, Note, Output
+from robot_dynamics_ros.control.interface import (
+    ERROR,
+    OK,
+    WARN,
+    Command,
+    Followed,
+    Note,
+    Output,
+)
 from robot_dynamics_ros.control.safety import Cause, Mode, Transition
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.trajectory.trajectory_effort import trajectory_effort
@@ -48,6 +56,7 @@ from robot_dynamics_ros.recordings.bags.storage import (
     TEXT,
 )
 from robot_dynamics_ros.recordings.messages.cdr import FLOAT64_MULTI_ARRAY, EffortWriter
+from robot_dynamics_ros.recordings.messages.drive_commands import DriveCommandWriter
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.recordings.messages.joint_trajectory import write_trajectory
 from robot_dynamics_ros.ros.conversions import message_class
@@ -62,7 +71,6 @@ _INPUTS = {
     for topic, kind in INPUTS.items()
 }
 _OUTPUTS = {
-    "effort_commands": FLOAT64_MULTI_ARRAY,
     "~/command_states": JOINT_STATE,
     CONFIGURATION: TEXT,
     "/diagnostics": DIAGNOSTIC_ARRAY,
@@ -77,12 +85,14 @@ class ControllerOutputs:
         self,
         node: NodeProgram,
         session: ControllerSession,
+        topics: Sequence[str],
         longest_gap: float,
         box: BlackBox,
     ) -> None:
         """Create the publishers of ``node`` for the outputs of ``session``; ``box`` records what they publish.
 
-        ``longest_gap`` is the longest time (s) between effort_commands, offered as QoS deadline and lease; inf: none.
+        ``topics`` are those of ``command_topics``. ``longest_gap`` is the longest time (s) between commands, offered as
+        QoS deadline and lease; inf: none.
         """
         overridable = QoSOverridingOptions.with_default_policies()
         heartbeat = QoSOverridingOptions(
@@ -98,12 +108,15 @@ class ControllerOutputs:
         self._node = node
         self._session = session
         self._box = box
-        self._effort_commands = node.create_publisher(
-            Float64MultiArray,
-            "effort_commands",
-            reliable,
-            qos_overriding_options=heartbeat,
-        )
+        self._commands = [
+            (
+                topic,
+                node.create_publisher(
+                    Float64MultiArray, topic, reliable, qos_overriding_options=heartbeat
+                ),
+            )
+            for topic in topics
+        ]
         self._command_states = node.create_publisher(
             JointState, "~/command_states", 10, qos_overriding_options=overridable
         )
@@ -116,7 +129,9 @@ class ControllerOutputs:
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self._configuration = node.create_publisher(String, "~/configuration", latched)
         names = session.arm.robot.joint_names
+        self._interfaces = session.settings.drives.command_interfaces
         self._effort_writer = EffortWriter(len(names))
+        self._drive_writer = DriveCommandWriter(len(names))
         self._command_state_writer = JointStateWriter(names, numbered=True)
         self._state_writer = JointStateWriter(names)
         # trajectories whose effort is being computed
@@ -129,9 +144,10 @@ class ControllerOutputs:
         """
         command = output.command
         if command is not None:
-            data = self._effort_writer.write(command.effort)
-            self._effort_commands.publish(data)
-            self._box.add("effort_commands", data)
+            messages = self._messages(command, output.answered)
+            for (topic, publisher), data in zip(self._commands, messages, strict=True):
+                publisher.publish(data)
+                self._box.add(topic, data)
         if command is not None and output.answered is not None:
             desired = command.desired
             data = self._command_state_writer.write(
@@ -152,6 +168,15 @@ class ControllerOutputs:
                 self._trajectories_with_effort.publish(message)
         if output.followed is not None:
             self.follow(output.followed)
+
+    def _messages(self, command: Command, answered: int | None) -> list[bytes]:
+        """Return the messages of a ``command`` in the order of the topics; ``answered`` is that of its output."""
+        write = self._effort_writer.write
+        if command.drive is None:
+            return [write(command.effort)]
+        values = (getattr(command.drive, interface) for interface in self._interfaces)
+        table = self._drive_writer.write(answered or 0, command.drive)
+        return [table, *map(write, values)]
 
     def follow(self, followed: Followed) -> None:
         """Start to compute the feedforward effort of a trajectory if ~/joint_trajectory_with_effort has subscribers.
@@ -204,13 +229,16 @@ class ControllerOutputs:
             self.configuration(self._recorded)
 
     def flush(self) -> None:
-        """Wait until the subscribers have received the efforts, at most half a second."""
-        self._effort_commands.wait_for_all_acked(Duration(seconds=0.5))
+        """Wait until the subscribers have received the commands, at most half a second."""
+        end = time.monotonic() + 0.5
+        for _, publisher in self._commands:
+            left = max(0.0, end - time.monotonic())
+            publisher.wait_for_all_acked(Duration(seconds=left))
 
     def destroy(self) -> None:
         """Destroy the publishers."""
         for publisher in (
-            self._effort_commands,
+            *(publisher for _, publisher in self._commands),
             self._command_states,
             self._external_torque,
             self._trajectories_with_effort,
@@ -232,7 +260,7 @@ class ControllerReport:
     def __init__(self, node: NodeProgram) -> None:
         self._node = node
         self.box: BlackBox | None = None
-        self._stops: Sequence[str] = ()
+        self._exclusive: Sequence[str] = ()
         self._others = ""
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
         name = node.get_fully_qualified_name()
@@ -243,10 +271,10 @@ class ControllerReport:
         self._clear_fault = f"`{clear_fault}`, or fault_reset: auto"
         self.begin()
 
-    def configure(self, box: BlackBox, stops: Sequence[str]) -> None:
-        """Use a black box; ``stops`` are the names of further emergency stops beside ~/emergency_stop."""
+    def configure(self, box: BlackBox, exclusive: Sequence[str]) -> None:
+        """Use a black box; ``exclusive`` are the topics that must have one publisher."""
         self.box = box
-        self._stops = stops
+        self._exclusive = exclusive
 
     def begin(self) -> None:
         """Reset the counts and times; to be called when the controller is activated."""
@@ -262,7 +290,7 @@ class ControllerReport:
     def check_publishers(self) -> str:
         """Return a warning if a topic that must have one publisher has several, else ""; log it if it has changed."""
         before = self._others
-        self._others = other_publishers(self._node, self._stops)
+        self._others = other_publishers(self._node, self._exclusive)
         if self._others != before:
             self._node.warn(
                 self._others
@@ -354,11 +382,14 @@ class ControllerReport:
             self.box.add("/diagnostics", data)
 
 
-def black_box(node: NodeProgram, settings: NodeSettings) -> BlackBox:
-    """Return the black box that records inputs and outputs of ``node``."""
+def black_box(
+    node: NodeProgram, settings: NodeSettings, commands: Sequence[str]
+) -> BlackBox:
+    """Return the black box that records inputs and outputs of ``node``; ``commands`` are the topics of its commands."""
     directory = settings.black_box_directory
     stops = dict.fromkeys(settings.emergency_stop_topics, BOOL)
-    recorded = _INPUTS | stops | _OUTPUTS
+    outputs = dict.fromkeys(commands, FLOAT64_MULTI_ARRAY) | _OUTPUTS
+    recorded = _INPUTS | stops | outputs
     return BlackBox(
         {
             topic: (node.resolve_topic_name(topic), kind)
@@ -379,14 +410,10 @@ def publisher_names(node: NodeProgram, topic: str) -> list[str]:
     )
 
 
-def other_publishers(node: NodeProgram, stops: Sequence[str]) -> str:
-    """Return error and cure if effort_commands, joint_states or an emergency stop has several publishers, else "".
-
-    ``stops`` are the names of further emergency stops beside ~/emergency_stop.
-    """
+def other_publishers(node: NodeProgram, topics: Sequence[str]) -> str:
+    """Return error and cure if one of ``topics`` has several publishers, else ""."""
     texts = []
     me = node.get_fully_qualified_name()
-    topics = ("effort_commands", "joint_states", "~/emergency_stop", *stops)
     # counts are for names after remapping
     for topic in map(node.resolve_topic_name, topics):
         if node.count_publishers(topic) < 2:  # ten times faster than reading the names

@@ -39,8 +39,9 @@ def test_effort_of_a_long_trajectory_takes_several_cycles(
 ) -> None:
     node = NodeProgram("outputs", [], context=context)
     session = Session("planar_2r")
-    box = black_box(node, NodeSettings())
-    outputs = ControllerOutputs(node, session.session, math.inf, box)
+    topics = ["effort_commands"]
+    box = black_box(node, NodeSettings(), topics)
+    outputs = ControllerOutputs(node, session.session, topics, math.inf, box)
     received: list[bytes] = []
     node.create_subscription(
         JointTrajectory, "~/joint_trajectory_with_effort", received.append, 10, raw=True
@@ -81,7 +82,7 @@ def test_configuration_is_renewed_when_an_input_that_outlasts_an_activation_chan
     box = Mock()
     now = 0.0
     monkeypatch.setattr(controller_outputs.time, "monotonic", lambda: now)
-    outputs = ControllerOutputs(node, session, math.inf, box)
+    outputs = ControllerOutputs(node, session, [], math.inf, box)
     outputs.configuration(Configuration("1", "", "", {}))
 
     def renewed(seconds: float) -> bool:
