@@ -11,6 +11,7 @@ import yaml
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.report import read_recording
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.joint_messages import DriveCommand
 from robot_dynamics_ros.base.resources import robot_names, robot_urdf
 from robot_dynamics_ros.recordings.bags import (
     BagReader,
@@ -25,6 +26,7 @@ from support.commands import run
 ROOT = Path(__file__).resolve().parents[2]
 STATES = "/joint_states"
 COMMANDS = "/computed_torque_node/command_states"
+DRIVE_COMMANDS = "/drive_commands"
 
 
 def messages(bag: Path, topic: str) -> list[bytes]:
@@ -117,8 +119,16 @@ def test_the_bag_is_that_of_the_nodes(
             },
             [],
         ),
+        (
+            {"position_noise": 1e-4, "velocity_noise": 1e-2},
+            ["--command-interfaces", *DriveCommand._fields],
+        ),
+        (
+            {"stiffness": [400.0], "damping": [20.0]},
+            ["--command-interfaces", "position"],
+        ),
     ],
-    ids=["exact", "noise", "update_rate", "faults"],
+    ids=["exact", "noise", "update_rate", "faults", "impedance", "position"],
 )
 def test_a_replay_gives_the_same_commands(
     parameters: dict[str, Any],
@@ -154,6 +164,11 @@ def test_a_replay_gives_the_same_commands(
     run("replay", first, "-o", again)
     assert len(messages(first, COMMANDS)) > 1000
     assert messages(again, COMMANDS) == messages(first, COMMANDS)
+    if "--command-interfaces" in plant:
+        assert len(messages(first, DRIVE_COMMANDS)) == len(messages(first, COMMANDS))
+        assert messages(again, DRIVE_COMMANDS) == messages(first, DRIVE_COMMANDS)
+        with BagReader(first) as reader:
+            assert "/effort_commands" not in reader.topics
     assert run("compare", first, again, "--common") == 0
     capsys.readouterr()
 

@@ -55,6 +55,15 @@ def array(*numbers: float) -> bytes:
     )
 
 
+def drive_commands(stamp: int, *numbers: float) -> bytes:
+    """Return a message of drive_commands; its layout has no dimensions."""
+    return serialized(
+        ARRAY,
+        make("std_msgs/msg/MultiArrayLayout", [], 2),
+        np.array([*divmod(stamp, 1_000_000_000), *numbers], dtype=float),
+    )
+
+
 def trajectory(names: Sequence[str], rows: Any) -> bytes:
     """Return a trajectory with a point each second; ``rows`` are the positions."""
     point = "trajectory_msgs/msg/JointTrajectoryPoint"
@@ -99,6 +108,22 @@ def compare(
 
 def fields(topic: Any) -> dict[str, Any]:
     return {field.name: field for field in topic.fields}
+
+
+def test_drive_commands_are_paired_by_the_stamp_in_their_data(tmp_path: Path) -> None:
+    """A replay has no commands without a state, and begins later."""
+    stamps = [START + k * PERIOD for k in range(4)]
+    a = [drive_commands(stamp, k) for k, stamp in enumerate(stamps)]
+    a.insert(3, drive_commands(0, 7.0))
+    b = [drive_commands(stamps[2], 2.0), drive_commands(stamps[3], 3.5)]
+    paths = [
+        record(tmp_path / name, messages, "/arm/drive_commands", ARRAY)
+        for name, messages in (("a", a), ("b", b))
+    ]
+    (topic,) = compare_bags(*paths, common=True).topics
+    assert (topic.count, topic.only_a, topic.only_b) == (2, 3, 0)
+    differing = {name for name, field in fields(topic).items() if not field.equal}
+    assert differing == {"data[2]"} and topic.largest == 0.5
 
 
 def test_largest_and_root_mean_square_difference(tmp_path: Path) -> None:
