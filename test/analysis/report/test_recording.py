@@ -1,5 +1,6 @@
 """Recordings for the report, and the numbers of its tables."""
 
+import base64
 import dataclasses
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.report import read_recording
+from robot_dynamics_ros.analysis.report.figures import joint_figure
 from robot_dynamics_ros.analysis.report.page import (
     durations,
     event_rows,
@@ -18,6 +20,10 @@ from robot_dynamics_ros.analysis.report.page import (
 )
 from robot_dynamics_ros.analysis.report.recording import answers, largest, rms, tracking
 from robot_dynamics_ros.analysis.report.verdict import verdict
+from robot_dynamics_ros.base.joint_messages import DriveCommand
+from robot_dynamics_ros.recordings.bags import BagReader, BagWriter
+from robot_dynamics_ros.recordings.messages.cdr import FLOAT64_MULTI_ARRAY
+from robot_dynamics_ros.recordings.messages.drive_commands import DriveCommandWriter
 from support.report_recordings import (
     ARM,
     COMMANDS,
@@ -28,6 +34,9 @@ from support.report_recordings import (
     fault,
     record,
 )
+
+DRIVES = "/drive_commands"
+LINE = "drive's own share"
 
 
 def test_tracking_error(tmp_path: Path) -> None:
@@ -253,3 +262,32 @@ def test_messages_without_stamp(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         recording.seconds(recording.state), [0, 0.01, 0.02, 0.03, 0.04], atol=1e-9
     )
+
+
+def test_own_share_of_drives_is_the_effort_less_their_feedforward(
+    tmp_path: Path,
+) -> None:
+    """Messages are found by their stamps; one is missing, and one answers no state."""
+    none = np.zeros(2)
+    share = np.array([0.25, -0.5])
+    writer = DriveCommandWriter(2)
+    plain = record(tmp_path / "plain", cycles=20)
+    with BagReader(plain) as reader:
+        topics = reader.topics | {DRIVES: FLOAT64_MULTI_ARRAY}
+        with BagWriter(tmp_path / "bag", topics) as bag:
+            for k, message in enumerate(reader.messages()):
+                bag.write(message.topic, message.received, message.data)
+                if message.topic == COMMANDS:
+                    torque = np.full(2, 3.0 + np.cos(0.1 * (k // 2)))
+                    stamp = START + k // 2 * PERIOD if k > 1 else 0
+                    drive = DriveCommand(none, none, none, none, torque - share)
+                    bag.write(DRIVES, message.received, writer.write(stamp, drive))
+    recording = read_recording(tmp_path / "bag", STATES)
+    for joint, expected in zip("ab", share, strict=True):
+        figure = joint_figure(recording, joint, None)
+        (line,) = [line for line in figure["data"] if line["name"] == LINE]
+        values = np.frombuffer(base64.b64decode(line["y"]["bdata"]), "<f4")
+        assert np.isnan(values[0]) and len(values) == 20
+        np.testing.assert_allclose(values[1:], expected, rtol=1e-6)
+    figure = joint_figure(read_recording(plain, STATES), "a", None)
+    assert LINE not in [line["name"] for line in figure["data"]]
