@@ -16,11 +16,12 @@ from launch_ros.actions import Node
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.ros.launching import (
+    CONTROLLER_TOPICS,
+    PLANT_TOPICS,
     ROBOT,
-    TOPIC_NAMES,
-    TOPICS,
     VIEWING,
     chosen_robot,
+    drive_parameter,
     end_on_failure,
     flag,
     is_true,
@@ -28,9 +29,11 @@ from robot_dynamics_ros.ros.launching import (
     own_parameters,
     program,
     record,
+    recorded_commands,
     recorder_name,
     robot_parameters,
     shared,
+    topic_names,
     value_of,
     view,
 )
@@ -65,7 +68,8 @@ def generate_launch_description() -> LaunchDescription:
                 "false",
                 "All nodes use /clock, published by the simulated arm or, with sim:=false, by another simulator.",
             ),
-            *shared("namespace", *TOPICS, *VIEWING, "record"),
+            *shared("command_interfaces", "namespace"),
+            *shared(*CONTROLLER_TOPICS, *VIEWING, "record"),
             OpaqueFunction(function=_nodes),
         ]
     )
@@ -80,6 +84,7 @@ def _nodes(context: LaunchContext) -> list[Any]:
     robot = chosen_robot(context)
     own = own_parameters(context)
     namespace = LaunchConfiguration("namespace")
+    drives = drive_parameter(context)
     clock = {"use_sim_time": LaunchConfiguration("use_sim_time")}
     # The plant may pause while the machine is busy, as during the launch. For a real robot the default applies.
     timeout = {"state_timeout": 5.0} if is_true(context, "sim") else {}
@@ -93,10 +98,11 @@ def _nodes(context: LaunchContext) -> list[Any]:
                 {
                     "publish_rate": LaunchConfiguration("rate"),
                     "publish_clock": LaunchConfiguration("use_sim_time"),
+                    **drives,
                 },
                 *own,
             ],
-            remappings=TOPIC_NAMES,
+            remappings=topic_names(PLANT_TOPICS),
             output="screen",
             condition=IfCondition(LaunchConfiguration("sim")),
             on_exit=Shutdown(),
@@ -107,10 +113,10 @@ def _nodes(context: LaunchContext) -> list[Any]:
             parameters=[
                 *robot.settings,
                 robot_parameters(robot),
-                {"law": LaunchConfiguration("law"), **timeout, **clock},
+                {"law": LaunchConfiguration("law"), **timeout, **clock, **drives},
                 *own,
             ],
-            remappings=TOPIC_NAMES,
+            remappings=topic_names(CONTROLLER_TOPICS),
             output="screen",
             on_exit=Shutdown(),
         ),
@@ -145,7 +151,7 @@ def _nodes(context: LaunchContext) -> list[Any]:
         *record(
             context,
             value_of(context, "joint_states"),
-            value_of(context, "effort_commands"),
+            recorded_commands(context),
             f"{CONTROLLER}/joint_trajectory",
             f"{CONTROLLER}/command_states",
             "/diagnostics",

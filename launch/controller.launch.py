@@ -14,17 +14,19 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from robot_dynamics_ros.ros.launching import (
+    CONTROLLER_TOPICS,
     ROBOT,
-    TOPIC_NAMES,
-    TOPICS,
     VIEWING,
     chosen_robot,
+    drive_parameter,
     flag,
     own_parameters,
     program,
     record,
+    recorded_commands,
     robot_parameters,
     shared,
+    topic_names,
     value_of,
     view,
 )
@@ -42,7 +44,7 @@ def generate_launch_description() -> LaunchDescription:
                 default_value="0",
                 description="Commands per second. 0: one for each joint_states message.",
             ),
-            *shared(*TOPICS),
+            *shared("command_interfaces", *CONTROLLER_TOPICS),
             DeclareLaunchArgument(
                 "joint_trajectory",
                 default_value=f"{CONTROLLER}/joint_trajectory",
@@ -68,11 +70,12 @@ def _nodes(context: LaunchContext) -> list[Any]:
                     "law": LaunchConfiguration("law"),
                     "update_rate": LaunchConfiguration("rate"),
                     "use_sim_time": LaunchConfiguration("use_sim_time"),
+                    **drive_parameter(context),
                 },
                 *own_parameters(context),
             ],
             remappings=[
-                *TOPIC_NAMES,
+                *topic_names(CONTROLLER_TOPICS),
                 ("~/joint_trajectory", LaunchConfiguration("joint_trajectory")),
             ],
             output="screen",
@@ -87,7 +90,7 @@ def _nodes(context: LaunchContext) -> list[Any]:
         *record(
             context,
             value_of(context, "joint_states"),
-            value_of(context, "effort_commands"),
+            recorded_commands(context),
             value_of(context, "joint_trajectory"),
             f"{CONTROLLER}/command_states",
             "/diagnostics",

@@ -13,17 +13,19 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from robot_dynamics_ros.ros.launching import (
+    PLANT_TOPICS,
     ROBOT,
-    TOPIC_NAMES,
-    TOPICS,
     VIEWING,
     chosen_robot,
+    drive_parameter,
     flag,
     own_parameters,
     program,
     record,
+    recorded_commands,
     robot_parameters,
     shared,
+    topic_names,
     value_of,
     view,
 )
@@ -39,7 +41,7 @@ def generate_launch_description() -> LaunchDescription:
                 default_value="500",
                 description="joint_states per second. 1000 / rate must be an integer.",
             ),
-            *shared(*TOPICS),
+            *shared("command_interfaces", *PLANT_TOPICS),
             flag(
                 "use_sim_time",
                 "false",
@@ -63,10 +65,11 @@ def _nodes(context: LaunchContext) -> list[Any]:
                 {
                     "publish_rate": LaunchConfiguration("rate"),
                     "publish_clock": LaunchConfiguration("use_sim_time"),
+                    **drive_parameter(context),
                 },
                 *own_parameters(context),
             ],
-            remappings=TOPIC_NAMES,
+            remappings=topic_names(PLANT_TOPICS),
             output="screen",
             on_exit=Shutdown(),
         ),
@@ -79,7 +82,7 @@ def _nodes(context: LaunchContext) -> list[Any]:
         *record(
             context,
             value_of(context, "joint_states"),
-            value_of(context, "effort_commands"),
+            recorded_commands(context),
             "/diagnostics",
         ),
     ]

@@ -11,7 +11,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from launch_ros.utilities import make_namespace_absolute, prefix_namespace
 from robot_dynamics_ros.base.background import SUCCESS
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.files import read_urdf
+from robot_dynamics_ros.base.joint_messages import DriveCommand
 from robot_dynamics_ros.base.parameters.file import parameter_tables
 from robot_dynamics_ros.base.parameters.kinds import ANY, Bounds
 from robot_dynamics_ros.base.resources import (
@@ -35,15 +36,23 @@ from robot_dynamics_ros.base.resources import (
     robot_names,
     robot_urdf,
 )
-from robot_dynamics_ros.control.configuration.settings import NodeSettings
+from robot_dynamics_ros.control.configuration.settings import (
+    DriveSettings,
+    NodeSettings,
+)
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.dynamics.description.urdf import UrdfDocument
 from robot_dynamics_ros.recordings.bags.reader import companions
+from robot_dynamics_ros.recordings.messages.drive_commands import (
+    DRIVE_COMMANDS,
+    command_topics,
+)
 
 PACKAGE = "robot_dynamics_ros"
 
 # Python and the conditions of launch write True and False
 _FLAG = ["true", "false", "True", "False"]
+_INTERFACES = DriveSettings.parameters()["command_interfaces"]
 _SHARED: dict[str, tuple[str, list[str] | None, str]] = {
     "robot": (
         "panda",
@@ -89,6 +98,25 @@ _SHARED: dict[str, tuple[str, list[str] | None, str]] = {
         None,
         "Name of the topic of the commands, for example /forward_effort_controller/commands.",
     ),
+    **{
+        f"{interface}_commands": (
+            f"{interface}_commands",
+            None,
+            f"Name of the topic of {interface} commands, for drives with a loop of their own.",
+        )
+        for interface in DriveCommand._fields
+        if interface != "effort"
+    },
+    DRIVE_COMMANDS: (
+        DRIVE_COMMANDS,
+        None,
+        "Name of the topic with whole commands, for drives with a loop of their own.",
+    ),
+    "command_interfaces": (
+        "effort",
+        ["effort", " ".join(DriveCommand._fields), "position"],
+        "What the drives take. All but effort: drives with a loop of their own.",
+    ),
     "robot_state_publisher": (
         "true",
         _FLAG,
@@ -113,9 +141,8 @@ ROBOT = (
     "params_file",
 )
 VIEWING = ("robot_state_publisher", "rviz")
-TOPICS = ("joint_states", "effort_commands")
-TOPIC_NAMES = [(name, LaunchConfiguration(name)) for name in TOPICS]
-"""Remappings of a Node to the topics that joint_states and effort_commands name."""
+PLANT_TOPICS = ("joint_states", "effort_commands", DRIVE_COMMANDS)
+CONTROLLER_TOPICS = ("joint_states", *command_topics(DriveCommand._fields))
 
 
 def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
@@ -140,6 +167,11 @@ def shared(*names: str, **defaults: str) -> list[DeclareLaunchArgument]:
             )
         )
     return declared
+
+
+def topic_names(topics: Iterable[str]) -> list[tuple[str, LaunchConfiguration]]:
+    """Return remappings of a Node: each of ``topics`` has the name in the argument that is named as it."""
+    return [(name, LaunchConfiguration(name)) for name in topics]
 
 
 def flag(name: str, default: str, description: str) -> DeclareLaunchArgument:
@@ -285,6 +317,12 @@ def joint_parameter(robot: LaunchedRobot) -> dict[str, ParameterValue]:
         if robot.joints
         else {}
     )
+
+
+def drive_parameter(context: LaunchContext) -> dict[str, ParameterValue]:
+    """Return the parameter command_interfaces of plant and controller, a list of texts."""
+    names = value_of(context, _INTERFACES.name).split()
+    return {_INTERFACES.name: ParameterValue(names, value_type=list[str])}
 
 
 def own_parameters(context: LaunchContext) -> list[str]:
@@ -433,16 +471,34 @@ def record(context: LaunchContext, *topics: str) -> list[Any]:
     folder = bag_folder(context)
     if not folder:
         return []
-    tables = [
+    parameter = NodeSettings.parameters()["emergency_stop_topics"]
+    stops = [
+        name
+        for table in _own_tables(context)
+        for name in parameter.check(table.get(parameter.name))
+    ]
+    return [bag_recorder(folder, absolute(context, *topics), stops)]
+
+
+def recorded_commands(context: LaunchContext) -> str:
+    """Return the name of the topic of commands to record: effort_commands, or drive_commands, which has all of a cycle.
+
+    It depends on command_interfaces, of which the value in ``params_file`` precedes the argument. Raises
+    RobotDynamicsError if that value is not allowed, and as ``own_parameters``.
+    """
+    interfaces = value_of(context, _INTERFACES.name).split()
+    for table in _own_tables(context):
+        interfaces = _INTERFACES.check(table.get(_INTERFACES.name, interfaces))
+    return value_of(context, command_topics(interfaces)[0])
+
+
+def _own_tables(context: LaunchContext) -> list[Mapping[str, Any]]:
+    """Return the parameters of each node in ``params_file``, by name; none without a file."""
+    return [
         table
         for path in own_parameters(context)
         for table in parameter_tables(path).values()
     ]
-    parameter = NodeSettings.parameters()["emergency_stop_topics"]
-    stops = [
-        name for table in tables for name in parameter.check(table.get(parameter.name))
-    ]
-    return [bag_recorder(folder, absolute(context, *topics), stops)]
 
 
 def recorder_name(context: LaunchContext) -> list[str]:
