@@ -19,7 +19,7 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError, RobotModelWarning, note
 from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
-from robot_dynamics_ros.base.parameters import JOINTS, LOCKED
+from robot_dynamics_ros.base.parameters import COMMAND_INTERFACES, JOINTS, LOCKED
 from robot_dynamics_ros.base.parameters.file import read_parameter_file
 from robot_dynamics_ros.base.parameters.kinds import Parameter, Values, overridden
 from robot_dynamics_ros.base.resources import dynamics_file, find_resource, robot_names
@@ -158,6 +158,7 @@ def prepare(
     chosen = {
         JOINTS.name: arguments.joints,
         LOCKED.name: dict(arguments.locked) or None,
+        COMMAND_INTERFACES.name: arguments.command_interfaces,
     }
     source, values = controller_files(
         source,
@@ -165,6 +166,8 @@ def prepare(
         arguments.dynamics,
         arguments.gravity,
     )
+    interfaces = COMMAND_INTERFACES.read(values)
+    plant_values = overridden(plant_values, {COMMAND_INTERFACES.name: interfaces})
     model = source.model(**model_keywords(values))
     note_locked(model)
     if (

@@ -11,7 +11,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from robot_dynamics_ros.base.background import SUCCESS
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.files import read_urdf
 from robot_dynamics_ros.base.joint_messages import DriveCommand
+from robot_dynamics_ros.base.parameters import COMMAND_INTERFACES
 from robot_dynamics_ros.base.parameters.file import parameter_tables
 from robot_dynamics_ros.base.parameters.kinds import ANY, Bounds
 from robot_dynamics_ros.base.resources import (
@@ -36,10 +37,7 @@ from robot_dynamics_ros.base.resources import (
     robot_names,
     robot_urdf,
 )
-from robot_dynamics_ros.control.configuration.settings import (
-    DriveSettings,
-    NodeSettings,
-)
+from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.dynamics.description.urdf import UrdfDocument
 from robot_dynamics_ros.recordings.bags.reader import companions
@@ -52,7 +50,6 @@ PACKAGE = "robot_dynamics_ros"
 
 # Python and the conditions of launch write True and False
 _FLAG = ["true", "false", "True", "False"]
-_INTERFACES = DriveSettings.parameters()["command_interfaces"]
 _SHARED: dict[str, tuple[str, list[str] | None, str]] = {
     "robot": (
         "panda",
@@ -114,7 +111,7 @@ _SHARED: dict[str, tuple[str, list[str] | None, str]] = {
     ),
     "command_interfaces": (
         "effort",
-        ["effort", " ".join(DriveCommand._fields), "position"],
+        [" ".join(choice) for choice in COMMAND_INTERFACES.choices],
         "What the drives take. All but effort: drives with a loop of their own.",
     ),
     "robot_state_publisher": (
@@ -321,8 +318,8 @@ def joint_parameter(robot: LaunchedRobot) -> dict[str, ParameterValue]:
 
 def drive_parameter(context: LaunchContext) -> dict[str, ParameterValue]:
     """Return the parameter command_interfaces of plant and controller, a list of texts."""
-    names = value_of(context, _INTERFACES.name).split()
-    return {_INTERFACES.name: ParameterValue(names, value_type=list[str])}
+    names = value_of(context, COMMAND_INTERFACES.name).split()
+    return {COMMAND_INTERFACES.name: ParameterValue(names, value_type=list[str])}
 
 
 def own_parameters(context: LaunchContext) -> list[str]:
@@ -486,9 +483,11 @@ def recorded_commands(context: LaunchContext) -> str:
     It depends on command_interfaces, of which the value in ``params_file`` precedes the argument. Raises
     RobotDynamicsError if that value is not allowed, and as ``own_parameters``.
     """
-    interfaces = value_of(context, _INTERFACES.name).split()
+    interfaces: Sequence[str] = value_of(context, COMMAND_INTERFACES.name).split()
     for table in _own_tables(context):
-        interfaces = _INTERFACES.check(table.get(_INTERFACES.name, interfaces))
+        interfaces = COMMAND_INTERFACES.check(
+            table.get(COMMAND_INTERFACES.name, interfaces)
+        )
     return value_of(context, command_topics(interfaces)[0])
 
 

@@ -7,7 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from robot_dynamics_ros.base.joint_messages import DriveCommand
 from robot_dynamics_ros.base.parameters.kinds import Parameter
+from robot_dynamics_ros.recordings.messages.drive_commands import command_topics
 
 PACKAGE = "robot_dynamics_ros"
 SUBSCRIBING = ("create_subscription", "_subscribe")
@@ -80,14 +82,21 @@ def _sources(program: str) -> dict[str, ast.Module]:
 
 @cache
 def topics(program: str, kind: str) -> dict[str, str]:
-    """Return the fixed topics that a node publishes or subscribes to (kind), with their types, in its namespace."""
+    """Return the topics that a node publishes or subscribes to (kind), with their types, in its namespace.
+
+    The fixed ones are from its sources, and those of the controller's commands from the list of all.
+    """
     functions = SUBSCRIBING if kind == "subscription" else (f"create_{kind}",)
     calls = [
         call for tree in _sources(program).values() for call in _calls(tree, *functions)
     ]
     calls = [call for call in calls if isinstance(call.args[1], ast.Constant)]
     own = _node_name(program)
-    return {
+    found = {
         re.sub("^~", own, _text(call.args[1])): ast.unparse(call.args[0])
         for call in calls
     }
+    if (program, kind) == ("computed_torque_node", "publisher"):
+        commands = command_topics(DriveCommand._fields)
+        found |= dict.fromkeys(commands, "Float64MultiArray")
+    return found

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.files import XACRO
+from robot_dynamics_ros.base.joint_messages import DriveCommand
 from robot_dynamics_ros.base.resources import robot_names
 from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.cli.command_line import (
@@ -95,6 +96,14 @@ def add_simulate(parser: ArgumentParser) -> None:
         type=float,
         metavar="HZ",
         help="command cycles per second (default: 500)",
+    )
+    parser.add_argument(
+        "--command-interfaces",
+        nargs="+",
+        choices=DriveCommand._fields,
+        metavar="NAME",
+        help=f"what the drives take: effort; position; or {' '.join(DriveCommand._fields)} (default: the parameter "
+        "file's)",
     )
     add_dynamics(
         parser, "--plant-dynamics", "dynamics file of the plant (default: the same)"
@@ -337,6 +346,7 @@ def add_demo(parser: ArgumentParser) -> None:
         plant_dynamics=None,
         mass_scale=None,
         friction_scale=None,
+        command_interfaces=None,
     )
     parser.set_defaults(gravity=None, xacro_arg=[], joints=None, locked=[])
 

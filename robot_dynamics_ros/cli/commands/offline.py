@@ -39,8 +39,8 @@ def add_replay(parser: ArgumentParser) -> None:
     """Set the description of ``parser`` and add the arguments."""
     parser.description = (
         "Run the controller of computed_torque_node on the joint states and trajectories of a bag, without ROS and as "
-        "fast as possible. Writes command_states and faults (/diagnostics) to a new bag, with the times of the "
-        "recording. The same input gives the same bytes."
+        "fast as possible. Writes command_states, for drives with a loop of their own also drive_commands, and faults "
+        "(/diagnostics) to a new bag, with the times of the recording. The same input gives the same bytes."
     )
     add_bag(parser)
     add_output(
