@@ -7,6 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from robot_dynamics_ros.base.joint_messages import DriveCommand
+from robot_dynamics_ros.recordings.messages.drive_commands import command_topics
+
 #: What an attribute of a list allows, as the graph names it.
 KINDS = {
     "publish": "publisher",
@@ -60,8 +63,10 @@ def graph(
 
     with Graph(tmp_path_factory.mktemp("graph")) as nodes:
         urdf = {"robot_description": PLANAR["robot_description"]}
-        nodes.start("simulation_node", {**urdf, "publish_clock": True})
-        nodes.start("computed_torque_node", {**PLANAR, "use_sim_time": True})
+        drives = {"command_interfaces": list(DriveCommand._fields)}
+        nodes.start("simulation_node", {**urdf, **drives, "publish_clock": True})
+        nodes.start("simulation_node", urdf, "-r", "__node:=effort_plant")
+        nodes.start("computed_torque_node", {**PLANAR, **drives, "use_sim_time": True})
         to_controller = "joint_trajectory:=computed_torque_node/joint_trajectory"
         nodes.start(
             "trajectory_node",
@@ -79,6 +84,8 @@ def graph(
             before = dict(found)
             nodes.spin_for(1.0)
             found.update({node: _interfaces(nodes.client, node) for node in ENCLAVES})
+            efforts = _interfaces(nodes.client, "effort_plant")
+            found["simulation_node"]["subscriber"] |= efforts["subscriber"]
             plant, controller = (
                 found[node]["publisher"]
                 for node in ("simulation_node", "computed_torque_node")
@@ -86,6 +93,7 @@ def graph(
             return (
                 found == before
                 and "/joint_states" in plant
+                and "/effort_commands" in found["simulation_node"]["subscriber"]
                 and "/effort_commands" in controller
                 and all(
                     "/clock" in found[node]["subscriber"]
@@ -130,7 +138,8 @@ def test_policies_match_the_interfaces_of_the_nodes(
 
 def test_only_the_controller_may_command() -> None:
     """Publishers of these topics can move the arm."""
-    for topic in ("/effort_commands", "/computed_torque_node/command_states"):
+    commands = [f"/{topic}" for topic in command_topics(DriveCommand._fields)]
+    for topic in (*commands, "/computed_torque_node/command_states"):
         assert [
             node for node, allowed in ENCLAVES.items() if topic in allowed["publisher"]
         ] == ["computed_torque_node"]

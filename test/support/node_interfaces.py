@@ -9,10 +9,18 @@ from typing import Any
 
 from robot_dynamics_ros.base.joint_messages import DriveCommand
 from robot_dynamics_ros.base.parameters.kinds import Parameter
-from robot_dynamics_ros.recordings.messages.drive_commands import command_topics
+from robot_dynamics_ros.recordings.messages.drive_commands import (
+    DRIVE_COMMANDS,
+    command_topics,
+)
 
 PACKAGE = "robot_dynamics_ros"
 SUBSCRIBING = ("create_subscription", "_subscribe")
+#: Topics of commands, whose names are not in calls.
+COMMANDS = {
+    ("computed_torque_node", "publisher"): command_topics(DriveCommand._fields),
+    ("simulation_node", "subscription"): ["effort_commands", DRIVE_COMMANDS],
+}
 NODES = Path(__file__).resolve().parents[2] / PACKAGE / "ros" / "nodes"
 
 
@@ -84,19 +92,20 @@ def _sources(program: str) -> dict[str, ast.Module]:
 def topics(program: str, kind: str) -> dict[str, str]:
     """Return the topics that a node publishes or subscribes to (kind), with their types, in its namespace.
 
-    The fixed ones are from its sources, and those of the controller's commands from the list of all.
+    The fixed ones are from its sources, and those of ``COMMANDS``.
     """
     functions = SUBSCRIBING if kind == "subscription" else (f"create_{kind}",)
     calls = [
         call for tree in _sources(program).values() for call in _calls(tree, *functions)
     ]
-    calls = [call for call in calls if isinstance(call.args[1], ast.Constant)]
+    calls = [
+        call
+        for call in calls
+        if len(call.args) > 1 and isinstance(call.args[1], ast.Constant)
+    ]
     own = _node_name(program)
     found = {
         re.sub("^~", own, _text(call.args[1])): ast.unparse(call.args[0])
         for call in calls
     }
-    if (program, kind) == ("computed_torque_node", "publisher"):
-        commands = command_topics(DriveCommand._fields)
-        found |= dict.fromkeys(commands, "Float64MultiArray")
-    return found
+    return found | dict.fromkeys(COMMANDS.get((program, kind), ()), "Float64MultiArray")
