@@ -54,7 +54,7 @@ class Drives:
         drives = self._arm.tuning.settings.drives
         self.lead = drives.command_delay + 0.5 * instant.period
         self.age = max(instant.time - estimate.stamp, 0.0)
-        self._dt = instant.limit_dt
+        self._dt = instant.ramp_dt
         if self._takes_position_only:
             self.stiffness = np.full(len(estimate.velocity), drives.stiffness)
             self.damping = np.full(len(estimate.velocity), drives.damping)

@@ -283,3 +283,25 @@ def test_commands_are_within_the_limits(
         assert all(np.isfinite(part).all() for part in drive)
         assert (np.abs(found.effort) <= limits * (1.0 + 1e-9)).all()
         assert (np.abs(drive.effort) <= limits).all()
+
+
+def test_states_that_arrive_in_bursts_have_the_same_stiffness() -> None:
+    """A replay receives them at their times, so that its commands are the same."""
+
+    def stiffness(delays: tuple[float, ...]) -> Array:
+        controller = driven()
+        controller.follow(move(Q + [0.3, -0.9], Q), None, 0.0)
+        rows = []
+        for k in range(1, 200):
+            time = 0.01 * k
+            steady = time + delays[k % len(delays)]
+            q, qd = controller.plan.ahead(time - controller.clock.time)[:2]
+            controller.measure(time, steady, q.copy(), qd.copy())
+            found = controller.update(time, steady)
+            assert found is not None and found.mode is Mode.ACTIVE
+            rows.append(drive_of(found).stiffness.copy())
+        return np.array(rows)
+
+    prompt = stiffness((0.0,))
+    assert np.ptp(prompt[:, 0]) > 10.0
+    assert_close(stiffness((0.04, 0.0301, 0.0202, 0.0103)), prompt, 0.0)
