@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from robot_dynamics_ros.recordings.bags import BagReader, assert_bags_match
 from robot_dynamics_ros.runs.replay import COMMANDS
 from support.robot import Robot, move
 from support.ros import LATCHED as QOS_LATCHED
-from support.ros import PLANAR, Driver, Graph, Log
+from support.ros import PLANAR, Driver, Graph, Log, recorded_counts
 
 CONTROLLER = "computed_torque_node"
 CONTROLLED = {
@@ -78,7 +77,7 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
         brakes.publish(Bool(data=False))
         for topic in (LATCHED, BRAKES, "/cell/panel"):
             graph.wait(
-                lambda topic=topic: _counts(recorder.log).get(topic, 0) > 0,
+                lambda topic=topic: recorded_counts(recorder.log).get(topic, 0) > 0,
                 f"the recorder to have {topic}",
             )
         graph.spin_for(0.5)
@@ -98,7 +97,7 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
                     log, "brakes engaged" if k == 680 else "brakes released"
                 )
                 graph.wait(
-                    lambda k=k: _counts(recorder.log)[BRAKES] == 2 + (k == 715),
+                    lambda k=k: recorded_counts(recorder.log)[BRAKES] == 2 + (k == 715),
                     "the recorder to have it",
                 )
             answer = robot.exchange(
@@ -107,7 +106,7 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
             q = np.array(answer.position)
             qd = np.array(answer.velocity)
         graph.wait(
-            lambda: _counts(recorder.log).get(COMMANDS, 0) == CYCLES,
+            lambda: recorded_counts(recorder.log).get(COMMANDS, 0) == CYCLES,
             "the recorder to have all commands",
         )
         assert abs(q - [-0.2, 0.3]).max() < 0.1, "both trajectories have moved it"
@@ -153,15 +152,6 @@ def test_the_black_box_of_a_fault_is_replayed(tmp_path: Path) -> None:
         assert reader.count([COMMANDS]) == 22 and reader.count(["/diagnostics"]) == 1
     assert main(["report", str(bag), "-o", str(tmp_path / "report.html")]) == 0
     assert "state_invalid" in (tmp_path / "report.html").read_text(encoding="utf-8")
-
-
-def _counts(log: Path) -> dict[str, int]:
-    lines = [
-        line
-        for line in log.read_text(encoding="utf-8").splitlines()
-        if line.startswith("{")
-    ]
-    return dict(json.loads(lines[-1])) if lines else {}
 
 
 def _recorded(graph: Graph, topic: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Callable
@@ -79,6 +80,16 @@ def processes_with(word: str) -> list[int]:
                 [int(file.parent.name)] if word.encode() in file.read_bytes() else []
             )
     return found
+
+
+def recorded_counts(log: Path) -> dict[str, int]:
+    """Return the number of messages of each topic, by the log of a recorder_node."""
+    lines = [
+        line
+        for line in log.read_text(encoding="utf-8").splitlines()
+        if line.startswith("{")
+    ]
+    return dict(json.loads(lines[-1])) if lines else {}
 
 
 class Log:
