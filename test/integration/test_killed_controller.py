@@ -41,6 +41,7 @@ def _killed(folder: Path) -> tuple[Array, Array, DriveCommand, Array]:
         node = graph.start(CONTROLLER, PARAMETERS)
         tables: list[Any] = graph.collect(Float64MultiArray, "drive_commands")
         motions = graph.publisher(JointTrajectory, f"/{CONTROLLER}/joint_trajectory")
+        plant.await_start()
         graph.wait(lambda: len(tables) > 20, "the commands")
         graph.wait(motions.get_subscription_count, "the controller to listen")
         motions.publish(trajectory_message(move(GOAL, 2.0)))
