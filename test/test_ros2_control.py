@@ -20,13 +20,13 @@ from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.goals import Tolerances
 
 CONFIG = Path(__file__).resolve().parent.parent / "config"
-FORWARD, TRAJECTORY = (
+FORWARD, TRAJECTORY, DRIVES = (
     CONFIG / f"ros2_control_{name}.yaml"
-    for name in ("forward_effort", "joint_trajectory")
+    for name in ("forward_effort", "joint_trajectory", "forward_drives")
 )
 OURS = "/**/computed_torque_node"
-BOTH = pytest.mark.parametrize(
-    "file", [FORWARD, TRAJECTORY], ids=lambda file: file.stem
+EACH = pytest.mark.parametrize(
+    "file", [FORWARD, TRAJECTORY, DRIVES], ids=lambda file: file.stem
 )
 
 
@@ -74,7 +74,19 @@ def test_controllers_have_the_effort_interfaces_and_joint_order() -> None:
     )
 
 
-@BOTH
+def test_each_command_interface_of_the_drives_has_a_controller() -> None:
+    own = parameters(DRIVES, OURS)
+    manager = parameters(DRIVES, "controller_manager")
+    for interface in own["command_interfaces"]:
+        controller = parameters(DRIVES, f"forward_{interface}_controller")
+        assert controller == {"interface_name": interface, "joints": own["joints"]}
+        assert (
+            manager[f"forward_{interface}_controller"]["type"]
+            == "forward_command_controller/ForwardCommandController"
+        )
+
+
+@EACH
 def test_node_accepts_its_parameters_of_the_file(file: Path) -> None:
     own = parameters(file, OURS)
     assert {name for name, _ in flat(own)} <= {parameter.name for parameter in ALL}
@@ -84,7 +96,7 @@ def test_node_accepts_its_parameters_of_the_file(file: Path) -> None:
     Tolerances.of(NodeSettings.read(values), panda().joint_names)
 
 
-@BOTH
+@EACH
 def test_parser_of_ros_reads_the_files(file: Path) -> None:
     """ROS's parser is not a YAML parser: it accepts neither anchors nor lists of lists."""
     context = rclpy.Context()
