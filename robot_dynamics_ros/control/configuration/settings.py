@@ -445,7 +445,7 @@ class NodeSettings(Settings):
     )
     exclusive_topics: bool = flag(
         False,
-        "true: refuse to activate if other nodes publish effort_commands, or several publish joint_states or the same "
+        "true: refuse to activate if other nodes publish its commands, or several publish joint_states or the same "
         "emergency stop; false: warn",
         when="configure",
     )
