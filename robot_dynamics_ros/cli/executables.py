@@ -21,7 +21,15 @@ def _run(module: str, signal_exit_code: int = 0) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, exit_on_signal)
-    sys.exit(import_module(f"robot_dynamics_ros.{module}").main())
+    try:
+        imported = import_module(f"robot_dynamics_ros.{module}")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("robot_dynamics_ros"):
+            raise
+        sys.exit(
+            f"{error}. Cure: source ROS 2, or pip install 'robot_dynamics_ros[ros]'"
+        )
+    sys.exit(imported.main())
 
 
 computed_torque_node = partial(_run, "ros.nodes.computed_torque_node")

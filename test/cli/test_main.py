@@ -132,6 +132,19 @@ def test_commands_that_start_nodes_report_that_ros_is_missing(
 # --- The command itself
 
 
+def test_nodes_report_that_ros_is_missing() -> None:
+    code = (
+        "import sys; sys.modules['rclpy'] = None; "
+        "from robot_dynamics_ros.cli import executables; executables.simulation_node()"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=600.0
+    )
+    assert result.returncode == 1
+    assert "rclpy" in result.stderr and "Cure: " in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_alone_it_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 0
     shown = capsys.readouterr().out

@@ -40,9 +40,11 @@ def test_driver_refuses_bad_commands_and_holds_without_commands(tmp_path: Path) 
     with Graph(tmp_path) as graph, driver(graph) as states:
         commands = graph.publisher(Float64MultiArray, "/drive_commands")
 
-        def send(*column: float, age: int = 0) -> None:
+        def send(*column: float, age: int = 0, unasked: bool = False) -> None:
             stamp = states[-1].header.stamp
             answered = [float(stamp.sec - age), float(stamp.nanosec)]
+            if unasked:
+                answered = [0.0, 0.0]
             commands.publish(Float64MultiArray(data=[*answered, *column]))
 
         def rests_at(position: float) -> bool:
@@ -68,6 +70,8 @@ def test_driver_refuses_bad_commands_and_holds_without_commands(tmp_path: Path) 
             0.02,
         )
         graph.wait(lambda: rests_at(0.5), "the hold")
+        send(0.3, 0.0, 50.0, 4.0, 0.0, unasked=True)
+        graph.wait(lambda: rests_at(0.3), "the last command of the node")
 
 
 @pytest.mark.slow
