@@ -5,12 +5,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from robot_dynamics_ros.base.joint_messages import DriveCommand
+from support.arms import Array
+from tools.fault_battery import hardware, signals
 from tools.fault_battery.__main__ import as_json, case_of, drawn, execute, main, matrix
 from tools.fault_battery.arms import ARMS, COUPLED, load
 from tools.fault_battery.judge import Verdict, judge
 from tools.fault_battery.kinds import ALSO_HEALTHY, HEALTHY, KINDS
+from tools.fault_battery.parameter_sets import SETS
 from tools.fault_battery.plant import CoupledPlant, Plant, solve_box
-from tools.fault_battery.run import BASIS, Kind, Record, Run
+from tools.fault_battery.run import BASIS, Fault, Hook, Kind, Record, Run
 
 INERTIA = 0.5  # kg m^2
 FRICTION = 2.0  # Nm
@@ -173,6 +177,36 @@ def test_a_timer_calls_cycles_if_the_kind_has_a_rate() -> None:
     assert np.diff(times) == pytest.approx(np.full(len(times) - 1, 1 / 200))
 
 
+@pytest.mark.parametrize("encoder", [True, False])
+def test_drives_act_between_the_cycles(encoder: bool) -> None:
+    """Late commands with the present position, and with what an encoder reads if the fault is its own."""
+    commands = []
+    changes = []
+
+    def record(run: Run, effort: Array) -> Array:
+        commands.append(run.command.copy())
+        q = run.plant.q.copy()
+        q[run.joint] += run.sign * 0.02 * encoder * run.unit[run.joint]
+        late = DriveCommand(*commands[max(len(commands) - 11, 0)])
+        assert effort == pytest.approx(late.torque(q, run.plant.qd), abs=1e-9)
+        changes.append(effort)
+        return effort
+
+    kind = kind_of("jump size=0.03")._replace(
+        faults=(
+            Fault(Hook.SENSE, signals.offset, {"size": 0.02}),
+            Fault(Hook.COMMAND, hardware.lag, {"seconds": 0.01}),
+            Fault(Hook.DRIVE, record),
+        ),
+        encoder=encoder,
+        after=0.1,
+    )
+    run = Run(case_of(kind, "ur10", "drives", 3))
+    run.execute()
+    assert run.period > 1 and run.moving
+    assert (np.diff(changes, axis=0) != 0.0).any(axis=1).all()
+
+
 def test_a_joint_is_driven_to_its_end_stop_and_not_beyond() -> None:
     run = Run(
         case_of(kind_of("end stop: trajectory distance=0.1"), "ur10", "default", 0)
@@ -211,7 +245,7 @@ def test_results_are_stored_and_compared_and_limited(
 def test_reactions_to_joints_that_do_not_answer(kind: str, arm: str) -> None:
     """Sensors that repeat their values and joints that stick get the same reaction, which is right for both."""
     chosen = next(k for k in KINDS if k.name == kind)
-    for parameters in ("default", "first_motion"):
+    for parameters in SETS:
         verdict = execute(case_of(chosen, arm, parameters, 2)).verdict
         assert verdict.grade != "critical", (parameters, verdict)
 

@@ -4,9 +4,13 @@
 (support/independent_plant.py). Each command must be finite, within the effort limits, and within the rate limit
 relative to the command before it, for the time between them plus one period. The first command is compared with the
 measured effort and with the gravity torque. Only an emergency stop with effect zero may cause a larger step. After a
-fault no joint of the plant may become faster by more than 0.3 rad/s by work of the controller, while each cycle has a
-new state whose positions are trusted, and no limit acts; without trust the effort is zero, or the gravity torque plus a
-constant.
+fault no joint of the plant may become faster by more than 0.3 rad/s by work of the controller or of the drives, while
+each cycle has a new state whose positions are trusted, and no limit acts; without trust the effort is zero, or the
+gravity torque plus a constant.
+
+Drives with a loop of their own act between the cycles. Set points and gains must be finite, the gains within their
+limits, and the feedforward effort within those of effort. A stiffness rises at most by its target in 0.5 s, unless all
+were 0. Set points of drives that take a position only are not further beyond the position limits than the joint is.
 
 ``--seed N`` repeats one run with the fewest events that cause its failure.
 """
@@ -28,7 +32,12 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
-from robot_dynamics_ros.control.configuration.settings import ControllerSettings
+from robot_dynamics_ros.base.joint_messages import DriveCommand
+from robot_dynamics_ros.base.parameters import EFFORT, IMPEDANCE, POSITION
+from robot_dynamics_ros.control.configuration.settings import (
+    ControllerSettings,
+    DriveSettings,
+)
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Cause, Mode
 from support.independent_plant import Given, Session, joint_state, make_settings
@@ -37,6 +46,8 @@ RUNS = 10_000
 LONGEST = 400  # cycles
 _SLACK = 1e-6  # Nm; times are counted in steps of 15 ps
 _MOST_SPEED = 0.3  # rad/s
+_RISE_TIME = 0.5  # s
+_DIFFERENCE = 1.5  # of the largest stiffness from that for M at the desired position
 _RATES = {"panda": 400.0, "ur5e": 600.0, "planar_2r": 300.0}
 Floats = NDArray[np.float64]
 
@@ -55,8 +66,8 @@ class Run(Session):
         self.decided: list[Given] = []
         self.speed: Floats | None = None
         self.work = 0.0  # J, of the effort beyond the gravity torque since the fault
-        # time, velocity and effort of the last cycle
-        self.last = 0.0, np.zeros(0), np.zeros(0)
+        self.last = 0.0, np.zeros(0)  # time and velocity of the last cycle
+        self.stiffness: tuple[float, Floats] | None = None  # with its time (s)
         self.load: Floats | None = None
         super().__init__(robot, settings, **options)
         self.set_rates()
@@ -81,8 +92,8 @@ class Run(Session):
         """
         controller = self.controller
         speed = np.abs(self.plant.qd)
-        (at, qd, effort) = self.last
-        self.last = (self.time, self.plant.qd.copy(), self.effort)
+        (at, qd) = self.last
+        self.last = (self.time, self.plant.qd.copy())
         estimator = controller.estimator
         # a new state, not repeated or missing
         informed = estimator.estimate.trusted and estimator.arrival == self.time
@@ -92,7 +103,7 @@ class Run(Session):
         elif controller.mode is not Mode.HOLD or not informed or self._limited():
             self.speed = None
         elif self.speed is not None:
-            beyond = effort - controller.arm.model.gravity_torque(self.plant.q)
+            beyond = self.plant.made - controller.arm.model.gravity_torque(self.plant.q)
             self.work += float(beyond @ (qd + self.plant.qd)) * 0.5 * (self.time - at)
             if (speed > self.speed + _MOST_SPEED).any() and self.work > 0.0:
                 raise Violation(
@@ -119,9 +130,53 @@ class Run(Session):
             raise Violation(f"beyond the effort limits: {effort}")
         if kind != "repeat":
             self._check(effort, mode, kind)
+            if self.drive is not None:
+                self._check_drive(self.drive, mode, kind)
         super()._give(effort, mode, kind)
         if kind != "repeat":
             self.decided = self.commands[-1:]
+
+    def _check_drive(self, drive: DriveCommand, mode: Any, kind: str) -> None:
+        tuning = self.session.arm.tuning
+        settings = tuning.settings.drives
+        if not all(np.isfinite(part).all() for part in drive):
+            raise Violation(f"not finite: {drive}")
+        stiffness = drive.stiffness
+        gains = np.array([stiffness, drive.damping])
+        limits = np.array([settings.stiffness_limit, settings.damping_limit])
+        if tuning.takes_position_only:  # its gains are its own
+            limits = np.array([settings.stiffness, settings.damping])
+        if ((gains < 0.0) | (gains > limits)).any():
+            raise Violation(f"beyond the limits: gains {gains}")
+        if (np.abs(drive.effort) > self.limits + _SLACK).any():
+            raise Violation(f"beyond the effort limits: {drive.effort}, feedforward")
+        if mode is Mode.ZERO and not tuning.takes_position_only:
+            if stiffness.any() or drive.damping.any():
+                raise Violation(
+                    f"gains of a released arm: {stiffness}, {drive.damping}"
+                )
+        if kind == "exit":
+            return
+        controller = self.controller
+        if tuning.takes_position_only:
+            q = controller.estimator.estimate.state[0]
+            lower = np.minimum(self.model.position_lower, q)
+            upper = np.maximum(self.model.position_upper, q)
+            if ((drive.position < lower) | (drive.position > upper)).any():
+                raise Violation(f"beyond the position limits: {drive.position}")
+            return
+        before = self.stiffness
+        self.stiffness = (self.time, stiffness) if stiffness.any() else None
+        if before is None or not stiffness.any():
+            return
+        inertia = controller.arm.model.mass_matrix(controller.plan.q).diagonal()
+        laws = (controller.law.gains, controller.law.hold_gains)
+        targets = [tuning.drive_gains(gains, inertia)[0] for gains in laws]
+        target = _DIFFERENCE * np.max(targets, axis=0)
+        passed = self.time - before[0] + self.slack
+        rise = stiffness - before[1] - target * passed / _RISE_TIME
+        if (rise > _SLACK).any():
+            raise Violation(f"rise of the stiffness by {rise.max():.4g} too fast")
 
     def _check(self, effort: Floats, mode: Any, kind: str) -> None:
         before = self.decided
@@ -214,8 +269,28 @@ def draw_settings(
         "update_rate": pick(0.0, 0.0, rate, rate / 2.0)
         if given is None
         else given.update_rate,
+        "drives": _draw_drives(random, given),
     }
     return make_settings(**values)
+
+
+def _draw_drives(random: Generator, given: ControllerSettings | None) -> DriveSettings:
+    """Return random settings of the drives, most of which take an effort only."""
+    choices = (*[EFFORT] * 5, IMPEDANCE, IMPEDANCE, POSITION)
+    takes = choices[random.integers(len(choices))]
+    if given is not None:
+        takes = given.drives.command_interfaces  # cannot change
+    stiffness = 10.0 ** random.uniform(1.0, 3.5)
+    damping = stiffness * random.uniform(0.01, 0.1)
+    has_gains = takes == POSITION or (takes == IMPEDANCE and random.integers(3) == 0)
+    return DriveSettings(
+        command_interfaces=takes,
+        stiffness=(stiffness,) if has_gains else (),
+        damping=(damping,) if has_gains else (),
+        stiffness_limit=((np.inf,), (np.inf,), (500.0,))[random.integers(3)],
+        damping_limit=((np.inf,), (np.inf,), (20.0,))[random.integers(3)],
+        command_delay=(0.0, 0.005)[random.integers(2)],
+    )
 
 
 # Events of a run. Their arguments are the run and a random generator of their own; they return the number of cycles
@@ -531,9 +606,10 @@ def _cycles(run: Run, count: int, change: Change = lambda run: {}) -> None:
 def _about(run: Run | None) -> str:
     if run is None:
         return "no run"
-    s = run.controller.settings
+    s = run.session.settings
     return (
         f"{run.model.name}, {1.0 / run.period:g} Hz, update_rate {s.update_rate:g}, {s.law}, "
+        f"[{', '.join(s.drives.command_interfaces)}], "
         f"torque_rate_limit {s.torque_rate_limit[0]:.4g}, ramp_time {s.ramp_time:g}, on_fault {s.safety.on_fault}, "
         f"{s.safety.fault_reset}, stale_hold_time {s.safety.stale_hold_time:g}, {len(run.commands)} commands"
     )

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.base.joint_messages import DriveCommand
 from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
@@ -166,19 +167,38 @@ class Plant:
         self.coulomb = coulomb
         self.braked = braked
         self.drive = np.ones(self.model.nv)  # effort given per effort commanded
+        self.limits = np.array(self.model.effortLimit)
+        self.made = np.zeros(self.model.nv)  # effort of the drives in the last step
 
-    def step(self, effort: Array, dt: float) -> None:
-        """Advance one semi-implicit step; friction, smoothed within 1 mrad/s, is implicit damping."""
+    def step(
+        self, effort: Array, dt: float, command: DriveCommand | None = None
+    ) -> None:
+        """Advance one semi-implicit step; friction, smoothed within 1 mrad/s, is implicit damping.
+
+        Instead of ``effort`` the drives make that of a ``command``. Below their limits their gains are implicit, too.
+        """
+        made = effort
+        implicit = np.zeros(len(effort))  # kg m^2
+        if command is not None:
+            torque = command.torque(self.q + dt * self.qd, self.qd)
+            made = np.clip(torque, -self.limits, self.limits)
+            gains = dt * command.damping + dt * dt * command.stiffness
+            implicit = np.where(made == torque, gains, 0.0)
+        self.made = made
         if self.braked:
             self.qd[:] = 0.0
             return
-        effort = self.drive * effort
+        effort = self.drive * made
+        armature = np.maximum(self.drive, 0.0) * implicit
         if self.viscous or self.coulomb:
             damping = self.viscous + self.coulomb / (np.abs(self.qd) + 1e-3)
-            self.model.armature = dt * damping
+            armature = armature + dt * damping
             effort = effort - damping * self.qd
-        self.qd = self.qd + dt * pin.aba(self.model, self.data, self.q, self.qd, effort)
+        self.model.armature = armature
+        before = self.qd
+        self.qd = before + dt * pin.aba(self.model, self.data, self.q, before, effort)
         self.q = self.q + dt * self.qd
+        self.made = made - implicit * (self.qd - before) / dt
 
     def gravity(self) -> Array:
         """Return the gravity torque of arm and payload."""
@@ -224,6 +244,7 @@ class Session:
         self.effort_factor = effort_factor
         self.random = np.random.default_rng(seed)
         self.effort = np.zeros(self.model.n)  # in force
+        self.drive: DriveCommand | None = None  # in force
         self.commands: list[Given] = []
         self.lines: list[str] = []
         self.causes: list[str] = []
@@ -248,7 +269,7 @@ class Session:
         while seconds > 1e-12:
             dt = min(seconds, self.period)
             if self.commands:  # until then something else holds the arm
-                self.plant.step(self.effort, dt)
+                self.plant.step(self.effort, dt, self.drive)
             self.time += dt
             self.ros += round(dt * clock * SECOND)
             seconds -= dt
@@ -282,11 +303,9 @@ class Session:
         if qd is None:
             qd = self.plant.qd + self.noise[1] * self.random.standard_normal(n)
         if effort is None:
-            held = (
-                self.plant.gravity()
-                if self.plant.braked or not self.commands
-                else self.effort
-            )
+            held = self.effort if self.drive is None else self.drive.effort
+            if self.plant.braked or not self.commands:
+                held = self.plant.gravity()
             effort = self.effort_factor * held if self.reports_effort else np.empty(0)
         fields = (np.asarray(field, dtype=float) for field in (q, qd, effort))
         self.receive(
@@ -329,6 +348,7 @@ class Session:
         mode = controller.mode
         last = self.session.deactivate(self.now).command
         if last is not None:
+            self.drive = last.drive
             self._give(last.effort, mode, "exit")
         self.next_watch = np.inf
 
@@ -362,6 +382,7 @@ class Session:
                 else "answer"
             )
             self._last = output.command
+            self.drive = output.command.drive
             self._give(output.command.effort, output.command.mode, kind)
         for transition in output.transitions:
             cause = transition.fault.cause.value

@@ -1,4 +1,4 @@
-"""Faults of drives and plant: functions of the hooks DRIVE and PLANT."""
+"""Faults of drives and plant: functions of the hooks COMMAND, DRIVE and PLANT."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def clipped(run: Run, effort: Floats, share: float, joints: str = "one") -> Floa
     return effort
 
 
-def lag(run: Run, effort: Floats, seconds: float) -> Floats:
+def lag(run: Run, command: Floats, seconds: float) -> Floats:
     """Delay the commands."""
     history = run.memory.setdefault("commands", [])
-    history.append(effort.copy())
+    history.append(command.copy())
     count = round(seconds / STEP)
     return np.array(history.pop(0) if len(history) > count else history[0])
 
@@ -55,11 +55,11 @@ def offset(run: Run, effort: Floats, share: float, frequency: float = 0.0) -> Fl
     return effort
 
 
-def exchanged(run: Run, effort: Floats) -> Floats:
+def exchanged(run: Run, command: Floats) -> Floats:
     """Exchange the commands of two joints."""
     pair = [run.joint, run.other]
-    effort[pair] = effort[pair[::-1]]
-    return effort
+    command[:, pair] = command[:, pair[::-1]]
+    return command
 
 
 def gravity_twice(run: Run, effort: Floats) -> Floats:

@@ -16,10 +16,11 @@ from tools.fault_battery import hardware, requests, signals
 from tools.fault_battery.arms import COUPLED
 from tools.fault_battery.run import Fault, Hook, Kind
 
-SENSE, DRIVE, PLANT, REQUEST = Hook.SENSE, Hook.DRIVE, Hook.PLANT, Hook.REQUEST
+SENSE, COMMAND, DRIVE, PLANT, REQUEST = Hook
 _POSITION = ("q",)
 _VELOCITY = ("qd",)
 _BOTH = ("q", "qd")
+_ENCODER = (signals.frozen, signals.offset, signals.creep)
 
 
 def _name(family: str, parameters: dict[str, Any]) -> str:
@@ -37,19 +38,26 @@ def _rows(
     family: str, hook: Hook, function: Callable[..., Any], *also: Fault, kind: dict[str, Any] | None = None,
     **values: Iterable[Any],
 ) -> list[Kind]:  # fmt: skip
-    """Return one kind for each combination of the parameters' ``values``."""
+    """Return one kind for each combination of the parameters' ``values``.
+
+    The encoder of one joint freezes, jumps or drifts. What changes all joints, a sign, the scale, order or resolution
+    is a fault of the driver, of which drives with a loop of their own know nothing.
+    """
     kinds = []
     for chosen in product(*values.values()):
         parameters = dict(zip(values, chosen, strict=True))
         faults = (Fault(hook, function, parameters), *also)
-        kinds.append(Kind(family, _name(family, parameters), faults, **(kind or {})))
+        encoder = function in _ENCODER and parameters.get("joints", "one") == "one"
+        name = _name(family, parameters)
+        kinds.append(Kind(family, name, faults, encoder=encoder, **(kind or {})))
     return kinds
 
 
 _LOST = {"lost": True}
 _START = {"from_start": True}
-_TASK = {"task": True}
-_FEEDFORWARD = {"values": {"law": "feedforward"}}
+# Drives with a loop of their own have neither law.
+_TASK = {"task": True, "sets": ("default", "first_motion")}
+_FEEDFORWARD = {"values": {"law": "feedforward"}, "sets": ("default", "first_motion")}
 _COUPLED = {"arms": COUPLED}
 _END = {"end_stop": True}
 _END_OFF = {"end_stop": True, "values": {"trajectory_limits": "off"}}
@@ -122,8 +130,8 @@ KINDS: tuple[Kind, ...] = (
     *_rows("stuck drive", DRIVE, hardware.fixed, kind=_LOST, share=(None, 0.2, 1.0)),
     *_rows("offset of a drive", DRIVE, hardware.offset, share=(0.1, 0.3), frequency=(0.0, 2.0, 10.0)),
     *_rows("saturated", DRIVE, hardware.clipped, kind=_LOST, share=(0.1, 0.3), joints=("one", "all")),
-    *_rows("commands delayed", DRIVE, hardware.lag, seconds=(0.01, 0.02, 0.04, 0.08, 0.15)),
-    *_rows("drives exchanged", DRIVE, hardware.exchanged),
+    *_rows("commands delayed", COMMAND, hardware.lag, seconds=(0.01, 0.02, 0.04, 0.08, 0.15)),
+    *_rows("drives exchanged", COMMAND, hardware.exchanged),
     *_rows("gravity twice", DRIVE, hardware.gravity_twice),
     # Plant
     *_rows("contact", PLANT, hardware.wall, stiffness=(1e3, 1e4, 1e6), distance=(0.0, 0.1)),
@@ -171,7 +179,7 @@ KINDS: tuple[Kind, ...] = (
     *_rows("start: swapped", SENSE, signals.swapped, kind=_START, nearest=(False, True)),
     *_rows("start: drive", DRIVE, hardware.factor, kind=_START, by=(-1.0, 0.5)),
     *_rows("start: gravity twice", DRIVE, hardware.gravity_twice, kind=_START),
-    *_rows("start: drives exchanged", DRIVE, hardware.exchanged, kind=_START),
+    *_rows("start: drives exchanged", COMMAND, hardware.exchanged, kind=_START),
     *_rows("start: states delayed", SENSE, signals.delayed, kind=_START, seconds=(0.02, 0.08), restamped=(True,)),
     *_rows("start: payload", PLANT, hardware.mass, kind=_START, share=(0.9,)),
     # Coordinates that are no joints of the URDF
@@ -203,7 +211,7 @@ HEALTHY: tuple[Kind, ...] = (
     *_rows("healthy, coarse", SENSE, signals.quantized, size=(5e-4,), fields=(_POSITION,)),
     *_rows("healthy, coarse", SENSE, signals.quantized, size=(0.02,), fields=(_VELOCITY,)),
     *_rows("healthy, late states", SENSE, signals.delayed, seconds=(0.002, 0.005)),
-    *_rows("healthy, late commands", DRIVE, hardware.lag, seconds=(0.002, 0.005)),
+    *_rows("healthy, late commands", COMMAND, hardware.lag, seconds=(0.002, 0.005)),
     *_rows("healthy, gaps", SENSE, signals.stuttering, gap=(0.03,), every=(0.4,)),
     *_rows("healthy, without velocities", SENSE, signals.cut, kind=_START, field=_VELOCITY, keep=(0,)),
     *_rows("healthy, masses", PLANT, hardware.lighter, kind=_ERROR, factor=(0.7, 1.3)),

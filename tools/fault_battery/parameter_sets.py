@@ -1,4 +1,7 @@
-"""Parameter sets of the battery: the defaults of the package, and first_motion.yaml of docs/real_arm.md."""
+"""Parameter sets of the battery: the defaults of the package, first_motion.yaml of docs/real_arm.md, and drives.
+
+The set "drives" has the defaults for drives with a loop of their own.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from robot_dynamics_ros.base.parameters import IMPEDANCE
 from robot_dynamics_ros.control.configuration.settings import (
     ALL,
     ControllerSettings,
@@ -15,7 +19,7 @@ from robot_dynamics_ros.control.configuration.settings import (
 from support.documents.markdown_blocks import ROOT, blocks
 from tools.fault_battery.arms import Arm, load
 
-SETS = ("default", "first_motion")
+SETS = ("default", "first_motion", "drives")
 _DEFAULTS = {parameter.name: parameter.default for parameter in ALL}
 
 
@@ -55,6 +59,8 @@ def settings_of(
         least = 1.12 * _share(arm.name)
         scale = max(float(values["effort_limit_scale"][0]), least)
         values["effort_limit_scale"] = [min(scale, 1.0)]
+    if name == "drives":
+        values["command_interfaces"] = IMPEDANCE
     values["law"] = "task_space_computed_torque" if task else "computed_torque"
     if task:
         components = "x y z" if len(arm.start) >= 6 else "x z"

@@ -5,11 +5,15 @@ Time advances by ``STEP``; a state is measured every ``period`` steps. With ``up
 A hook is a function of the run:
 
 - SENSE ``(run, message)`` returns the messages that arrive instead of a measured state;
-- DRIVE ``(run, effort)`` returns the effort of the drives for a command;
+- COMMAND ``(run, command)`` returns the rows of a `DriveCommand` (5, n) that reach the drives instead;
+- DRIVE ``(run, effort)`` returns the effort that the drives make instead;
 - PLANT ``(run)`` changes the plant, or returns a push (n,);
 - REQUEST ``(run)`` sends requests.
 
 They are called from the onset on, each with its parameters; ``run.since`` is the time (s) since the onset.
+
+A command that is an effort only has gains of 0. Drives with a loop of their own measure the true state, but for faults
+of an ``encoder``.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.joint_messages import DriveCommand
 from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.interface import Output
 from robot_dynamics_ros.control.session import ControllerSession
@@ -64,6 +69,7 @@ class Hook(Enum):
     """Place at which a function of a kind acts."""
 
     SENSE = "sense"
+    COMMAND = "command"
     DRIVE = "drive"
     PLANT = "plant"
     REQUEST = "request"
@@ -84,7 +90,8 @@ class Kind(NamedTuple):
     activation, ``task`` for the task-space law. ``after`` (s) is the time from the onset to the end. ``values`` are
     parameters of the controller in addition to those of the set, ``true_causes`` those of faults in a healthy kind that
     are true. The kind is run on each of ``arms`` with each of ``sets``. With ``end_stop`` the drawn joint has a stiff
-    stop at its position limit, which is near the start then, in the direction of ``Run.sign``.
+    stop at its position limit, which is near the start then, in the direction of ``Run.sign``. With ``encoder`` the
+    hooks SENSE change what a drive with a loop of its own measures, too.
     """
 
     family: str
@@ -99,6 +106,7 @@ class Kind(NamedTuple):
     arms: tuple[str, ...] = ARMS
     sets: tuple[str, ...] = SETS
     end_stop: bool = False
+    encoder: bool = False
 
     @property
     def twin(self) -> str:
@@ -106,7 +114,7 @@ class Kind(NamedTuple):
         hooks = {fault.hook for fault in self.faults}
         if Hook.SENSE in hooks:
             return "true"
-        return "ideal" if hooks & {Hook.DRIVE, Hook.PLANT} else ""
+        return "ideal" if hooks - {Hook.REQUEST} else ""
 
 
 class Case(NamedTuple):
@@ -161,6 +169,13 @@ class Record:
     refused: str = ""
 
 
+def _effort_only(effort: Floats) -> Floats:
+    """Return the rows (5, n) of a command of ``effort`` (n,) without gains."""
+    command = np.zeros((5, len(effort)))
+    command[4] = effort
+    return command
+
+
 class Run:
     """State of one run; hooks use its methods and ``memory``.
 
@@ -191,9 +206,9 @@ class Run:
             10.0 ** draw.uniform(-4.0, -2.7),
         )
         self.settings = settings_of(self.arm, case.parameters, kind.task, kind.values)
-        self.speed = (0.9 if case.parameters == "default" else 0.35) * draw.uniform(
-            0.6, 1.0
-        )
+        self.speed = (
+            0.35 if case.parameters == "first_motion" else 0.9
+        ) * draw.uniform(0.6, 1.0)
         self.goal = self._goal(draw)
         self.plant = self._plant()
         self.record = Record(slowest=np.zeros(self.n), fastest=np.zeros(self.n))
@@ -203,9 +218,11 @@ class Run:
             self.record.slowest[:] = -TASK_SPEED
             self.record.fastest[:] = TASK_SPEED
         self.memory: dict[Any, Any] = {}
+        self._drive_memory: dict[Any, Any] = {}
         self.time = 0.0
         self.steps = 0
         self.effort = np.zeros(self.n)  # command in force
+        self.command = np.zeros((5, self.n))  # command in force, of the drives
         self.driven = np.zeros(self.n)  # effort of the drives
         self.obeyed = True  # the node's commands drive the arm
         self.driver: Callable[[Run], Floats] | None = None  # another controller
@@ -366,16 +383,33 @@ class Run:
             given = fault.function(self, **fault.parameters)
             if given is not None:
                 push = push + given
-        effort = self.effort
-        if self.driver is not None and not self.obeyed:
-            effort = self.driver(self)
         ideal = begun and self.twin == "ideal"
-        driven = self._ideal() if ideal else effort
+        driven = self._ideal() if ideal else self._drive_effort(begun)
         if begun and (self.case.kind.lost or not ideal):
             for fault in self.faults[Hook.DRIVE]:
                 driven = fault.function(self, driven.copy(), **fault.parameters)
         self.driven = np.clip(driven, -self.arm.effort, self.arm.effort)
         self.plant.step(self.driven, STEP, push)
+
+    def _drive_effort(self, begun: bool) -> Floats:
+        """Return the effort that the drives make of the command in force and of what they measure."""
+        command = self.command
+        if self.driver is not None and not self.obeyed:
+            command = _effort_only(self.driver(self))
+        for fault in self.faults[Hook.COMMAND] if begun else ():
+            command = fault.function(self, command.copy(), **fault.parameters)
+        q = self.plant.q
+        qd = self.plant.qd
+        if begun and self.case.kind.encoder and command[2:4].any():
+            m = Message(self.time, self.ros, self.names, q, qd, np.empty(0))
+            # The faults keep what they need for the messages apart from that for the drives.
+            self.memory, self._drive_memory = self._drive_memory, self.memory
+            for fault in self.faults[Hook.SENSE]:
+                (m,) = fault.function(self, m, **fault.parameters)
+            self.memory, self._drive_memory = self._drive_memory, self.memory
+            q = m.q
+            qd = m.qd
+        return DriveCommand(*command).torque(q, qd)
 
     def _ideal(self) -> Floats:
         """Return the effort of a controller that knows state and plant, and stops the arm at the onset."""
@@ -403,7 +437,7 @@ class Run:
         qd = plant.qd + self.noise[1] * random.standard_normal(self.n)
         effort = np.empty(0)
         if self.echo == "command":
-            given = self.effort if self.obeyed else self.driven
+            given = self.command[4] if self.obeyed else self.driven
             effort = given.copy() if self.commanded else plant.gravity()
         elif self.echo == "measured":
             held = self.driven if self.commanded else plant.gravity()
@@ -455,6 +489,8 @@ class Run:
             if self.obeyed and self.twin != "ideal":
                 self.record.commands.append((self.time, self.mode, effort))
             self.effort = effort
+            drive = output.command.drive
+            self.command = _effort_only(effort) if drive is None else np.array(drive)
             self.commanded = True
         for transition in output.transitions:
             if transition.after.value != "active":
