@@ -207,6 +207,19 @@ def test_drives_act_between_the_cycles(encoder: bool) -> None:
     assert (np.diff(changes, axis=0) != 0.0).any(axis=1).all()
 
 
+@pytest.mark.parametrize(
+    ("kind", "arm"),
+    [
+        ("drive by=-1", "gantry"),
+        ("stuck at rest fields=q zero=qd noise=0.0002", "xarm7"),
+    ],
+)
+def test_drives_that_would_drive_the_joint_on_get_no_gains(kind: str, arm: str) -> None:
+    """Their loop is of the wrong sign or reads a frozen encoder."""
+    verdict = execute(case_of(kind_of(kind), arm, "drives", 0)).verdict
+    assert verdict.grade == "none", verdict
+
+
 def test_a_joint_is_driven_to_its_end_stop_and_not_beyond() -> None:
     run = Run(
         case_of(kind_of("end stop: trajectory distance=0.1"), "ur10", "default", 0)

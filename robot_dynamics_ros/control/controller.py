@@ -310,7 +310,9 @@ class Controller:
             seen = estimate.known  # they hold without states
         mode = self.safety.step(faults, instant.time, instant.steady, not seen)
         if self.law.drives is not None:
-            self.law.drives.begin(instant, estimate)
+            response = self.response
+            distrusted = response.doubted | response.reversed
+            self.law.drives.begin(instant, estimate, distrusted)
         command: Command | None = None
         if is_last:
             zero = mode is Mode.ZERO or self.settings.safety.on_fault == "zero"
@@ -415,7 +417,6 @@ class Controller:
         if drives is None:
             return Command(mode, self._desired, effort, saturated)
         effort, drive = drives.command(effort)
-        drive = drive._replace(effort=self.response.corrected(drive.effort))
         return Command(mode, self._desired, effort, saturated, drive)
 
     def _effort_at_rest(self, estimate: Estimate) -> Array:
@@ -425,8 +426,8 @@ class Controller:
         return gravity if drives is None else gravity + drives.rest()
 
     def _corrected(self, effort: Array) -> Array:
-        """Return ``effort`` (n,) with the other sign for reversed drives; of a drive loop only feedforward has one."""
-        if self.law.drives is not None:
+        """Return ``effort`` (n,) with the other sign for reversed drives, unless they take a position only."""
+        if self.tuning.takes_position_only:
             return effort
         return self.response.corrected(effort)
 

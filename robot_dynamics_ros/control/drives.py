@@ -10,6 +10,7 @@ Positions are in rad or m, velocities per s, torques in Nm or N; each vector is 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robot_dynamics_ros.base.joint_messages import DriveCommand
 from robot_dynamics_ros.control.clock import Instant
@@ -45,12 +46,19 @@ class Drives:
         self._dt = self.lead = self.age = 0.0
         none = np.zeros(arm.robot.n)
         self._released = True
+        self._distrusted = np.zeros(arm.robot.n, dtype=np.bool_)
         self.stiffness = self.damping = self.error = none
         self._q = self._qd = none
         self._position = self._velocity = self._feedback = none
 
-    def begin(self, instant: Instant, estimate: Estimate) -> None:
-        """Begin the cycle at ``instant`` with ``estimate``, before the other methods."""
+    def begin(
+        self, instant: Instant, estimate: Estimate, distrusted: NDArray[np.bool_]
+    ) -> None:
+        """Begin the cycle at ``instant`` with ``estimate``, before the other methods.
+
+        Joints (n,) that are ``distrusted`` get gains of 0, and the torque of the feedback as a part of the effort: the
+        loop of a reversed drive or of a frozen encoder would drive the joint on.
+        """
         drives = self._arm.tuning.settings.drives
         self.lead = drives.command_delay + 0.5 * instant.period
         self.age = max(instant.time - estimate.stamp, 0.0)
@@ -58,6 +66,10 @@ class Drives:
         if self._takes_position_only:
             self.stiffness = np.full(len(estimate.velocity), drives.stiffness)
             self.damping = np.full(len(estimate.velocity), drives.damping)
+        else:
+            self._distrusted = distrusted
+            self.stiffness = np.where(distrusted, 0.0, self.stiffness)
+            self.damping = np.where(distrusted, 0.0, self.damping)
         self._q, qd = estimate.state
         self._qd = qd if estimate.valid else np.zeros(len(qd))
 
@@ -85,20 +97,24 @@ class Drives:
         frequency
             Factor of the natural frequency of the feedback, 0 to 1, one number or (n,).
         """
+        stiffness = self.stiffness
+        damping = self.damping
         if not self._takes_position_only:
             stiffness, damping = self._arm.tuning.drive_gains(gains, inertia)
             stiffness = frequency**2 * stiffness
+            damping = frequency * damping
             if not self._released:
                 rise = stiffness * (self._dt / STIFFNESS_RISE_TIME)
-                stiffness = np.minimum(stiffness, self.stiffness + rise)
+                limited = np.minimum(stiffness, self.stiffness + rise)
+                stiffness = np.where(self._distrusted, stiffness, limited)
             self._released = False
-            self.stiffness = stiffness
-            self.damping = frequency * damping
+            self.stiffness = np.where(self._distrusted, 0.0, stiffness)
+            self.damping = np.where(self._distrusted, 0.0, damping)
         self._position = ahead[0]
         self._velocity = ahead[1]
-        spring = self.stiffness * error
-        damper = self.damping * rate
-        self._feedback = spring + damper
+        spring = stiffness * error
+        damper = damping * rate
+        self._feedback = np.where(self._distrusted, 0.0, spring + damper)
         self.error = error
         return spring, damper
 

@@ -73,6 +73,11 @@ class Response:
         """True for the joints (n,) that did not answer their efforts, until they move."""
         return np.asarray(self._memory[DOUBTED] != 0.0)
 
+    @property
+    def reversed(self) -> NDArray[np.bool_]:
+        """True for the joints (n,) whose drives are reversed, by ``check_drives``."""
+        return np.asarray(self._drives[REVERSED] >= DRIVE_STATES)
+
     def believed(self, estimate: Estimate) -> Estimate:
         """Return ``estimate`` with the state of joints that are doubted as if their positions had been frozen.
 
@@ -89,7 +94,7 @@ class Response:
         """Return the ``effort`` (n,) with the other sign for reversed drives."""
         if self.reversed_drive < 0:
             return effort
-        return np.where(self._drives[REVERSED] >= DRIVE_STATES, -effort, effort)
+        return np.where(self.reversed, -effort, effort)
 
     def observe(
         self, model: RobotModel, estimate: Estimate, effort: Array, tuning: Tuning
