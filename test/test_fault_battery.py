@@ -212,10 +212,11 @@ def test_drives_act_between_the_cycles(encoder: bool) -> None:
     [
         ("drive by=-1", "gantry"),
         ("stuck at rest fields=q zero=qd noise=0.0002", "xarm7"),
+        ("false payload mass=1 inertia=10", "xarm7"),
     ],
 )
 def test_drives_that_would_drive_the_joint_on_get_no_gains(kind: str, arm: str) -> None:
-    """Their loop is of the wrong sign or reads a frozen encoder."""
+    """Their loop is of the wrong sign, reads a frozen encoder, or is unstable with gains for a payload."""
     verdict = execute(case_of(kind_of(kind), arm, "drives", 0)).verdict
     assert verdict.grade == "none", verdict
 

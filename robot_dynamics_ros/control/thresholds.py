@@ -191,6 +191,8 @@ EFFORT_STEP_SHARE = 0.5
 PAYLOAD_GAIN_MARGIN = 2.0
 # kg m^2 or kg: smallest inertia in divisions
 SMALLEST_INERTIA = 1e-12
+# s of the slowest loop of drives
+DRIVE_PERIOD = 0.001
 # rad/s or m/s of the sag under an effort that fades at activation
 SAG_VELOCITY = 0.05
 # s in which the stiffness of drives may rise from 0 to its target. Judgement: several periods of the oscillation

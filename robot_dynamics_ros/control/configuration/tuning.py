@@ -20,6 +20,7 @@ from robot_dynamics_ros.control.end_effector.poses import COMPONENTS
 from robot_dynamics_ros.control.end_effector.task_space import TaskGains
 from robot_dynamics_ros.control.laws import LAWS, Gains
 from robot_dynamics_ros.control.thresholds import (
+    DRIVE_PERIOD,
     EFFORT_STEP_SHARE,
     HOLD_FREQUENCY,
     LARGEST_MAGNITUDE,
@@ -354,9 +355,12 @@ class Tuning:
         A law whose feedback is an acceleration multiplies it by the model's inertia. A payload that the arm does not
         carry therefore multiplies the gains by the ratio of the two, for which a gain margin of 2 is required. Joints
         whose effort limit is above the torque of the feedback at ``set_point_step_limit`` are not checked, because a
-        model without rotors has too little inertia at the wrist.
+        model without rotors has too little inertia at the wrist. Drives with a loop of their own are assumed to run at
+        1 kHz, unless their gains are fixed.
         """
         period = self._period(measured)
+        if self.has_drive_loop and not self.settings.drives.stiffness:
+            period = DRIVE_PERIOD
         if period <= 0.0 or not self.law.gains_are_accelerations:
             return
         gains = self.gains(bare)
