@@ -68,8 +68,11 @@ class Drives:
             self.damping = np.full(len(estimate.velocity), drives.damping)
         else:
             self._distrusted = distrusted
-            self.stiffness = np.where(distrusted, 0.0, self.stiffness)
-            self.damping = np.where(distrusted, 0.0, self.damping)
+            # Limits may have changed, also where nothing is followed.
+            stiffness = np.minimum(self.stiffness, drives.stiffness_limit)
+            damping = np.minimum(self.damping, drives.damping_limit)
+            self.stiffness = np.where(distrusted, 0.0, stiffness)
+            self.damping = np.where(distrusted, 0.0, damping)
         self._q, qd = estimate.state
         self._qd = qd if estimate.valid else np.zeros(len(qd))
 
