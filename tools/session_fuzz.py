@@ -3,10 +3,10 @@
 ``python -m tools.session_fuzz`` makes 10,000 runs of a few hundred cycles each with an independent plant
 (support/independent_plant.py). Each command must be finite, within the effort limits, and within the rate limit
 relative to the command before it, for the time between them plus one period. The first command is compared with the
-measured effort and with the gravity torque. Only an emergency stop with effect zero may cause a larger step. After a
-fault no joint of the plant may become faster by more than 0.3 rad/s by work of the controller or of the drives, while
-each cycle has a new state whose positions are trusted, and no limit acts; without trust the effort is zero, or the
-gravity torque plus a constant.
+measured effort and with the gravity torque. Only an emergency stop with effect zero, and set points that a position
+limit cuts, may cause a larger step. After a fault no joint of the plant may become faster by more than 0.3 rad/s by
+work of the controller or of the drives, while each cycle has a new state whose positions are trusted, and no limit
+acts; without trust the effort is zero, or the gravity torque plus a constant.
 
 Drives with a loop of their own act between the cycles. Set points and gains must be finite, the gains within their
 limits, and the feedforward effort within those of effort. A stiffness rises at most by its target in 0.5 s, unless all
@@ -68,6 +68,7 @@ class Run(Session):
         self.work = 0.0  # J, of the effort beyond the gravity torque since the fault
         self.last = 0.0, np.zeros(0)  # time and velocity of the last cycle
         self.stiffness: tuple[float, Floats] | None = None  # with its time (s)
+        self.cut = [False, False]  # a position limit cuts the last set points
         self.load: Floats | None = None
         super().__init__(robot, settings, **options)
         self.set_rates()
@@ -129,9 +130,9 @@ class Run(Session):
         if (np.abs(effort) > self.limits + _SLACK).any():
             raise Violation(f"beyond the effort limits: {effort}")
         if kind != "repeat":
-            self._check(effort, mode, kind)
             if self.drive is not None:
                 self._check_drive(self.drive, mode, kind)
+            self._check(effort, mode, kind)
         super()._give(effort, mode, kind)
         if kind != "repeat":
             self.decided = self.commands[-1:]
@@ -164,6 +165,8 @@ class Run(Session):
             upper = np.maximum(self.model.position_upper, q)
             if ((drive.position < lower) | (drive.position > upper)).any():
                 raise Violation(f"beyond the position limits: {drive.position}")
+            at_limit = (drive.position == lower) | (drive.position == upper)
+            self.cut = [self.cut[1], bool(at_limit.any())]
             return
         before = self.stiffness
         self.stiffness = (self.time, stiffness) if stiffness.any() else None
@@ -221,6 +224,8 @@ class Run(Session):
         self.load = load
 
     def _may_step(self, effort: Floats) -> bool:
+        if any(self.cut):
+            return True
         fault = self.controller.safety.fault
         stopped = fault is not None and fault.cause is Cause.EMERGENCY_STOP
         return (
