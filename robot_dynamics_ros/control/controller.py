@@ -312,6 +312,7 @@ class Controller:
         if self.law.drives is not None:
             response = self.response
             distrusted = response.doubted | response.reversed
+            distrusted |= self.estimator.replaces_velocities
             self.law.drives.begin(instant, estimate, distrusted)
         command: Command | None = None
         if is_last:

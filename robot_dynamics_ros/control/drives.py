@@ -115,9 +115,9 @@ class Drives:
             self.damping = np.where(self._distrusted, 0.0, damping)
         self._position = ahead[0]
         self._velocity = ahead[1]
+        self._feedback = self.stiffness * error + self.damping * rate
         spring = stiffness * error
         damper = damping * rate
-        self._feedback = np.where(self._distrusted, 0.0, spring + damper)
         self.error = error
         return spring, damper
 

@@ -387,6 +387,12 @@ class Estimator:
         """True if the state of a joint is refuted."""
         return self.estimate.refuted is not self._none
 
+    @property
+    def replaces_velocities(self) -> bool:
+        """True while differentiated positions replace measured velocities, because these contradict the positions."""
+        source = self.estimate.source
+        return self._velocity_measured and source is VelocitySource.DIFFERENTIATED
+
     def accepting(self) -> Estimator:
         """Return a copy that trusts the last state of the joints that are refuted, of which there is at least one."""
         other = copy(self)
