@@ -17,15 +17,19 @@ from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.laws import Gains
-from robot_dynamics_ros.control.thresholds import STIFFNESS_RISE_TIME
+from robot_dynamics_ros.control.thresholds import (
+    LARGEST_SAMPLED_FREQUENCY,
+    SMALLEST_INERTIA,
+    STIFFNESS_RISE_TIME,
+)
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
 class Drives:
     """Set points and gains of the drives, and their feedback, in a cycle.
 
-    A stiffness rises at most by its target in 0.5 s, as more stiffness under a deflection adds energy to the arm. It
-    falls at once. Drives that take a position only have constant gains of their own.
+    A stiffness rises from 0, at most by its target in 0.5 s, as more stiffness under a deflection adds energy to the
+    arm. It falls at once. Drives that take a position only have constant gains of their own.
 
     Attributes
     ----------
@@ -40,12 +44,11 @@ class Drives:
     """
 
     def __init__(self, arm: ControlledArm) -> None:
-        """Create the gains of the drives of ``arm``, at first 0; the first ``follow`` sets them at once."""
+        """Create the gains of the drives of ``arm``, at first 0."""
         self._arm = arm
         self._takes_position_only = arm.tuning.takes_position_only
-        self._dt = self.lead = self.age = 0.0
+        self._dt = self._period = self.lead = self.age = 0.0
         none = np.zeros(arm.robot.n)
-        self._released = True
         self._distrusted = np.zeros(arm.robot.n, dtype=np.bool_)
         self.stiffness = self.damping = self.error = none
         self._q = self._qd = none
@@ -57,10 +60,11 @@ class Drives:
         """Begin the cycle at ``instant`` with ``estimate``, before the other methods.
 
         Joints (n,) that are ``distrusted`` get gains of 0, and the torque of the feedback as a part of the effort: the
-        loop of a reversed drive or of a frozen encoder would drive the joint on.
+        loop of a reversed drive or of a wrong encoder would drive the joint on.
         """
         drives = self._arm.tuning.settings.drives
         self.lead = drives.command_delay + 0.5 * instant.period
+        self._period = instant.period
         self.age = max(instant.time - estimate.stamp, 0.0)
         self._dt = instant.ramp_dt
         if self._takes_position_only:
@@ -69,10 +73,10 @@ class Drives:
         else:
             self._distrusted = distrusted
             # Limits may have changed, also where nothing is followed.
-            stiffness = np.minimum(self.stiffness, drives.stiffness_limit)
-            damping = np.minimum(self.damping, drives.damping_limit)
-            self.stiffness = np.where(distrusted, 0.0, stiffness)
-            self.damping = np.where(distrusted, 0.0, damping)
+            self._set_gains(
+                np.minimum(self.stiffness, drives.stiffness_limit),
+                np.minimum(self.damping, drives.damping_limit),
+            )
         self._q, qd = estimate.state
         self._qd = qd if estimate.valid else np.zeros(len(qd))
 
@@ -100,26 +104,34 @@ class Drives:
         frequency
             Factor of the natural frequency of the feedback, 0 to 1, one number or (n,).
         """
-        stiffness = self.stiffness
-        damping = self.damping
         if not self._takes_position_only:
             stiffness, damping = self._arm.tuning.drive_gains(gains, inertia)
             stiffness = frequency**2 * stiffness
             damping = frequency * damping
-            if not self._released:
-                rise = stiffness * (self._dt / STIFFNESS_RISE_TIME)
-                limited = np.minimum(stiffness, self.stiffness + rise)
-                stiffness = np.where(self._distrusted, stiffness, limited)
-            self._released = False
-            self.stiffness = np.where(self._distrusted, 0.0, stiffness)
-            self.damping = np.where(self._distrusted, 0.0, damping)
+            rise = stiffness * (self._dt / STIFFNESS_RISE_TIME)
+            self._set_gains(np.minimum(stiffness, self.stiffness + rise), damping)
         self._position = ahead[0]
         self._velocity = ahead[1]
-        self._feedback = self.stiffness * error + self.damping * rate
-        spring = stiffness * error
-        damper = damping * rate
+        spring = self.stiffness * error
+        damper = self.damping * rate
+        self._feedback = spring + damper
+        if self._distrusted.any():
+            softer = self._softening(stiffness, inertia)
+            spring = np.where(self._distrusted, softer**2 * stiffness * error, spring)
+            damper = np.where(self._distrusted, softer * damping * rate, damper)
         self.error = error
         return spring, damper
+
+    def _set_gains(self, stiffness: Array, damping: Array) -> None:
+        """Set the gains (n,), but 0 for joints that are distrusted."""
+        self.stiffness = np.where(self._distrusted, 0.0, stiffness)
+        self.damping = np.where(self._distrusted, 0.0, damping)
+
+    def _softening(self, stiffness: Array, inertia: Array) -> Array:
+        """Return the factor (n,) of the natural frequency that feedback by efforts allows, at most 0.1 per period."""
+        omega = np.sqrt(stiffness / np.maximum(inertia, SMALLEST_INERTIA))
+        scaled = omega * self._period / LARGEST_SAMPLED_FREQUENCY
+        return np.asarray(1.0 / np.maximum(scaled, 1.0))
 
     def rest(self) -> Array:
         """Set a set point at rest at the measured position, and return the torque (n,) of stiffness and damping."""
@@ -134,7 +146,6 @@ class Drives:
         Gains are 0, but for drives that take a position only.
         """
         if not self._takes_position_only:
-            self._released = True
             self.stiffness = self.damping = np.zeros(len(self._q))
         self.rest()
 

@@ -49,9 +49,13 @@ def settings(
 def driven(
     interfaces: Any = IMPEDANCE, law: str = "computed_torque", **drives: Any
 ) -> Controller:
-    """Return a controller of drives after its first cycle."""
-    given = settings(interfaces, law, **drives)
-    return started(law=law, drives=given.drives)
+    """Return a controller of drives at 0 s, when the stiffness has risen."""
+    controller = make_controller(
+        MODEL, teleporting(settings(interfaces, law, **drives))
+    )
+    for k in range(61):
+        command(controller, 0.01 * (k - 60))
+    return controller
 
 
 def drive_of(found: Command) -> DriveCommand:
@@ -154,6 +158,15 @@ def test_a_state_is_compared_with_the_desired_motion_of_its_time() -> None:
     late = np.array(FIXED["stiffness"]) * motion[1] * 0.008
     assert (np.abs(late) > 1.0).all()
     assert (np.abs(found.effort - drive_of(found).effort) < 0.05 * np.abs(late)).all()
+
+
+def test_stiffness_rises_after_the_activation() -> None:
+    """A wrong zero of a drive then pulls slowly; damping is there at once."""
+    controller = started(drives=settings(**FIXED).drives)
+    for k in range(1, 25):
+        drive = drive_of(command(controller, 0.01 * k))
+    assert_close(drive.stiffness, 0.48 * np.array(FIXED["stiffness"]), 1e-9)
+    assert_close(drive.damping, FIXED["damping"], 0.0)
 
 
 def test_more_stiffness_comes_slowly_and_less_at_once() -> None:
