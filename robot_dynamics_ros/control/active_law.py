@@ -104,14 +104,15 @@ class ActiveLaw:
         """Return the torque (n,) for the measured state ``q``, ``qd`` at ``time`` (s) of the controller.
 
         ``period`` (s) of the cycles limits the gain of braking before joint limits; 0 if unknown. The torque includes
-        friction compensation, if set, and the feedforward effort of the trajectory, and is not limited.
+        friction compensation, if set, and the feedforward effort of the trajectory, and is not limited. For drives that
+        have a loop of their own it is their feedforward.
         """
         model = self._arm.model
         tuning = self._arm.tuning
         law = tuning.law
         desired = self._desired
         if self.drives is not None:
-            return self._effort_of_drives(self.drives, law, q, qd)
+            return self._feedforward(self.drives, law, q, qd)
         if law.torque is not None:
             effort = law.torque(model, self.gains, desired, q, qd, self.integral.value)
             effort = self._with_friction(effort, desired.q, desired.qd, desired.qdd)
@@ -128,11 +129,11 @@ class ActiveLaw:
             return effort
         return effort - model.mass_matrix(q) @ (bandwidth * over)
 
-    def _effort_of_drives(self, drives: Drives, law: Law, q: Array, qd: Array) -> Array:
-        """Return the torque (n,) that drives with a loop of their own are expected to make at ``q``, ``qd``.
+    def _feedforward(self, drives: Drives, law: Law, q: Array, qd: Array) -> Array:
+        """Return the feedforward torque (n,) of drives with a loop of their own, and set their set points and gains.
 
-        It is the law's torque for the motion ahead without errors, which is a feedforward torque, and the feedback of
-        the drives. The measured state is compared with the desired motion of its time.
+        It is the law's torque for the motion ahead, without errors, and what replaces the feedback of distrusted
+        drives. The measured state ``q``, ``qd`` is compared with the desired motion of its time.
         """
         assert law.torque is not None
         model = self._arm.model
@@ -140,17 +141,17 @@ class ActiveLaw:
         *motion, effort = ahead
         goal = Motion(*motion)
         integral = self.integral.value
-        feedforward = law.torque(model, self.gains, goal, goal.q, goal.qd, integral)
+        torque = law.torque(model, self.gains, goal, goal.q, goal.qd, integral)
         desired = self._desired
-        spring, damper = drives.follow(
+        replacement = drives.follow(
             ahead,
             self.gains,
             model.mass_matrix(goal.q).diagonal(),
             desired.q - drives.age * desired.qd - q,
             desired.qd - drives.age * desired.qdd - qd,
         )
-        torque: Array = self._with_friction(feedforward, *motion) + effort
-        return torque + spring + damper
+        feedforward: Array = self._with_friction(torque, *motion) + effort
+        return feedforward + replacement
 
     def effort_at_rest(self, q: Array, desired: Array, otherwise: Array) -> Array:
         """Return the law's torque (n,) without friction at rest at ``q`` with the ``desired`` position (n,) at rest.
@@ -165,8 +166,7 @@ class ActiveLaw:
         integral = self.integral.value
         model = self._arm.model
         if self.drives is not None:
-            effort = law.torque(model, self.gains, rest, desired, still, integral)
-            return effort + self.drives.stiffness * (desired - q)
+            q = desired  # the drives' own feedback goes on
         return law.torque(model, self.gains, rest, q, still, integral)
 
     def start_duration(self, q: Array, load: Array) -> float:

@@ -321,7 +321,10 @@ class Controller:
                 effort = np.zeros(self.arm.model.n)
                 self.law.release()
             else:
-                effort = self._corrected(self._effort_at_rest(estimate))
+                effort = self._corrected(self._gravity_effort(estimate))
+                if self.law.drives is not None:
+                    self.law.drives.rest()
+            effort = self._for_drives(effort)
             effort = self.limiter.limit(effort, instant.limit_dt, instant.ramp_dt)
             command = self._command_of(mode, effort)
         elif mode is Mode.ACTIVE:
@@ -338,6 +341,7 @@ class Controller:
     def _run_law(self, estimate: Estimate, instant: Instant) -> Command | None:
         """Return the command of the law; None if its effort is not finite, which is then a fault."""
         limiter = self.limiter
+        drives = self.law.drives
         desired = self._desired
         if self.command is not None and self.command.mode is not Mode.ACTIVE:
             self._hold.resume(estimate, instant.time)
@@ -348,22 +352,27 @@ class Controller:
             self.plan.hold(instant.time, q)
         braked = self.arm.brakes_engaged
         if braked:
-            requested = self._effort_at_rest(estimate)
+            requested = self._gravity_effort(estimate)
+            if drives is not None:
+                drives.rest(measured=True)
         else:
             requested = self.law.effort(q, qd, instant.time, instant.period)
         fault = not_finite(self._names, requested)
         if fault is not None:
             self.safety.step([fault], instant.time, instant.steady)
             return None
+        total = requested if drives is None else requested + drives.feedback
         effort = self._limited(requested, estimate, instant)
-        saturated = limiter.over(self._names, requested) if limiter.clamped else ()
+        if drives is not None:
+            limiter.clamped = bool((np.abs(total) > limiter.limits).any())
+        saturated = limiter.over(self._names, total) if limiter.clamped else ()
+        command = self._command_of(Mode.ACTIVE, effort, saturated)
         if self.law.gains.has_integral_gain and not braked:
-            drives = self.law.drives
             error = desired.q - q if drives is None else drives.error
-            self.law.integral.add(error, instant.dt, requested - effort)
+            self.law.integral.add(error, instant.dt, total - command.effort)
         self.clamped_cycles += limiter.clamped
         self.slowed_cycles += limiter.slowed
-        return self._command_of(Mode.ACTIVE, effort, saturated)
+        return command
 
     def _is_moved(self, estimate: Estimate) -> bool:
         """Return True if the arm is off the desired position of an open-loop law, which may not drive it."""
@@ -413,18 +422,24 @@ class Controller:
     def _command_of(
         self, mode: Mode, effort: Array, saturated: tuple[str, ...] = ()
     ) -> Command:
-        """Return the command of a limited ``effort`` (n,)."""
+        """Return the command of a limited ``effort`` (n,), which is the feedforward of drives with their own loop."""
         drives = self.law.drives
         if drives is None:
             return Command(mode, self._desired, effort, saturated)
         effort, drive = drives.command(effort)
         return Command(mode, self._desired, effort, saturated, drive)
 
-    def _effort_at_rest(self, estimate: Estimate) -> Array:
-        """Return the gravity torque (n,), with that of drives which hold the measured position by their own loop."""
-        gravity = self._gravity_effort(estimate)
+    def _for_drives(self, requested: Array) -> Array:
+        """Return ``requested`` (n,), of drives with their own loop as their feedforward within the effort limits.
+
+        A jump of their set points is compensated in the last effort, so that the limiter fades it.
+        """
         drives = self.law.drives
-        return gravity if drives is None else gravity + drives.rest()
+        if drives is None:
+            return requested
+        if self.limiter.effort is not None:
+            self.limiter.effort = self.limiter.effort - drives.jump
+        return drives.within_limits(requested)
 
     def _corrected(self, effort: Array) -> Array:
         """Return ``effort`` (n,) with the other sign for reversed drives, unless they take a position only."""
@@ -439,6 +454,7 @@ class Controller:
         """
         limiter = self.limiter
         model = self.arm.model
+        requested = self._for_drives(requested)
         if limiter.effort is None:
             gravity = self._gravity_effort(estimate)
             start = gravity if self._start_effort is None else self._start_effort

@@ -1,8 +1,8 @@
-"""Drives with a loop of their own: the effort of a cycle as set points, gains and a feedforward effort.
+"""Drives with a loop of their own: set points, gains and a feedforward effort for each cycle.
 
-Such a drive makes stiffness (q_cmd - q) + damping (qd_cmd - qd) + tau_ff at its own rate. The feedback of the law is
-left to it; limits and checks apply to the effort that it is expected to make at the measured state, and tau_ff is what
-this effort has beyond the feedback.
+Such a drive makes stiffness (q_cmd - q) + damping (qd_cmd - qd) + tau_ff at its own rate, by its own encoder. The
+feedback of law and hold is left to it. Nothing that is sent follows a measured state at once, as one wrong message of
+states would otherwise be a jump of the drive's torque.
 
 Positions are in rad or m, velocities per s, torques in Nm or N; each vector is (n,) in the order of the model's joints.
 """
@@ -18,6 +18,7 @@ from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.laws import Gains
 from robot_dynamics_ros.control.thresholds import (
+    LARGEST_EFFORT_CHANGE,
     LARGEST_SAMPLED_FREQUENCY,
     SMALLEST_INERTIA,
     STIFFNESS_RISE_TIME,
@@ -39,6 +40,11 @@ class Drives:
         Time (s) since the state was measured.
     stiffness, damping
         Gains (n,).
+    feedback
+        Torque (n,) that the gains make at the measured state.
+    jump
+        Torque (n,) by which the drives' feedback changes at once, because the set point does not continue the last one;
+        0 if it does, to a tenth of the effort limit.
     error
         Desired less measured position (n,), at the time of measurement.
     """
@@ -48,11 +54,12 @@ class Drives:
         self._arm = arm
         self._takes_position_only = arm.tuning.takes_position_only
         self._dt = self._period = self.lead = self.age = 0.0
-        none = np.zeros(arm.robot.n)
-        self._distrusted = np.zeros(arm.robot.n, dtype=np.bool_)
-        self.stiffness = self.damping = self.error = none
+        n = arm.robot.n
+        none = np.zeros(n)
+        self._distrusted = np.zeros(n, dtype=np.bool_)
+        self.stiffness = self.damping = self.feedback = self.jump = self.error = none
         self._q = self._qd = none
-        self._position = self._velocity = self._feedback = none
+        self._set_point: Array | None = None
 
     def begin(
         self, instant: Instant, estimate: Estimate, distrusted: NDArray[np.bool_]
@@ -67,9 +74,11 @@ class Drives:
         self._period = instant.period
         self.age = max(instant.time - estimate.stamp, 0.0)
         self._dt = instant.ramp_dt
+        self._q, qd = estimate.state
+        self._qd = qd if estimate.valid else np.zeros(len(qd))
         if self._takes_position_only:
-            self.stiffness = np.full(len(estimate.velocity), drives.stiffness)
-            self.damping = np.full(len(estimate.velocity), drives.damping)
+            self.stiffness = np.full(len(qd), drives.stiffness)
+            self.damping = np.full(len(qd), drives.damping)
         else:
             self._distrusted = distrusted
             # Limits may have changed, also where nothing is followed.
@@ -77,8 +86,6 @@ class Drives:
                 np.minimum(self.stiffness, drives.stiffness_limit),
                 np.minimum(self.damping, drives.damping_limit),
             )
-        self._q, qd = estimate.state
-        self._qd = qd if estimate.valid else np.zeros(len(qd))
 
     def follow(
         self,
@@ -88,13 +95,13 @@ class Drives:
         error: Array,
         rate: Array,
         frequency: Array | float = 1.0,
-    ) -> tuple[Array, Array]:
-        """Set a moving set point, and return the torques (n,) of stiffness and damping at the measured state.
+    ) -> Array:
+        """Set a moving set point, and return the part (n,) of the effort that replaces feedback of distrusted drives.
 
         Parameters
         ----------
         ahead
-            Desired motion by ``MotionPlan.ahead``, whose rows 0 and 1 are position and velocity.
+            Desired motion by ``MotionPlan.ahead``: position, velocity, acceleration.
         gains
             Gains of the law.
         inertia
@@ -104,23 +111,21 @@ class Drives:
         frequency
             Factor of the natural frequency of the feedback, 0 to 1, one number or (n,).
         """
+        self.error = error
+        replacement = np.zeros(len(error))
         if not self._takes_position_only:
             stiffness, damping = self._arm.tuning.drive_gains(gains, inertia)
             stiffness = frequency**2 * stiffness
             damping = frequency * damping
+            if self._distrusted.any():
+                softer = self._softening(stiffness, inertia)
+                torque = softer**2 * stiffness * error + softer * damping * rate
+                replacement = np.where(self._distrusted, torque, 0.0)
             rise = stiffness * (self._dt / STIFFNESS_RISE_TIME)
             self._set_gains(np.minimum(stiffness, self.stiffness + rise), damping)
-        self._position = ahead[0]
-        self._velocity = ahead[1]
-        spring = self.stiffness * error
-        damper = self.damping * rate
-        self._feedback = spring + damper
-        if self._distrusted.any():
-            softer = self._softening(stiffness, inertia)
-            spring = np.where(self._distrusted, softer**2 * stiffness * error, spring)
-            damper = np.where(self._distrusted, softer * damping * rate, damper)
-        self.error = error
-        return spring, damper
+        self._move(ahead[:3])
+        self.feedback = self.stiffness * error + self.damping * rate
+        return replacement
 
     def _set_gains(self, stiffness: Array, damping: Array) -> None:
         """Set the gains (n,), but 0 for joints that are distrusted."""
@@ -133,46 +138,63 @@ class Drives:
         scaled = omega * self._period / LARGEST_SAMPLED_FREQUENCY
         return np.asarray(1.0 / np.maximum(scaled, 1.0))
 
-    def rest(self) -> Array:
-        """Set a set point at rest at the measured position, and return the torque (n,) of stiffness and damping."""
-        self._position = self._q
-        self._velocity = np.zeros(len(self._q))
-        self._feedback = -self.damping * self._qd
-        return self._feedback
+    def _move(self, set_point: Array) -> None:
+        """Set position, velocity and acceleration (3, n) of the set point, and find the jump."""
+        last = self._set_point
+        self._set_point = set_point
+        self.jump = np.zeros(len(self._q))
+        if last is not None:
+            dt = self._dt
+            velocity = last[1] + dt * last[2]
+            position = last[0] + dt * last[1] + 0.5 * dt**2 * last[2]
+            jump = self.stiffness * (set_point[0] - position)
+            jump = jump + self.damping * (set_point[1] - velocity)
+            if (
+                np.abs(jump) > LARGEST_EFFORT_CHANGE * self._arm.tuning.effort_limits
+            ).any():
+                self.jump = jump
+
+    def rest(self, measured: bool = False) -> None:
+        """Set the set point at rest where it is, or at the ``measured`` position."""
+        q = self._q
+        if self._set_point is not None and not measured:
+            q = self._set_point[0]
+        still = np.zeros(len(q))
+        self._move(np.array((q, still, still)))
+        self.feedback = self.stiffness * (q - self._q) - self.damping * self._qd
 
     def release(self) -> None:
         """Let the drives make no more than the commanded effort.
 
-        Gains are 0, but for drives that take a position only.
+        Gains are 0, but for drives that take a position only: their set point is the measured position.
         """
         if not self._takes_position_only:
             self.stiffness = self.damping = np.zeros(len(self._q))
-        self.rest()
+        self.rest(measured=True)
 
-    def command(self, effort: Array) -> tuple[Array, DriveCommand]:
-        """Return the effort (n,) that the drives are expected to make, and their command, for the limited ``effort``.
+    def within_limits(self, feedforward: Array) -> Array:
+        """Return ``feedforward`` (n,) less what the effort of the drives would exceed the effort limits by."""
+        effort = feedforward + self.feedback
+        limits = self._arm.tuning.effort_limits
+        return feedforward + (np.clip(effort, -limits, limits) - effort)
 
-        The former differs only where the set point of drives that take a position only would be beyond the position
-        limits, and further out than the joint is.
-        """
-        tuning = self._arm.tuning
-        limits = tuning.effort_limits
-        feedforward = np.clip(effort - self._feedback, -limits, limits)
-        position = self._position
-        velocity = self._velocity
+    def command(self, feedforward: Array) -> tuple[Array, DriveCommand]:
+        """Return the effort (n,) that the drives are expected to make, and their command, for the ``feedforward``."""
+        effort = feedforward + self.feedback
+        assert self._set_point is not None
+        position, velocity, _ = self._set_point
         if self._takes_position_only:
             robot = self._arm.robot
-            shifted = (
-                position + (feedforward + self.damping * velocity) / self.stiffness
-            )
+            shift = (feedforward + self.damping * velocity) / self.stiffness
+            shifted = position + shift
             position = np.clip(
                 shifted,
                 np.minimum(robot.position_lower, self._q),
                 np.maximum(robot.position_upper, self._q),
             )
             effort = effort - self.stiffness * (shifted - position)
-            effort = np.clip(effort, -limits, limits)
             velocity = feedforward = np.zeros(len(effort))
-        return effort, DriveCommand(
+        limits = self._arm.tuning.effort_limits
+        return np.clip(effort, -limits, limits), DriveCommand(
             position, velocity, self.stiffness, self.damping, feedforward
         )

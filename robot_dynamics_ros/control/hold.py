@@ -15,6 +15,7 @@ from robot_dynamics_ros.control.active_law import ActiveLaw
 from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.configuration.tuning import Tuning
 from robot_dynamics_ros.control.controlled_arm import ControlledArm
+from robot_dynamics_ros.control.drives import Drives
 from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.estimation.response import Response
 from robot_dynamics_ros.control.limits import stopping_deceleration
@@ -145,6 +146,8 @@ class Hold:
         # Time (s) of the plan, and at which the arm last moved
         self._time = self._moved_at = 0.0
         self._damping = DampingCheck(arm.tuning.largest_velocity)
+        self._continues = False  # the set points of drives go on
+        self._missed = np.zeros(len(plan.q), dtype=np.bool_)
         self._doubted = np.zeros(len(plan.q), dtype=np.bool_)
         self._released_at = math.inf
 
@@ -174,23 +177,25 @@ class Hold:
         self._time = self._moved_at = instant.time - instant.dt
         q = estimate.state[0]
         keeps = fault.cause in _KEEPS_LOAD
+        self._continues = keeps and law.drives is not None
         if fault.cause is Cause.CLOCK_JUMPED_BACK:
             # After the reset of a simulation the arm is elsewhere.
             keeps = bool((np.abs(self._plan.q - q) < HOLD_NEAR).all())
         if estimate.known and tuning.law.compensates_gravity and keeps:
-            gravity = self._arm.model.gravity_torque(q)
+            at = self._plan.q.copy() if self._continues else q
+            gravity = self._arm.model.gravity_torque(at)
             velocities = np.array((estimate.state[1], self._plan.qd))
-            load = law.effort_at_rest(q, self._plan.q, effort) - gravity
+            load = law.effort_at_rest(at, self._plan.q, effort) - gravity
             if ((np.abs(load) <= margin) & np.isfinite(margin)).all():
                 self._load = self._blind_load = load
-                self._sag = np.zeros(len(q))
+                self._sag = at - q
                 if (np.abs(velocities) > HOLD_MOVING_VELOCITY).any():
                     self._sag = None
-                    self._blind_load = law.effort_at_rest(q, q, gravity) - gravity
+                    self._blind_load = law.effort_at_rest(at, at, gravity) - gravity
                     if fault.cause in _LATE:
                         self._load = self._blind_load
                 if tuning.law.follows:
-                    self._offset = self._plan.q - q
+                    self._offset = self._plan.q - at
                 return
         law.integral.reset()
 
@@ -209,6 +214,10 @@ class Hold:
         """
         self._time += instant.dt if instant.regular else instant.ramp_dt
         blind = estimate.refuted if estimate.valid else np.full(len(self._load), True)
+        # Joints whose states do not continue after an outage, for which their drives are not to blame
+        self._missed = blind & (
+            self._missed | (not estimate.valid and ~estimate.refuted)
+        )
         returns = self._blind & ~blind
         self._blind = blind
         plan = self._plan
@@ -231,6 +240,8 @@ class Hold:
             if self._resting:  # joints without feedback continue their stop
                 q = np.where(blind, plan.q, q)
                 qd = np.where(blind, plan.qd, qd)
+            if self._law.drives is not None:
+                q, qd = self._set_point(self._law.drives, q, qd)
             qd = np.clip(qd, -self._damping.limits, self._damping.limits)
             rows = self._arm.robot.limit_rows
             deceleration = np.maximum(
@@ -242,6 +253,19 @@ class Hold:
             self._moved = np.zeros(len(q), dtype=np.bool_)
         if not plan.advance(time) and estimate.trusted:
             self._yield(q, qd)
+
+    def _set_point(self, drives: Drives, q: Array, qd: Array) -> tuple[Array, Array]:
+        """Return position and velocity (n,) from which drives with a loop of their own stop; ``q``, ``qd`` is measured.
+
+        Their set points go on, unless the fault indicates a wrong motion of the arm. A joint whose stiffness is 0
+        starts at rest where it is.
+        """
+        free = drives.stiffness == 0.0
+        plan = self._plan
+        if self._continues:
+            q = np.where(free, q, plan.q)
+            qd = plan.qd
+        return q, np.where(free, 0.0, qd)
 
     def hold_measured(self, estimate: Estimate) -> None:
         """Hold the measured position from now on, because something else drives the arm."""
@@ -300,8 +324,10 @@ class Hold:
         q is the measured position, qdd_d the acceleration of the plan, e its position minus q, e' its velocity minus
         the measured one. Kp and Kd are gains of the hold, multiplied by M if they are accelerations. They are lower
         after the feedback was unstable, and for states that lag. Without a valid state there is no feedback; q is then
-        that of the plan, and the load is the one that held the arm. The torque is not finite for extreme states. Drives
-        with a loop of their own get Kp and Kd as diagonal gains, and have feedback without a valid state, too.
+        that of the plan, and the load is the one that held the arm. The torque is not finite for extreme states.
+
+        Drives with a loop of their own get Kp and Kd as diagonal gains; the result is their feedforward, with q of the
+        plan.
         """
         self._released_at = math.inf
         plan = self._plan
@@ -309,36 +335,50 @@ class Hold:
         model = self._arm.model
         tuning = self._arm.tuning
         q, qd = estimate.state if estimate.valid else (plan.q, plan.qd)
+        drives = self._law.drives
+        if drives is not None:
+            return self._feedforward(drives, estimate)
         with np.errstate(over="ignore", invalid="ignore"):
             q = np.where(estimate.refuted, plan.q, q)
             inertia = model.mass_matrix(q)
             stop = model.gravity_torque(q) + inertia @ plan.qdd
-            held = np.where(estimate.refuted, 0.0, 1.0)
-            frequency = self._damping.frequency * estimate.tolerance
-            drives = self._law.drives
-            if drives is not None:
-                spring, damping = drives.follow(
-                    plan.ahead(drives.lead),
-                    gains,
-                    inertia.diagonal(),
-                    plan.q - q,
-                    plan.qd - qd,
-                    frequency * held,
-                )
             if not estimate.valid:
                 return stop + np.where(estimate.refuted, 0.0, self._blind_load)
-            if drives is None:
-                spring = frequency**2 * gains.kp * (plan.q - q)
-                damping = frequency * gains.kd * held * (plan.qd - qd)
-                if tuning.law.gains_are_accelerations:
-                    spring = inertia @ spring
-                    damping = inertia @ damping
+            held = np.where(estimate.refuted, 0.0, 1.0)
+            frequency = self._damping.frequency * estimate.tolerance
+            spring = frequency**2 * gains.kp * (plan.q - q)
+            damping = frequency * gains.kd * held * (plan.qd - qd)
+            if tuning.law.gains_are_accelerations:
+                spring = inertia @ spring
+                damping = inertia @ damping
             position: Array = held * np.clip(
                 self._load + spring, -tuning.hold_margin, tuning.hold_margin
             )
             if not plan.busy and (np.abs(qd) < HOLD_MOVING_VELOCITY).all():
                 self._blind_load = position
             return stop + position + held * damping
+
+    def _feedforward(self, drives: Drives, estimate: Estimate) -> Array:
+        """Return the feedforward torque (n,) of drives with a loop of their own, and set their set points and gains.
+
+        Joints that are refuted have neither feedback nor load, unless this is by an outage of the states.
+        """
+        plan = self._plan
+        model = self._arm.model
+        inertia = model.mass_matrix(plan.q)
+        q, qd = estimate.state if estimate.valid else (plan.q, plan.qd)
+        held = np.where(estimate.refuted & ~self._missed, 0.0, 1.0)
+        believed = np.where(estimate.refuted, 0.0, 1.0)
+        replacement = drives.follow(
+            plan.ahead(drives.lead),
+            self._law.hold_gains,
+            inertia.diagonal(),
+            believed * (plan.q - q),
+            believed * (plan.qd - qd),
+            self._damping.frequency * held,
+        )
+        torque: Array = model.gravity_torque(plan.q) + inertia @ plan.qdd
+        return torque + held * self._load + replacement
 
     def fading_effort(self, gravity: Array) -> Array:
         """Return the torque (n,) where the hold ends: ``gravity`` (n,) and load, which fade to 0 within 0.5 s."""
@@ -366,5 +406,7 @@ class Hold:
             held = self._plan.q
             q = estimate.state[0]
             near = np.abs(held - q) <= HOLD_NEAR
+            if self._law.drives is not None:
+                near = self._law.drives.stiffness > 0.0
             self._plan.hold(time, np.where(near, held + self._offset, q))
         self._resting = False

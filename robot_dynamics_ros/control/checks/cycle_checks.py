@@ -155,12 +155,12 @@ class Checks:
     ) -> Fault | None:
         """Check the time at an effort limit."""
         limits = self._limiter.limits
-        effort = self._limiter.effort
         check = self._saturated
         if not check.applies(command) or instant.dt <= 0.0:
             return None
-        if effort is None or not (self._limiter.clamped or check.counts):
+        if command is None or not (self._limiter.clamped or check.counts):
             return None
+        effort = command.effort
         seconds = settings.safety.saturation_timeout
         j = check.lasting(effort, limits, instant.dt, seconds)
         if j is None:
