@@ -3,7 +3,8 @@
 ``python -m tools.session_fuzz`` makes 10,000 runs of a few hundred cycles each with an independent plant
 (support/independent_plant.py). Each command must be finite, within the effort limits, and within the rate limit
 relative to the command before it, for the time between them plus one period. The first command is compared with the
-measured effort and with the gravity torque. Only an emergency stop with effect zero, and set points that a position
+measured effort and with the gravity torque. For drives with a loop of their own the torques are compared that two
+commands make at the same state of the plant. Only an emergency stop with effect zero, and set points that a position
 limit cuts, may cause a larger step. After a fault no joint of the plant may become faster by more than 0.3 rad/s by
 work of the controller or of the drives, while each cycle has a new state whose positions are trusted, and no limit
 acts; without trust the effort is zero, or the gravity torque plus a constant.
@@ -68,6 +69,7 @@ class Run(Session):
         self.work = 0.0  # J, of the effort beyond the gravity torque since the fault
         self.last = 0.0, np.zeros(0)  # time and velocity of the last cycle
         self.stiffness: tuple[float, Floats] | None = None  # with its time (s)
+        self.sent: DriveCommand | None = None  # the command before
         self.cut = [False, False]  # a position limit cuts the last set points
         self.load: Floats | None = None
         super().__init__(robot, settings, **options)
@@ -184,6 +186,14 @@ class Run(Session):
     def _check(self, effort: Floats, mode: Any, kind: str) -> None:
         before = self.decided
         passed = self.slack + (self.time - before[0].at if before else 0.0)
+        sent = self.sent
+        self.sent = self.drive
+        if sent is not None and self.drive is not None:
+            if kind == "exit" or not self._may_step(effort):
+                self._check_jump(sent, self.drive, passed)
+            if kind != "exit":
+                self._check_load(effort, mode)
+            return
         starts = [before[0].effort] if before else self._starts()
         steps = [
             float((np.abs(effort - start) - self.rates * passed).max())
@@ -199,6 +209,28 @@ class Run(Session):
             )
         if kind != "exit":
             self._check_load(effort, mode)
+
+    def _check_jump(self, old: DriveCommand, new: DriveCommand, passed: float) -> None:
+        """Compare the torques of two commands at the present state of the plant; ``passed`` (s) is between them.
+
+        Allowed are the rate limit, a tenth of the effort limit, the motion of the set point, and other gains.
+        """
+        q = self.plant.q
+        qd = self.plant.qd
+        controller = self.session.controller  # None at the exit
+        planned = old.velocity if controller is None else controller.plan.qd
+        speed = np.maximum(np.abs(planned), np.abs(old.velocity))
+        allowed = self.rates * passed + 0.1 * self.limits + _SLACK
+        allowed = allowed + 2.0 * new.stiffness * speed * passed
+        allowed = allowed + new.damping * np.abs(new.velocity - old.velocity)
+        gains = np.abs(new.stiffness - old.stiffness) * np.abs(old.position - q)
+        gains = gains + np.abs(new.damping - old.damping) * np.abs(old.velocity - qd)
+        jump = np.abs(new.torque(q, qd) - old.torque(q, qd))
+        if (jump > allowed + gains).any():
+            j = int(np.argmax(jump - allowed - gains))
+            raise Violation(
+                f"jump of the drives by {jump[j]:.4g} Nm, allowed {allowed[j] + gains[j]:.4g}"
+            )
 
     def _check_load(self, effort: Floats, mode: Any) -> None:
         estimate = self.controller.estimator.estimate

@@ -18,6 +18,7 @@ from robot_dynamics_ros.control.controlled_arm import ControlledArm
 from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.laws import Gains
 from robot_dynamics_ros.control.thresholds import (
+    DAMPING_RISE,
     LARGEST_EFFORT_CHANGE,
     LARGEST_SAMPLED_FREQUENCY,
     SMALLEST_INERTIA,
@@ -30,7 +31,7 @@ class Drives:
     """Set points and gains of the drives, and their feedback, in a cycle.
 
     A stiffness rises from 0, at most by its target in 0.5 s, as more stiffness under a deflection adds energy to the
-    arm. It falls at once. Drives that take a position only have constant gains of their own.
+    arm, and damping in 0.1 s. They fall at once. Drives that take a position only have constant gains of their own.
 
     Attributes
     ----------
@@ -121,8 +122,11 @@ class Drives:
                 softer = self._softening(stiffness, inertia)
                 torque = softer**2 * stiffness * error + softer * damping * rate
                 replacement = np.where(self._distrusted, torque, 0.0)
-            rise = stiffness * (self._dt / STIFFNESS_RISE_TIME)
-            self._set_gains(np.minimum(stiffness, self.stiffness + rise), damping)
+            rise = self._dt / STIFFNESS_RISE_TIME
+            self._set_gains(
+                np.minimum(stiffness, self.stiffness + rise * stiffness),
+                np.minimum(damping, self.damping + DAMPING_RISE * rise * damping),
+            )
         self._move(ahead[:3])
         self.feedback = self.stiffness * error + self.damping * rate
         return replacement

@@ -241,7 +241,7 @@ class Hold:
                 q = np.where(blind, plan.q, q)
                 qd = np.where(blind, plan.qd, qd)
             if self._law.drives is not None:
-                q, qd = self._set_point(self._law.drives, q, qd)
+                q, qd = self._set_point(self._law.drives, q)
             qd = np.clip(qd, -self._damping.limits, self._damping.limits)
             rows = self._arm.robot.limit_rows
             deceleration = np.maximum(
@@ -254,18 +254,17 @@ class Hold:
         if not plan.advance(time) and estimate.trusted:
             self._yield(q, qd)
 
-    def _set_point(self, drives: Drives, q: Array, qd: Array) -> tuple[Array, Array]:
-        """Return position and velocity (n,) from which drives with a loop of their own stop; ``q``, ``qd`` is measured.
+    def _set_point(self, drives: Drives, q: Array) -> tuple[Array, Array]:
+        """Return position and velocity (n,) from which drives with a loop of their own stop; ``q`` (n,) is measured.
 
-        Their set points go on, unless the fault indicates a wrong motion of the arm. A joint whose stiffness is 0
-        starts at rest where it is.
+        Their set points go on, unless the fault indicates a wrong motion of the arm, or the stiffness of a joint is 0.
+        They are then at rest where the joint is.
         """
         free = drives.stiffness == 0.0
         plan = self._plan
-        if self._continues:
-            q = np.where(free, q, plan.q)
-            qd = plan.qd
-        return q, np.where(free, 0.0, qd)
+        if not self._continues:
+            return q, np.zeros(len(q))
+        return np.where(free, q, plan.q), np.where(free, 0.0, plan.qd)
 
     def hold_measured(self, estimate: Estimate) -> None:
         """Hold the measured position from now on, because something else drives the arm."""

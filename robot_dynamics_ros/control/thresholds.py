@@ -197,6 +197,8 @@ DRIVE_PERIOD = 0.001
 SAG_VELOCITY = 0.05
 # s in which the stiffness of drives may rise from 0 to its target. Judgement: several periods of the oscillation
 STIFFNESS_RISE_TIME = 0.5
+# times faster rises their damping
+DAMPING_RISE = 5.0
 # natural frequency times period up to which efforts replace the loop of drives that are not trusted; 0.43 is unstable
 LARGEST_SAMPLED_FREQUENCY = 0.1
 # number of passes over the constraint rows in a stop; bounds the time of a cycle
