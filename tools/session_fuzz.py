@@ -105,7 +105,7 @@ class Run(Session):
             self.work = 0.0
         elif controller.mode is not Mode.HOLD or not informed or self._limited():
             self.speed = None
-        elif self.speed is not None:
+        elif self.speed is not None and not controller.tuning.takes_position_only:
             beyond = self.plant.made - controller.arm.model.gravity_torque(self.plant.q)
             self.work += float(beyond @ (qd + self.plant.qd)) * 0.5 * (self.time - at)
             if (speed > self.speed + _MOST_SPEED).any() and self.work > 0.0:
@@ -188,12 +188,16 @@ class Run(Session):
         passed = self.slack + (self.time - before[0].at if before else 0.0)
         sent = self.sent
         self.sent = self.drive
-        if sent is not None and self.drive is not None:
-            if kind == "exit" or not self._may_step(effort):
+        if self.drive is not None:
+            servo = self.session.arm.tuning.takes_position_only
+            released = servo and mode is Mode.ZERO  # it follows the arm
+            may_step = released or (kind != "exit" and self._may_step(effort))
+            if sent is not None and not may_step:
                 self._check_jump(sent, self.drive, passed)
-            if kind != "exit":
+            if kind != "exit" and not servo:
                 self._check_load(effort, mode)
-            return
+            if sent is not None or servo:
+                return
         starts = [before[0].effort] if before else self._starts()
         steps = [
             float((np.abs(effort - start) - self.rates * passed).max())

@@ -324,7 +324,6 @@ class Controller:
                 effort = self._corrected(self._gravity_effort(estimate))
                 if self.law.drives is not None:
                     self.law.drives.rest()
-            effort = self._for_drives(effort)
             effort = self.limiter.limit(effort, instant.limit_dt, instant.ramp_dt)
             command = self._command_of(mode, effort)
         elif mode is Mode.ACTIVE:
@@ -354,7 +353,7 @@ class Controller:
         if braked:
             requested = self._gravity_effort(estimate)
             if drives is not None:
-                drives.rest(measured=True)
+                drives.rest()
         else:
             requested = self.law.effort(q, qd, instant.time, instant.period)
         fault = not_finite(self._names, requested)
@@ -429,18 +428,6 @@ class Controller:
         effort, drive = drives.command(effort)
         return Command(mode, self._desired, effort, saturated, drive)
 
-    def _for_drives(self, requested: Array) -> Array:
-        """Return ``requested`` (n,), of drives with their own loop as their feedforward within the effort limits.
-
-        A jump of their set points is compensated in the last effort, so that the limiter fades it.
-        """
-        drives = self.law.drives
-        if drives is None:
-            return requested
-        if self.limiter.effort is not None:
-            self.limiter.effort = self.limiter.effort - drives.jump
-        return drives.within_limits(requested)
-
     def _corrected(self, effort: Array) -> Array:
         """Return ``effort`` (n,) with the other sign for reversed drives, unless they take a position only."""
         if self.tuning.takes_position_only:
@@ -454,7 +441,8 @@ class Controller:
         """
         limiter = self.limiter
         model = self.arm.model
-        requested = self._for_drives(requested)
+        if self.law.drives is not None:
+            requested = self.law.drives.within_limits(requested)
         if limiter.effort is None:
             gravity = self._gravity_effort(estimate)
             start = gravity if self._start_effort is None else self._start_effort

@@ -19,7 +19,8 @@ from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.laws import Gains
 from robot_dynamics_ros.control.thresholds import (
     DAMPING_RISE,
-    LARGEST_EFFORT_CHANGE,
+    HOLD_RISE_TIME,
+    LARGEST_MAGNITUDE,
     LARGEST_SAMPLED_FREQUENCY,
     SMALLEST_INERTIA,
     STIFFNESS_RISE_TIME,
@@ -43,9 +44,6 @@ class Drives:
         Gains (n,).
     feedback
         Torque (n,) that the gains make at the measured state.
-    jump
-        Torque (n,) by which the drives' feedback changes at once, because the set point does not continue the last one;
-        0 if it does, to a tenth of the effort limit.
     error
         Desired less measured position (n,), at the time of measurement.
     """
@@ -54,13 +52,13 @@ class Drives:
         """Create the gains of the drives of ``arm``, at first 0."""
         self._arm = arm
         self._takes_position_only = arm.tuning.takes_position_only
-        self._dt = self._period = self.lead = self.age = 0.0
+        self._dt = self._passed = self._period = self.lead = self.age = 0.0
         n = arm.robot.n
         none = np.zeros(n)
         self._distrusted = np.zeros(n, dtype=np.bool_)
-        self.stiffness = self.damping = self.feedback = self.jump = self.error = none
+        self.stiffness = self.damping = self.feedback = self.error = none
         self._q = self._qd = none
-        self._set_point: Array | None = None
+        self._set_point: Array | None = None  # position, velocity, acceleration
 
     def begin(
         self, instant: Instant, estimate: Estimate, distrusted: NDArray[np.bool_]
@@ -75,6 +73,7 @@ class Drives:
         self._period = instant.period
         self.age = max(instant.time - estimate.stamp, 0.0)
         self._dt = instant.ramp_dt
+        self._passed = instant.dt if instant.regular else instant.ramp_dt
         self._q, qd = estimate.state
         self._qd = qd if estimate.valid else np.zeros(len(qd))
         if self._takes_position_only:
@@ -127,8 +126,9 @@ class Drives:
                 np.minimum(stiffness, self.stiffness + rise * stiffness),
                 np.minimum(damping, self.damping + DAMPING_RISE * rise * damping),
             )
-        self._move(ahead[:3])
-        self.feedback = self.stiffness * error + self.damping * rate
+        position, velocity, _ = self._move(ahead[:3]) - ahead[:3]
+        self.feedback = self.stiffness * (error + position)
+        self.feedback += self.damping * (rate + velocity)
         return replacement
 
     def _set_gains(self, stiffness: Array, damping: Array) -> None:
@@ -142,21 +142,29 @@ class Drives:
         scaled = omega * self._period / LARGEST_SAMPLED_FREQUENCY
         return np.asarray(1.0 / np.maximum(scaled, 1.0))
 
-    def _move(self, set_point: Array) -> None:
-        """Set position, velocity and acceleration (3, n) of the set point, and find the jump."""
+    def _move(self, goal: Array) -> Array:
+        """Set position, velocity and acceleration (3, n) of the set point, and return them.
+
+        Where ``goal`` does not continue the last set point, it is approached: the feedback changes by it at most at the
+        rate of the effort limit in 0.1 s.
+        """
         last = self._set_point
-        self._set_point = set_point
-        self.jump = np.zeros(len(self._q))
-        if last is not None:
-            dt = self._dt
-            velocity = last[1] + dt * last[2]
-            position = last[0] + dt * last[1] + 0.5 * dt**2 * last[2]
-            jump = self.stiffness * (set_point[0] - position)
-            jump = jump + self.damping * (set_point[1] - velocity)
-            if (
-                np.abs(jump) > LARGEST_EFFORT_CHANGE * self._arm.tuning.effort_limits
-            ).any():
-                self.jump = jump
+        if last is None:
+            self._set_point = goal
+            return goal
+        passed = self._passed
+        velocity = last[1] + passed * last[2]
+        position = last[0] + passed * last[1] + 0.5 * passed**2 * last[2]
+        limits = np.minimum(self._arm.tuning.effort_limits, LARGEST_MAGNITUDE)
+        change = limits * (self._dt / HOLD_RISE_TIME)
+        self._set_point = np.array(
+            (
+                position + _clipped(goal[0] - position, change, self.stiffness),
+                velocity + _clipped(goal[1] - velocity, change, self.damping),
+                goal[2],
+            )
+        )
+        return self._set_point
 
     def rest(self, measured: bool = False) -> None:
         """Set the set point at rest where it is, or at the ``measured`` position."""
@@ -164,8 +172,9 @@ class Drives:
         if self._set_point is not None and not measured:
             q = self._set_point[0]
         still = np.zeros(len(q))
-        self._move(np.array((q, still, still)))
-        self.feedback = self.stiffness * (q - self._q) - self.damping * self._qd
+        position, velocity, _ = self._move(np.array((q, still, still)))
+        self.feedback = self.stiffness * (position - self._q)
+        self.feedback += self.damping * (velocity - self._qd)
 
     def release(self) -> None:
         """Let the drives make no more than the commanded effort.
@@ -202,3 +211,9 @@ class Drives:
         return np.clip(effort, -limits, limits), DriveCommand(
             position, velocity, self.stiffness, self.damping, feedforward
         )
+
+
+def _clipped(step: Array, change: Array, gain: Array) -> Array:
+    """Return ``step`` (n,), whose magnitude times ``gain`` (n,) is at most ``change`` (n,)."""
+    most = np.divide(change, gain, out=np.full_like(gain, np.inf), where=gain > 0.0)
+    return np.clip(step, -most, most)

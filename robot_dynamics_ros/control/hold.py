@@ -48,6 +48,8 @@ _KEEPS_LOAD = (
     Cause.EMERGENCY_STOP,
     Cause.DEACTIVATED,
 )
+# Faults by which the arm is not where it should be: drives with a loop of their own must not push it there
+_ELSEWHERE = (Cause.COLLISION, Cause.FOLLOWING_ERROR, Cause.SATURATION)
 # Faults after which the position error of a motion may be that of a late state
 _LATE = (
     Cause.STATE_STALE,
@@ -177,10 +179,12 @@ class Hold:
         self._time = self._moved_at = instant.time - instant.dt
         q = estimate.state[0]
         keeps = fault.cause in _KEEPS_LOAD
-        self._continues = keeps and law.drives is not None
+        away = fault.cause in _ELSEWHERE
         if fault.cause is Cause.CLOCK_JUMPED_BACK:
             # After the reset of a simulation the arm is elsewhere.
             keeps = bool((np.abs(self._plan.q - q) < HOLD_NEAR).all())
+            away = not keeps
+        self._continues = law.drives is not None and not away
         if estimate.known and tuning.law.compensates_gravity and keeps:
             at = self._plan.q.copy() if self._continues else q
             gravity = self._arm.model.gravity_torque(at)
@@ -257,8 +261,8 @@ class Hold:
     def _set_point(self, drives: Drives, q: Array) -> tuple[Array, Array]:
         """Return position and velocity (n,) from which drives with a loop of their own stop; ``q`` (n,) is measured.
 
-        Their set points go on, unless the fault indicates a wrong motion of the arm, or the stiffness of a joint is 0.
-        They are then at rest where the joint is.
+        Their set points go on, unless the arm is elsewhere or the stiffness of a joint is 0. They then rest where
+        the joint is.
         """
         free = drives.stiffness == 0.0
         plan = self._plan
