@@ -48,6 +48,8 @@ LONGEST = 400  # cycles
 _SLACK = 1e-6  # Nm; times are counted in steps of 15 ps
 _MOST_SPEED = 0.3  # rad/s
 _RISE_TIME = 0.5  # s
+_APPROACH_TIME = 0.1  # s
+_LEAST_WORK = 1e-3  # J
 _DIFFERENCE = 1.5  # of the largest stiffness from that for M at the desired position
 _RATES = {"panda": 400.0, "ur5e": 600.0, "planar_2r": 300.0}
 Floats = NDArray[np.float64]
@@ -108,7 +110,7 @@ class Run(Session):
         elif self.speed is not None and not controller.tuning.takes_position_only:
             beyond = self.plant.made - controller.arm.model.gravity_torque(self.plant.q)
             self.work += float(beyond @ (qd + self.plant.qd)) * 0.5 * (self.time - at)
-            if (speed > self.speed + _MOST_SPEED).any() and self.work > 0.0:
+            if (speed > self.speed + _MOST_SPEED).any() and self.work > _LEAST_WORK:
                 raise Violation(
                     f"speed {speed.max():.3g} in hold, {self.speed.max():.3g} before, {self.work:.3g} J"
                 )
@@ -225,6 +227,8 @@ class Run(Session):
         planned = old.velocity if controller is None else controller.plan.qd
         speed = np.maximum(np.abs(planned), np.abs(old.velocity))
         allowed = self.rates * passed + 0.1 * self.limits + _SLACK
+        # a set point and its velocity that approach another one
+        allowed = allowed + 2.0 * self.limits * passed / _APPROACH_TIME
         allowed = allowed + 2.0 * new.stiffness * speed * passed
         allowed = allowed + new.damping * np.abs(new.velocity - old.velocity)
         gains = np.abs(new.stiffness - old.stiffness) * np.abs(old.position - q)
