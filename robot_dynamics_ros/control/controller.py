@@ -94,7 +94,8 @@ class Controller:
             robot.joint_names,
             settings.velocity_filter_cutoff,
             settings.safety.state_timeout,
-            robot.continuous,
+            # Drives count the turns of their positions themselves, and a turn that is not reported would be commanded.
+            None if tuning.has_drive_loop else robot.continuous,
             simulated_time,
         )
         self.estimator.tune(tuning)

@@ -195,6 +195,8 @@ SMALLEST_INERTIA = 1e-12
 DRIVE_PERIOD = 0.001
 # rad/s or m/s of the sag under an effort that fades at activation
 SAG_VELOCITY = 0.05
+# rad or m: largest shift of a set point by the gravity torque
+LARGEST_SHIFT = 0.5
 # s in which the stiffness of drives may rise from 0 to its target. Judgement: several periods of the oscillation
 STIFFNESS_RISE_TIME = 0.5
 # times faster rises their damping

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from oracles import tsai_planar_2r as tsai
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
-from robot_dynamics_ros.base.joint_messages import DriveCommand
+from robot_dynamics_ros.base.joint_messages import DriveCommand, Sample
 from robot_dynamics_ros.base.parameters import IMPEDANCE, POSITION
+from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     DriveSettings,
@@ -21,6 +22,8 @@ from robot_dynamics_ros.control.configuration.settings import (
 from robot_dynamics_ros.control.controller import Controller, make_controller
 from robot_dynamics_ros.control.interface import Command
 from robot_dynamics_ros.control.safety import Mode
+from robot_dynamics_ros.control.session import ControllerSession
+from support import arms
 from support.arms import Array
 from support.comparing import assert_close
 from support.controlled_arm import (
@@ -318,3 +321,64 @@ def test_states_that_arrive_in_bursts_have_the_same_stiffness() -> None:
     prompt = stiffness((0.0,))
     assert np.ptp(prompt[:, 0]) > 10.0
     assert_close(stiffness((0.04, 0.0301, 0.0202, 0.0103)), prompt, 0.0)
+
+
+def test_a_stiffness_in_another_unit_is_refused_at_the_first_states() -> None:
+    """Nm per degree: gravity would shift the set point by radians, as a jump of the arm."""
+    drives = settings(POSITION, stiffness=[300.0 / 57.3], damping=[1.0]).drives
+    session = ControllerSession(MODEL, ControllerSettings(drives=drives))
+    now = Now(0.0, lambda: 1)
+    session.on_state(Sample(1, Q, REST, None), now)
+    with pytest.raises(RobotDynamicsError, match="joint1.*Cure"):
+        session.activate(compare_effort=False, now=now)
+
+
+def test_a_reported_position_that_wraps_is_no_set_point() -> None:
+    """The drives count turns as they are reported: a wrap of a continuous joint is a fault, and moves no set point."""
+    urdf = arms.tsai_planar_2r(P).urdf.replace('"revolute"', '"continuous"')
+    model = RobotModel.from_urdf(urdf, gravity=[0.0, 0.0, 0.0])
+    drives = settings(**FIXED).drives
+    controller = make_controller(model, ControllerSettings(drives=drives))
+    q = np.array([np.pi - 0.01, 0.0])
+    for k in range(100):
+        command(controller, 0.01 * k, q)
+    found = command(controller, 1.0, q + [0.02 - 2.0 * np.pi, 0.0])
+    assert found.mode is Mode.HOLD
+    assert_close(drive_of(found).position, q, 1e-9)
+
+
+def test_one_wrong_state_is_no_jump_of_the_drives() -> None:
+    """The torque at the true state changes by at most 3 % of the effort limit in a cycle."""
+    limits = MODEL.effort_limits
+    for dq, dqd in ((0.04, 0.0), (0.0, 3.0), (0.5, 0.0), (np.nan, 0.0)):
+        drives = settings(stiffness=[3000.0], damping=[200.0]).drives
+        controller = make_controller(MODEL, ControllerSettings(drives=drives))
+        torques = []
+        for k in range(400):
+            q, qd = (Q, REST) if k != 350 else (Q + [0.0, dq], REST + [0.0, dqd])
+            found = command(controller, 0.002 * k, q, qd)
+            torques.append(drive_of(found).torque(Q, REST))
+        steps = np.abs(np.diff(torques[300:], axis=0))
+        assert (steps < 0.03 * limits).all(), (dq, dqd, steps.max(axis=0))
+
+
+def test_a_stop_begins_at_the_set_point() -> None:
+    """States are lost in a motion with an update rate: the last one is far behind when that is detected."""
+    controller = started(
+        update_rate=500.0, drives=settings(stiffness=[3000.0], damping=[200.0]).drives
+    )
+    controller.follow(move(Q + [1.0, -1.0]), None, 0.0)
+    torques = []
+    for k in range(1, 500):
+        time = 0.002 * k
+        if k < 250:
+            ahead = controller.plan.ahead(0.002)
+            controller.measure(time, time, ahead[0], ahead[1])
+        found = controller.update(time, time)
+        assert found is not None
+        if k > 249:
+            torques.append(drive_of(found).torque(*ahead[:2]))
+    assert found.mode is Mode.HOLD
+    made = np.diff(np.array(torques), axis=0)
+    regular = np.abs(made[:40]).max(axis=0)  # by the motion of the set point
+    assert (np.abs(made) < 1.2 * regular + 0.03 * MODEL.effort_limits).all()

@@ -120,6 +120,7 @@ class FirstStates:
         inertia = robot.mass_matrix(sample.q).diagonal()
         tuning.check_sampling(period, inertia)
         check_holds(arm.model, sample.q, limits)
+        tuning.check_shift(arm.model.gravity_torque(sample.q))
         check_payload(robot, sample.q, tuning, period)
         warnings = tuning.rate_warnings(inertia)
         start_effort = None

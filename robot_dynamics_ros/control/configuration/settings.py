@@ -300,7 +300,7 @@ class DriveSettings(Settings):
         0.0,
         "Time (s) from a command to its effect in drives with a loop of their own; set points are this and half a "
         "period ahead",
-        NOT_NEGATIVE,
+        Bounds(0.0, 0.2),
     )
 
 

@@ -24,6 +24,7 @@ from robot_dynamics_ros.control.thresholds import (
     EFFORT_STEP_SHARE,
     HOLD_FREQUENCY,
     LARGEST_MAGNITUDE,
+    LARGEST_SHIFT,
     PAYLOAD_GAIN_MARGIN,
     SMALLEST_INERTIA,
 )
@@ -238,6 +239,21 @@ class Tuning:
                 f'drive_integral_gain: the position loop of joint "{self._names[j]}" has an integral. It would '
                 "cancel the feedforward and oscillate under static friction. Cure: set it to 0 in the drive and here; "
                 "gains.ki of computed_torque replaces it"
+            )
+
+    def check_shift(self, gravity: Array) -> None:
+        """Raise RobotDynamicsError if the torque ``gravity`` (n,), Nm or N, shifts a set point by over 0.5 rad or m.
+
+        Only drives that take a position only are concerned; such a stiffness has another unit.
+        """
+        if not self.takes_position_only:
+            return
+        stiffness = np.full(len(gravity), self.settings.drives.stiffness)
+        shift = np.abs(gravity) / stiffness
+        for j in np.flatnonzero(~(shift <= LARGEST_SHIFT))[:1].tolist():
+            raise RobotDynamicsError(
+                f'stiffness: {stiffness[j]:g} for joint "{self._names[j]}", whose gravity torque of {gravity[j]:.3g} '
+                f"then shifts its set point by {shift[j]:.3g}. Cure: give it in Nm/rad or N/m of the joint"
             )
 
     def hold_gains(self, inertia: Array) -> Gains:
