@@ -241,18 +241,20 @@ class Hold:
         away = returns & (np.abs(plan.q - q) > HOLD_NEAR)
         changed = self._doubt(response)
         if not self._resting or changed or away.any():
+            begin = q
+            speed = qd
             if self._resting:  # joints without feedback continue their stop
-                q = np.where(blind, plan.q, q)
-                qd = np.where(blind, plan.qd, qd)
+                begin = np.where(blind, plan.q, q)
+                speed = np.where(blind, plan.qd, qd)
             if self._law.drives is not None:
-                q, qd = self._set_point(self._law.drives, q)
-            qd = np.clip(qd, -self._damping.limits, self._damping.limits)
+                begin, speed = self._set_point(self._law.drives, begin)
+            speed = np.clip(speed, -self._damping.limits, self._damping.limits)
             rows = self._arm.robot.limit_rows
             deceleration = np.maximum(
-                self._arm.tuning.deceleration, np.abs(qd) / longest
+                self._arm.tuning.deceleration, np.abs(speed) / longest
             )
-            deceleration = stopping_deceleration(rows, q, qd, deceleration)
-            plan.rest_from(time, q, qd, deceleration)
+            deceleration = stopping_deceleration(rows, begin, speed, deceleration)
+            plan.rest_from(time, begin, speed, deceleration)
             self._resting = True
             self._moved = np.zeros(len(q), dtype=np.bool_)
         if not plan.advance(time) and estimate.trusted:
