@@ -167,14 +167,16 @@ class Drives:
         return self._set_point
 
     def rest(self, measured: bool = False) -> None:
-        """Set the set point at rest where it is, or at the ``measured`` position."""
+        """Set the set point at rest where it is, or at the ``measured`` position, at once.
+
+        A last command must not leave a velocity to drives.
+        """
         q = self._q
         if self._set_point is not None and not measured:
             q = self._set_point[0]
         still = np.zeros(len(q))
-        position, velocity, _ = self._move(np.array((q, still, still)))
-        self.feedback = self.stiffness * (position - self._q)
-        self.feedback += self.damping * (velocity - self._qd)
+        self._set_point = np.array((q, still, still))
+        self.feedback = self.stiffness * (q - self._q) - self.damping * self._qd
 
     def release(self) -> None:
         """Let the drives make no more than the commanded effort.
