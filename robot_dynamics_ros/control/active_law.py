@@ -164,10 +164,7 @@ class ActiveLaw:
             return otherwise
         rest = Motion(desired, still, still)
         integral = self.integral.value
-        model = self._arm.model
-        if self.drives is not None:
-            q = desired  # the drives' own feedback goes on
-        return law.torque(model, self.gains, rest, q, still, integral)
+        return law.torque(self._arm.model, self.gains, rest, q, still, integral)
 
     def start_duration(self, q: Array, load: Array) -> float:
         """Return the duration (s) of the transition of the effort at the start, at ``q``.

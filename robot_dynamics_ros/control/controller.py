@@ -301,20 +301,20 @@ class Controller:
         self, estimate: Estimate, instant: Instant, is_last: bool = False
     ) -> Command | None:
         """Return the command of a cycle by a state, timer, watchdog or exit; None without a desired motion."""
+        drives = self.law.drives
         last = None if self.arm.brakes_engaged else self.command
         faults = self.checks.faults(self.tuning, estimate, instant, last)
         seen = estimate.valid
         if self.mode is Mode.ZERO:
             # An arm that was released is caught only by a prompt state in which all of its joints are trusted.
             seen = estimate.trusted and estimate.tolerance == 1.0
-        elif self.law.drives is not None:
+        elif drives is not None:
             seen = estimate.known  # they hold without states
         mode = self.safety.step(faults, instant.time, instant.steady, not seen)
-        if self.law.drives is not None:
-            response = self.response
-            distrusted = response.doubted | response.reversed
+        if drives is not None:
+            distrusted = self.response.doubted | self.response.reversed
             distrusted |= self.estimator.replaces_velocities
-            self.law.drives.begin(instant, estimate, distrusted)
+            drives.begin(instant, estimate, distrusted)
         command: Command | None = None
         if is_last:
             zero = mode is Mode.ZERO or self.settings.safety.on_fault == "zero"
@@ -323,8 +323,8 @@ class Controller:
                 self.law.release()
             else:
                 effort = self._corrected(self._gravity_effort(estimate))
-                if self.law.drives is not None:
-                    self.law.drives.rest()
+                if drives is not None:
+                    drives.rest()
             effort = self.limiter.limit(effort, instant.limit_dt, instant.ramp_dt)
             command = self._command_of(mode, effort)
         elif mode is Mode.ACTIVE:

@@ -130,6 +130,9 @@ class Hold:
     A joint that did not answer its effort is doubted until it moves: its state is ``Response.believed``, and its load
     the one that it had when it last moved. A joint that is refuted stops by M(q) from its last trusted state, and has
     neither feedback nor load. The others are held.
+
+    Drives with a loop of their own stop from their set points instead of the measured state, and go on with the
+    feedback; the load is then what the law's feedforward has beyond g(q) there.
     """
 
     def __init__(self, arm: ControlledArm, law: ActiveLaw, plan: MotionPlan) -> None:
@@ -218,7 +221,7 @@ class Hold:
         """
         self._time += instant.dt if instant.regular else instant.ramp_dt
         blind = estimate.refuted if estimate.valid else np.full(len(self._load), True)
-        # Joints whose states do not continue after an outage, for which their drives are not to blame
+        # Joints that are refuted since the first states after an outage; their drives are not to blame
         self._missed = blind & (
             self._missed | (not estimate.valid and ~estimate.refuted)
         )
