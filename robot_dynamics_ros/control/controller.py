@@ -477,6 +477,13 @@ class Controller:
         tuning = Tuning(self.arm.robot, settings)
         estimate = self.estimator.estimate
         before.check_change(tuning)
+        old, new = before.settings.drives, settings.drives
+        unchanged = (old.stiffness, old.damping) == (new.stiffness, new.damping)
+        if tuning.takes_position_only and not unchanged:
+            raise RobotDynamicsError(
+                "stiffness, damping: with command_interfaces [position] a change shifts all set points at once. Cure: "
+                "deactivate the controller, then set them"
+            )
         if estimate.known and not np.array_equal(
             before.effort_limits, tuning.effort_limits
         ):

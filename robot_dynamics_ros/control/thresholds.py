@@ -197,6 +197,8 @@ DRIVE_PERIOD = 0.001
 SAG_VELOCITY = 0.05
 # rad or m: largest shift of a set point by the gravity torque
 LARGEST_SHIFT = 0.5
+# rad or m: step of finite differences of the gravity torque
+DERIVATIVE_STEP = 1e-6
 # s in which the stiffness of drives may rise from 0 to its target. Judgement: several periods of the oscillation
 STIFFNESS_RISE_TIME = 0.5
 # times faster rises their damping

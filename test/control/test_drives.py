@@ -333,6 +333,25 @@ def test_a_stiffness_in_another_unit_is_refused_at_the_first_states() -> None:
         session.activate(compare_effort=False, now=now)
 
 
+def test_a_stiffness_that_does_not_hold_an_upright_arm_is_reported() -> None:
+    """Gravity grows by the torque of the level arm per radian; joint 2 has enough stiffness."""
+    level = tsai.gravity(P, REST)[0]
+    for share, count in ((0.9, 1), (1.1, 0)):
+        drives = settings(stiffness=[share * level, level], damping=[1.0]).drives
+        session = ControllerSession(MODEL, ControllerSettings(drives=drives))
+        now = Now(0.0, lambda: 1)
+        session.on_state(Sample(1, np.array([0.5 * np.pi, 0.0]), REST, None), now)
+        notes = session.activate(compare_effort=False, now=now).notes
+        assert len([note for note in notes if "joint1" in note.text]) == count
+
+
+def test_gains_of_position_drives_do_not_change_while_they_are_used() -> None:
+    controller = driven(POSITION, **FIXED)
+    drives = replace(controller.settings.drives, stiffness=[600.0, 400.0])
+    with pytest.raises(RobotDynamicsError, match="stiffness.*Cure"):
+        controller.tune(replace(controller.settings, drives=drives))
+
+
 def test_a_reported_position_that_wraps_is_no_set_point() -> None:
     """The drives count turns as they are reported: a wrap of a continuous joint is a fault, and moves no set point."""
     urdf = arms.tsai_planar_2r(P).urdf.replace('"revolute"', '"continuous"')

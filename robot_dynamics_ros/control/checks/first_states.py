@@ -120,9 +120,9 @@ class FirstStates:
         inertia = robot.mass_matrix(sample.q).diagonal()
         tuning.check_sampling(period, inertia)
         check_holds(arm.model, sample.q, limits)
-        tuning.check_shift(arm.model.gravity_torque(sample.q))
         check_payload(robot, sample.q, tuning, period)
         warnings = tuning.rate_warnings(inertia)
+        warnings += tuning.check_stiffness(arm.model, sample.q)
         start_effort = None
         if compare_effort and speed.max() > FIRST_STATES_AT_REST:
             warnings.append("activation_check: skipped, because the arm moves")

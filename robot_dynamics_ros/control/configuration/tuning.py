@@ -20,6 +20,7 @@ from robot_dynamics_ros.control.end_effector.poses import COMPONENTS
 from robot_dynamics_ros.control.end_effector.task_space import TaskGains
 from robot_dynamics_ros.control.laws import LAWS, Gains
 from robot_dynamics_ros.control.thresholds import (
+    DERIVATIVE_STEP,
     DRIVE_PERIOD,
     EFFORT_STEP_SHARE,
     HOLD_FREQUENCY,
@@ -241,20 +242,34 @@ class Tuning:
                 "gains.ki of computed_torque replaces it"
             )
 
-    def check_shift(self, gravity: Array) -> None:
-        """Raise RobotDynamicsError if the torque ``gravity`` (n,), Nm or N, shifts a set point by over 0.5 rad or m.
+    def check_stiffness(self, model: RobotModel, q: Array) -> list[str]:
+        """Compare the stiffness of the drives with gravity at ``q`` (n,), and return warnings.
 
-        Only drives that take a position only are concerned; such a stiffness has another unit.
+        Raises RobotDynamicsError if gravity shifts the set point of drives that take a position only by over 0.5 rad or
+        m: such a stiffness has another unit. A joint whose gravity torque falls with its position faster than its
+        stiffness, as in an arm that stands upright, does not stay there: it results in a warning.
         """
-        if not self.takes_position_only:
-            return
-        stiffness = np.full(len(gravity), self.settings.drives.stiffness)
-        shift = np.abs(gravity) / stiffness
-        for j in np.flatnonzero(~(shift <= LARGEST_SHIFT))[:1].tolist():
-            raise RobotDynamicsError(
-                f'stiffness: {stiffness[j]:g} for joint "{self._names[j]}", whose gravity torque of {gravity[j]:.3g} '
-                f"then shifts its set point by {shift[j]:.3g}. Cure: give it in Nm/rad or N/m of the joint"
-            )
+        if not self.has_drive_loop:
+            return []
+        inertia = model.mass_matrix(q).diagonal()
+        stiffness, _ = self.drive_gains(self.gains(inertia), inertia)
+        gravity = model.gravity_torque(q)
+        if self.takes_position_only:
+            shift = np.abs(gravity) / stiffness
+            for j in np.flatnonzero(~(shift <= LARGEST_SHIFT))[:1].tolist():
+                raise RobotDynamicsError(
+                    f'stiffness: {stiffness[j]:g} for joint "{self._names[j]}", whose gravity torque of '
+                    f"{gravity[j]:.3g} then shifts its set point by {shift[j]:.3g}. Cure: give it in Nm/rad or N/m of "
+                    "the joint"
+                )
+        steps = DERIVATIVE_STEP * np.eye(len(q))
+        change = np.array([model.gravity_torque(q + step) - gravity for step in steps])
+        least = -change.diagonal() / DERIVATIVE_STEP
+        return [
+            f'stiffness: {stiffness[j]:.3g} for joint "{self._names[j]}" is less than the {least[j]:.3g} by which '
+            "gravity grows with a deflection here: the joint moves away. Cure: raise it, or support the arm"
+            for j in np.flatnonzero((stiffness > 0.0) & (stiffness < least)).tolist()
+        ]
 
     def hold_gains(self, inertia: Array) -> Gains:
         """Return the gains of the hold: those of the law or, for joints without stiffness, those of at least 5 rad/s.
