@@ -20,7 +20,7 @@ from robot_dynamics_ros.control.configuration.settings import (
     SafetySettings,
 )
 from robot_dynamics_ros.control.controller import Controller, make_controller
-from robot_dynamics_ros.control.interface import Command
+from robot_dynamics_ros.control.interface import Command, Note
 from robot_dynamics_ros.control.safety import Mode
 from robot_dynamics_ros.control.session import ControllerSession
 from support import arms
@@ -323,26 +323,29 @@ def test_states_that_arrive_in_bursts_have_the_same_stiffness() -> None:
     assert_close(stiffness((0.04, 0.0301, 0.0202, 0.0103)), prompt, 0.0)
 
 
+def activation_notes(q: Array, *interfaces: Any, **drives: Any) -> list[Note]:
+    """Activate at rest at ``q`` and return the messages."""
+    session = ControllerSession(MODEL, settings(*interfaces, **drives))
+    now = Now(0.0, lambda: 1)
+    session.on_state(Sample(1, q, REST, None), now)
+    return session.activate(compare_effort=False, now=now).notes
+
+
 def test_a_stiffness_in_another_unit_is_refused_at_the_first_states() -> None:
     """Nm per degree: gravity would shift the set point by radians, as a jump of the arm."""
-    drives = settings(POSITION, stiffness=[300.0 / 57.3], damping=[1.0]).drives
-    session = ControllerSession(MODEL, ControllerSettings(drives=drives))
-    now = Now(0.0, lambda: 1)
-    session.on_state(Sample(1, Q, REST, None), now)
     with pytest.raises(RobotDynamicsError, match="joint1.*Cure"):
-        session.activate(compare_effort=False, now=now)
+        activation_notes(Q, POSITION, stiffness=[300.0 / 57.3], damping=[1.0])
 
 
 def test_a_stiffness_that_does_not_hold_an_upright_arm_is_reported() -> None:
     """Gravity grows by the torque of the level arm per radian; joint 2 has enough stiffness."""
     level = tsai.gravity(P, REST)[0]
-    for share, count in ((0.9, 1), (1.1, 0)):
-        drives = settings(stiffness=[share * level, level], damping=[1.0]).drives
-        session = ControllerSession(MODEL, ControllerSettings(drives=drives))
-        now = Now(0.0, lambda: 1)
-        session.on_state(Sample(1, np.array([0.5 * np.pi, 0.0]), REST, None), now)
-        notes = session.activate(compare_effort=False, now=now).notes
-        assert len([note for note in notes if "joint1" in note.text]) == count
+    upright = np.array([0.5 * np.pi, 0.0])
+    for share, warned in ((0.9, True), (1.1, False)):
+        notes = activation_notes(
+            upright, stiffness=[share * level, level], damping=[1.0]
+        )
+        assert any("joint1" in note.text for note in notes) is warned
 
 
 def test_gains_of_position_drives_do_not_change_while_they_are_used() -> None:
