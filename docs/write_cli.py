@@ -20,6 +20,7 @@ _GUIDES = {
     "demo": "quick_start.md",
     "inspect": "inspect.md",
     "simulate": "simulate.md",
+    "import": "import.md",
     "torque": "identify.md#compare-model-and-measurement",
     "replay": "test_from_a_bag.md",
     "compare": "test_from_a_bag.md",

@@ -41,6 +41,11 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
     },
     "bags": {
+        "import": (
+            "import_table",
+            "convert a recording in a text, MAT or NPZ file to a bag",
+            "arm.csv -o imported",
+        ),
         "replay": (
             "offline",
             "replay a recording to the controller, without ROS",

@@ -241,6 +241,10 @@ def test_the_examples_of_the_help_run_in_their_order(
     Path("path.yaml").write_text(
         "points: [[0, 0.4, 0.2, 0.4, 1, 0, 0, 0], [2, 0.4, -0.2, 0.3, 1, 0, 0, 0]]"
     )
+    Path("arm.csv").write_text("1, 2")
+    Path("arm.csv.yaml").write_text(
+        "joints: [joint1]\nrate: 100\nposition: {columns: 1, unit: rad}"
+    )
     for command, (_, _, example) in COMMANDS.items():
         if command == "payload":
             shutil.copytree("my_bag", "tool_bag")
@@ -298,6 +302,7 @@ WRITING = {
     "export": ["planar_2r", "-o"],
     "from-dh": ["craig_rp", "-o"],
     "identify": ["bag", "--robot", "planar_2r", "-o"],
+    "import": ["arm.csv", "-o"],
     "record": ["/x", "-o"],
     "replay": ["bag", "--robot", "planar_2r", "-o"],
     "report": ["bag", "--robot", "planar_2r", "-o"],
