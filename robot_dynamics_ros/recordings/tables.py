@@ -62,6 +62,11 @@ def read_table(data: Path, description: Path) -> TableRecording:
     Raises BagError, which names key and column, if the description is wrong or does not fit the data, or if times are
     missing or decrease.
     """
+    if not description.exists():
+        columns = ", ".join(filter(None, _content(data)))
+        raise BagError(
+            f"{description}: it does not exist. Cure: describe in it, as in docs/import.md, the columns {columns}"
+        )
     key = "joints"
     values = {}
     try:
@@ -197,6 +202,9 @@ def _text_content(path: Path) -> dict[str, Array]:
             if np.isfinite(np.genfromtxt([text], delimiter=delimiter)).any():
                 break
             names = names or [field.strip(' "') for field in fields]
-    table = np.genfromtxt(lines, delimiter=delimiter, skip_header=first)
-    table = table.reshape(-1, count)
+    try:
+        table = np.loadtxt(lines, delimiter=delimiter, skiprows=first, ndmin=2)
+    except ValueError:  # missing values, for which genfromtxt needs much memory
+        table = np.genfromtxt(lines, delimiter=delimiter, skip_header=first)
+        table = table.reshape(-1, count)
     return _numbered(table) | dict(zip(names, table.T, strict=False))
