@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,6 +70,7 @@ def read_table(data: Path, description: Path) -> TableRecording:
         )
     key = "joints"
     values = {}
+    read = cache(_content)
     try:
         content: Any = load_yaml(
             read_bytes(description, "description"), str(description)
@@ -77,20 +79,28 @@ def read_table(data: Path, description: Path) -> TableRecording:
         rate = content.pop("rate", None)
         for key, entry in content.items():
             require_known(key, _QUANTITIES, "unknown key", BagError)
-            values[key] = _values(key, entry, joints, data)
+            file = data.parent / entry.get("file", data.name)
+            values[key] = _values(key, entry, joints, read(file))
         key = "time"
         return TableRecording(joints, _stamps(values, rate), values)
-    except (RobotDynamicsError, LookupError, TypeError, ValueError) as error:
+    except (
+        RobotDynamicsError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
         text = f"{description}: {key}: {error}"
         cure = "" if "Cure: " in text else ". Cure: write it as in docs/import.md"
         raise BagError(text + cure) from None
 
 
-def _values(key: str, entry: dict[str, Any], joints: list[str], data: Path) -> Array:
+def _values(
+    key: str, entry: dict[str, Any], joints: list[str], content: Mapping[str, Any]
+) -> Array:
     """Return a quantity, (m, n) in SI units; time may have several columns, such as s and ns."""
     for part in entry:
         require_known(part, _PARTS, f"unknown key {part!r}", BagError)
-    content = _content(data.parent / entry.get("file", data.name))
     names = _names(entry.get("columns", ""), joints)
     arrays = [_array(content, name) for name in names]
     table = np.column_stack([x.T if entry.get("axis") else x for x in arrays])
@@ -135,7 +145,7 @@ def _stamps(values: dict[str, Array], rate: float | None) -> IntArray:
     if len(set(rows.values())) != 1:
         raise BagError(f"the numbers of rows differ: {rows}. Cure: cut the files")
     if ("time" in values) == (rate is not None):
-        raise BagError("rate and time. Cure: give one of them")
+        raise BagError("not one of rate and time. Cure: give one of them")
     if rate is None:
         times = values.pop("time").sum(axis=1)
     else:
@@ -143,7 +153,8 @@ def _stamps(values: dict[str, Array], rate: float | None) -> IntArray:
     later = np.diff(times) >= 0.0
     if not later.all():
         raise BagError(
-            f"row {later.argmin() + 2} is not after the row before. Cure: choose another column, or divide the file"
+            f"row {later.argmin() + 2} is earlier than the row before it, or empty. Cure: choose another column, or "
+            "divide the file"
         )
     stamps: IntArray = np.rint((times - min(times[0], 0.0)) * 1e9).astype(np.int64)
     return stamps
