@@ -109,11 +109,10 @@ def _values(
             f"{table.shape[1]} columns for {len(joints)} joints. Cure: choose one for each; axis: 1 if time runs along "
             "the rows"
         )
-    empty = np.flatnonzero(~np.isfinite(table).any(axis=0))
-    if len(empty):
-        column = names[empty[0]] if len(names) > 1 else empty[0] + 1
+    empty = ~np.isfinite(table).any(axis=0)
+    if empty.any():
         raise BagError(
-            f"column {column}: no numbers. Cure: choose another, or write decimal points"
+            f"column {empty.argmax() + 1} of {names}: no numbers. Cure: choose another, or write decimal points"
         )
     units = entry.get("unit", "")
     known = _UNITS[key.removeprefix(COMMANDED)]

@@ -133,7 +133,7 @@ position: {columns: q1-2, unit: rad}
         ("joints: ", "joint: ", "joints"),
         ("0.2", "0.05", "time row 3"),
         ("5,6", "5", "#4 columns"),
-        ("{columns: q1", "{file: longer.txt, columns: 1", "position 5"),
+        ("{columns: q1", "{file: longer.txt, columns: 1", "position"),
     ],
 )
 def test_errors_name_the_culprit_and_the_cure(
