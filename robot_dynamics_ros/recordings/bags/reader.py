@@ -431,7 +431,8 @@ class BagReader:
             storage = self._storage(file, head)
         except ValueError as error:
             raise self._error(
-                f"cannot read the bag: {file.name}: {error}", "name a ROS 2 bag"
+                f"cannot read the bag: {file.name}: {error}",
+                "name a ROS 2 bag; robot_dynamics import makes one of CSV, MAT and NPZ files",
             ) from None
         self._stack.callback(storage.close)
         self._storages.append(storage)
