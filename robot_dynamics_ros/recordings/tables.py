@@ -205,7 +205,7 @@ def _text_content(path: Path) -> dict[str, Array]:
     delimiter = next((mark for mark in ";\t," if mark in sample), None)
     count = len(sample.split(delimiter))
     names: list[str] = []
-    for first, line in enumerate(lines):  # noqa: B007
+    for first, line in enumerate(lines):  # noqa: B007  (used below)
         text = line.lstrip("#% ")
         fields = text.split(delimiter)
         if len(fields) == count:

@@ -39,7 +39,6 @@ CSV = {
 WRITERS: list[tuple[str, Callable[[Path], object], str]] = [
     ("a.csv", lambda path: np.savetxt(path, TABLE, **CSV), NAMED),
     ("a.txt", lambda path: np.savetxt(path, TABLE, header="t q1 q2 tau1 tau2"), NAMED),
-    ("a.dat", lambda path: np.savetxt(path, TABLE, delimiter="\t"), NUMBERED),
     ("a.npy", lambda path: np.save(path, TABLE), NUMBERED),
     (
         "a.npz",
