@@ -19,6 +19,7 @@ from robot_dynamics_ros.base.errors import (
     BagError,
     RobotDynamicsError,
     require_known,
+    use_one_of,
 )
 from robot_dynamics_ros.base.files import read_bytes
 from robot_dynamics_ros.base.plain_yaml import load_yaml
@@ -64,7 +65,7 @@ def read_table(data: Path, description: Path) -> TableRecording:
     missing or decrease.
     """
     if not description.exists():
-        columns = ", ".join(filter(None, _content(data)))
+        columns = ", ".join(_known(_content(data)))
         raise BagError(
             f"{description}: it does not exist. Cure: describe in it, as in docs/import.md, the columns {columns}"
         )
@@ -75,6 +76,8 @@ def read_table(data: Path, description: Path) -> TableRecording:
         content: Any = load_yaml(
             read_bytes(description, "description"), str(description)
         )
+        if key not in content:
+            raise BagError("it is missing. Cure: list the names of the joints")
         joints = list(map(str, content.pop(key)))
         rate = content.pop("rate", None)
         for key, entry in content.items():
@@ -114,7 +117,9 @@ def _values(
         raise BagError(
             f"column {empty.argmax() + 1} of {names}: no numbers. Cure: choose another, or write decimal points"
         )
-    units = entry.get("unit", "")
+    if "unit" not in entry:
+        raise BagError("unit is missing. Cure: give a name or a factor to the SI unit")
+    units = entry["unit"]
     known = _UNITS[key.removeprefix(COMMANDED)]
     factors = []
     for unit in units if isinstance(units, list) else [units]:
@@ -144,7 +149,9 @@ def _stamps(values: dict[str, Array], rate: float | None) -> IntArray:
     if len(set(rows.values())) != 1:
         raise BagError(f"the numbers of rows differ: {rows}. Cure: cut the files")
     if ("time" in values) == (rate is not None):
-        raise BagError("not one of rate and time. Cure: give one of them")
+        raise BagError(
+            "rate or time is necessary, and not both. Cure: give one of them"
+        )
     if rate is None:
         times = values.pop("time").sum(axis=1)
     else:
@@ -161,6 +168,8 @@ def _stamps(values: dict[str, Array], rate: float | None) -> IntArray:
 
 def _content(path: Path) -> Mapping[str, Any]:
     """Return the content of a file; text that is not a number is NaN."""
+    if not path.exists():
+        raise BagError(f"{path}: it does not exist. Cure: correct the name")
     try:
         if path.suffix == ".mat":
             from scipy.io import loadmat  # slow to import, which would delay --help
@@ -184,8 +193,17 @@ def _array(content: Mapping[str, Any], name: str) -> Array:
         inner = content[group]
         inner = inner if isinstance(inner, Mapping) else _numbered(inner)
         return _array(inner, rest)
-    require_known(name, content, f"no column or array {name!r}", BagError)
+    if name not in content:
+        known = _known(content)
+        raise BagError(f"no column or array {name!r}. Cure: {use_one_of(name, known)}")
     return np.asarray(content[name], dtype=np.float64)
+
+
+def _known(content: Mapping[str, Any]) -> list[str]:
+    """Return the names of the content, with its numbered columns as a span."""
+    numbers = [name for name in content if name.isdigit()]
+    names = [name for name in content if name and name not in numbers]
+    return [*names, f"1-{len(numbers)}"] if numbers else names
 
 
 def _numbered(table: Array) -> dict[str, Array]:

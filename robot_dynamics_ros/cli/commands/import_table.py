@@ -45,7 +45,7 @@ def add_import(parser: ArgumentParser) -> None:
 
 
 def run_import(arguments: Namespace) -> None:
-    """Write joint_states and, with commanded quantities, command_states; print the number of messages.
+    """Write joint_states and, with commanded quantities, command_states; print the range of each quantity.
 
     Raises BagError as ``read_table``, and RobotDynamicsError as ``check_output``.
     """
@@ -58,6 +58,8 @@ def run_import(arguments: Namespace) -> None:
     stamps = recording.stamps
     seconds = (stamps[-1] - stamps[0]) * 1e-9
     print(f"{arguments.output}: {len(stamps)} rows over {seconds:.4g} s")
+    for key, table in recording.values.items():
+        print(f"  {key}: {np.nanmin(table):.4g} to {np.nanmax(table):.4g}")
 
 
 def _write(recording: TableRecording, bag: Path) -> None:
