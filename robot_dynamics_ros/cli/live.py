@@ -5,11 +5,9 @@ An Experiment has robot, parameters, plant and desired motion; ``law`` is the na
 
 from __future__ import annotations
 
-import json
 import math
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -82,8 +80,8 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
 
     They run in real time. The recording is ``bag``, which is removed first if it exists. Logs, parameters and
     trajectory are written to its parent folder. Raises RobotDynamicsError as ``Experiment.load`` and ``private_graph``,
-    for processes that fail, and if the motion does not begin within 300 s or end within 300 s of its time; BagError if
-    the recording lacks a part of the motion.
+    for processes that fail, and if the motion has not ended 300 s after its duration; BagError if the recording lacks a
+    part of the motion.
     """
     # compiles for the nodes, whose start is limited in time
     settings, _ = experiment.load(law)
@@ -104,81 +102,36 @@ def track_live(experiment: Experiment, law: str, bag: Path) -> Tracking:
     parameters.write_text(
         yaml.safe_dump({"/**": {"ros__parameters": nodes}}), encoding="utf-8"
     )
-    rate = 1.0 / experiment.plant.period
     with private_graph() as environment, ProcessGroup() as group:
 
-        def start(node: str, *ros_arguments: str, pipe: bool = False) -> NodeProcess:
+        def start(node: str, *ros_arguments: str) -> NodeProcess:
             return group.add(
                 NodeProcess(
                     node,
                     folder / f"{node}.log",
                     node_command(node, {}, *ros_arguments),
                     environment,
-                    pipe=pipe,
                 )
             )
 
         common = ("--params-file", str(parameters))
         for node in ("simulation_node", "computed_torque_node"):
             start(node, *common)
-        recorder = start(
-            "recorder_node",
-            "-p",
-            f"output:={bag}",
-            "-p",
-            f"topics:={recorded}",
-            pipe=True,
-        )
+        start("recorder_node", "-p", f"output:={bag}", "-p", f"topics:={recorded}")
         sender = start(
             "trajectory_node", *common, "-r", f"joint_trajectory:={TRAJECTORY}"
         )
-        counts = _counts(recorder, group)
-        topics = STATES, COMMANDS, TRAJECTORY
-        begin = _await(
-            counts,
-            lambda now: all(now[topic] > 0 for topic in topics),
-            "begun",
-            LIVE_TIMEOUT,
-            group,
-        )
-        # Half a second longer than the motion: the trajectory may have been received at the end of a report period.
-        total = experiment.duration + LIVE_START_DELAY + 0.5
-        layout = "{desc:<18}{percentage:3.0f}% |{bar:30}| {n:4.1f} of {total:.1f} s"
-        with tqdm(total=total, desc=law, bar_format=layout, **BAR) as bar:
-
-            def completed(now: Mapping[str, int]) -> bool:
-                seconds = (now[STATES] - begin[STATES]) / rate
-                bar.update(min(seconds, total) - bar.n)
-                return seconds >= total and sender.process.poll() is not None
-
-            _await(counts, completed, "ended", total + LIVE_TIMEOUT, group)
+        deadline = time.monotonic() + experiment.duration + LIVE_TIMEOUT
+        with tqdm(desc=law, bar_format="{desc:<18}{elapsed}", **BAR) as clock:
+            # The sender waits for all others, and ends after the motion.
+            while sender.process.poll() is None and time.monotonic() < deadline:
+                group.check()
+                clock.refresh()
+                time.sleep(0.2)
+        if sender.process.poll() is None:
+            logs = "\n".join(f"{one.name}: {one.tail()}" for one in group.members)
+            raise RobotDynamicsError(
+                f"the motion has not ended within {experiment.duration + LIVE_TIMEOUT:.0f} s. "
+                f"End of the nodes' logs:\n{logs}"
+            )
     return read_tracking(bag, law, experiment.duration)
-
-
-def _counts(recorder: NodeProcess, group: ProcessGroup) -> Iterator[dict[str, int]]:
-    """Yield the number of recorded messages of each topic, five times a second."""
-    assert recorder.process.stdout is not None
-    for line in recorder.process.stdout:
-        group.check()
-        yield json.loads(line)
-    recorder.check()
-
-
-def _await(
-    counts: Iterator[Mapping[str, int]],
-    reached: Callable[[Mapping[str, int]], bool],
-    event: str,
-    timeout: float,
-    group: ProcessGroup,
-) -> Mapping[str, int]:
-    """Return the first ``counts`` for which ``reached`` is true; RobotDynamicsError after ``timeout`` (s)."""
-    deadline = time.monotonic() + timeout
-    for now in counts:
-        if reached(now):
-            return now
-        if time.monotonic() > deadline:
-            break
-    logs = "\n".join(f"{member.name}: {member.tail()}" for member in group.members)
-    raise RobotDynamicsError(
-        f"the motion has not {event} within {timeout:.0f} s. End of the nodes' logs:\n{logs}"
-    )

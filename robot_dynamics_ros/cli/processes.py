@@ -116,7 +116,7 @@ class NodeProcess:
     """Child process of a ROS node, which starts on construction in its own session.
 
     ``name`` is for messages, ``command`` the program with its arguments, such as ``node_command`` returns. Output and
-    errors go to the file ``log``, which is replaced; with ``pipe`` stdout is the pipe ``process.stdout``.
+    errors go to the file ``log``, which is replaced.
     ``environment`` are all its environment variables, None for the present ones. ``process`` is its subprocess.Popen.
     Call ``stop`` and then ``join`` to end it. Raises OSError if the log cannot be written or the program not
     started.
@@ -128,8 +128,6 @@ class NodeProcess:
         log: Path,
         command: Sequence[str],
         environment: Mapping[str, str] | None,
-        *,
-        pipe: bool = False,
     ) -> None:
         self.name = name
         self.log = log
@@ -139,7 +137,7 @@ class NodeProcess:
                 command,
                 env=environment,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE if pipe else file,
+                stdout=file,
                 stderr=file,
                 start_new_session=True,
                 text=True,
@@ -165,7 +163,7 @@ class NodeProcess:
             self.process.send_signal(signal.SIGINT)
 
     def join(self, deadline: float) -> None:
-        """Wait for the process to end, with SIGINT once a second, and close its pipe.
+        """Wait for the process to end, with SIGINT once a second.
 
         It is killed at ``deadline``, a time (s) of time.monotonic(). Call ``stop`` first.
         """
@@ -179,8 +177,6 @@ class NodeProcess:
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-        if self.process.stdout is not None:
-            self.process.stdout.close()
 
 
 class ProcessGroup:

@@ -553,7 +553,6 @@ def bag_recorder(folder: str, topics: list[str], stops: Iterable[str] = ()) -> A
             {
                 "output": ParameterValue(folder, value_type=str),
                 "topics": topics,
-                "report": "line",
             }
         ],
         output="screen",

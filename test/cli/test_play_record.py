@@ -59,7 +59,7 @@ def test_play(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_record(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = {"output": 'a "new" bag: 1', "topics": ("/a", "/b"), "report": "line"}
+    expected = {"output": 'a "new" bag: 1', "topics": ("/a", "/b")}
     assert started(monkeypatch, "record", "-o", 'a "new" bag: 1', "/a", "/b") == (
         "recorder_node",
         expected,

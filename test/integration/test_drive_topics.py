@@ -117,7 +117,7 @@ def test_a_run_in_lockstep_is_replayed(tmp_path: Path) -> None:
     }
     with Graph(tmp_path) as graph:
         node = graph.start(CONTROLLER, parameters)
-        recorder = graph.start(
+        graph.start(
             "recorder_node", {"output": str(bag), "topics": [*topics, TRAJECTORY]}
         )
         plant = Simulation(graph, parameters, listens=False)
@@ -127,7 +127,7 @@ def test_a_run_in_lockstep_is_replayed(tmp_path: Path) -> None:
             "controller and recorder to listen",
         )
         graph.wait(
-            lambda: all(recorded_counts(recorder.log).get(topic) for topic in topics),
+            lambda: all(recorded_counts(bag)[topic] for topic in topics),
             "the recorder to have the first state and its command",
         )
         message = trajectory_message(move(GOAL, 1.0))

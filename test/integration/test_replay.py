@@ -64,9 +64,7 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
             ),
             "the configuration to have both",
         )
-        recorder = graph.start(
-            "recorder_node", {"output": str(bag), "topics": list(TOPICS)}
-        )
+        graph.start("recorder_node", {"output": str(bag), "topics": list(TOPICS)})
         graph.wait(
             lambda: all(_recorded(graph, topic) for topic in TOPICS),
             "the recorder to listen",
@@ -77,7 +75,7 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
         brakes.publish(Bool(data=False))
         for topic in (LATCHED, BRAKES, "/cell/panel"):
             graph.wait(
-                lambda topic=topic: recorded_counts(recorder.log).get(topic, 0) > 0,
+                lambda topic=topic: recorded_counts(bag).get(topic, 0) > 0,
                 f"the recorder to have {topic}",
             )
         graph.spin_for(0.5)
@@ -97,7 +95,7 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
                     log, "brakes engaged" if k == 680 else "brakes released"
                 )
                 graph.wait(
-                    lambda k=k: recorded_counts(recorder.log)[BRAKES] == 2 + (k == 715),
+                    lambda k=k: recorded_counts(bag)[BRAKES] == 2 + (k == 715),
                     "the recorder to have it",
                 )
             answer = robot.exchange(
@@ -106,7 +104,7 @@ def test_replay_equals_the_live_node(tmp_path: Path) -> None:
             q = np.array(answer.position)
             qd = np.array(answer.velocity)
         graph.wait(
-            lambda: recorded_counts(recorder.log).get(COMMANDS, 0) == CYCLES,
+            lambda: recorded_counts(bag).get(COMMANDS, 0) == CYCLES,
             "the recorder to have all commands",
         )
         assert abs(q - [-0.2, 0.3]).max() < 0.1, "both trajectories have moved it"

@@ -280,7 +280,6 @@ def test_recorder_receives_all_topics_before_the_motion(
     assert recorder.given == {
         "output": str(tmp_path / "my_bag"),
         "topics": recorded,
-        "report": "line",
     }
     assert recorder.ends and {node.namespace for node in found.nodes} == {"/lab/arm"}
     assert found.node("trajectory_node").given["listeners"] == [

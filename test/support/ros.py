@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
+import warnings
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -26,9 +27,11 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from oracles import tsai_planar_2r
+from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.cli import processes
 from robot_dynamics_ros.cli.processes import NodeProcess, ProcessGroup, private_graph
+from robot_dynamics_ros.recordings.bags import BagReader
 from robot_dynamics_ros.ros.conversions import nanoseconds, stamp, trajectory_message
 from support.arms import Array
 
@@ -82,14 +85,13 @@ def processes_with(word: str) -> list[int]:
     return found
 
 
-def recorded_counts(log: Path) -> dict[str, int]:
-    """Return the number of messages of each topic, by the log of a recorder_node."""
-    lines = [
-        line
-        for line in log.read_text(encoding="utf-8").splitlines()
-        if line.startswith("{")
-    ]
-    return dict(json.loads(lines[-1])) if lines else {}
+def recorded_counts(bag: Path) -> Counter[str]:
+    """Return the number of messages of each topic in a bag, which a recorder writes once a second."""
+    with warnings.catch_warnings(), suppress(BagError):
+        warnings.simplefilter("ignore")
+        with BagReader(bag) as reader:
+            return Counter(message.topic for message in reader.messages())
+    return Counter()
 
 
 class Log:

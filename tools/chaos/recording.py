@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import resource
 import shutil
 import signal
@@ -73,7 +72,7 @@ def start_recorder(
     parameters = {"output": str(bag), "topics": list(topics)}
     recorder = rig.start(RECORDER, NODES + "recorder_node", parameters, around=around)
     rig.wait(
-        lambda: re.search(r'"/joint_states": [1-9]', recorder.log.read_text()),
+        lambda: "recording /" in recorder.log.read_text(),
         "the recorder",
     )
     rig.await_following("the start of the recorder")

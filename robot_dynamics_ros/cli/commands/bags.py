@@ -83,7 +83,7 @@ def run_record(arguments: Namespace) -> None:
         )
     become_node(
         "recorder_node",
-        {"output": str(arguments.output), "topics": arguments.topics, "report": "line"},
+        {"output": str(arguments.output), "topics": arguments.topics},
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 import sys
 import time
@@ -44,24 +43,15 @@ TOPICS = Names(
     "are recorded if they are published",
     when="start",
 )
-REPORT = Text(
-    "report",
-    "json",
-    "Format of the message counts, printed five times a second: a line of JSON on stdout, or on a terminal a line of "
-    "text",
-    choices=("json", "line"),
-    when="start",
-)
-
-ALL: tuple[Parameter[Any], ...] = (OUTPUT, TOPICS, REPORT)
+ALL: tuple[Parameter[Any], ...] = (OUTPUT, TOPICS)
 
 
 class RecorderNode(NodeProgram):
     """Node that records topics with the times of reception, until it is interrupted.
 
-    It starts when all topics exist, for which it waits without a time limit. Five times a second it prints the number
-    of messages of each topic, in the format of the parameter ``report``. The file is flushed every second, so that a
-    killed process loses at most the last second.
+    It starts when all topics exist, for which it waits without a time limit. On a terminal it prints the
+    number of messages of each topic five times a second. The file is flushed every second, so that a killed process
+    loses at most the last second.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -84,7 +74,6 @@ class RecorderNode(NodeProgram):
         self._companions = companions(self._topics)
         self._counts = dict.fromkeys(self._topics, 0)
         self._recorded: set[str] = set()
-        self._json = REPORT.read(self.values) == "json"
         self._begin = 0.0
         self.create_steady_timer(0.2, self._update)
         self.create_steady_timer(1.0, lambda: self._save(BagWriter.flush))
@@ -93,9 +82,7 @@ class RecorderNode(NodeProgram):
         if self._writer is None:
             self._open_when_all_exist()
         self._save(self._add_companions)
-        if self._json:
-            print(json.dumps(self._counts), flush=True)
-        elif self._writer is not None and sys.stderr.isatty():
+        if self._writer is not None and sys.stderr.isatty():
             counts = "  ".join(
                 f"{topic} {count}" for topic, count in self._counts.items()
             )
@@ -191,7 +178,7 @@ class RecorderNode(NodeProgram):
             self.get_logger().warning(
                 f"nothing recorded: not all of {', '.join(self._topics)} were published"
             )
-        elif not self._json:
+        else:
             lines = [f"{count:10d}  {topic}" for topic, count in self._counts.items()]
             print(
                 "\n".join(["", *lines, f"written to {self._output}"]), file=sys.stderr
