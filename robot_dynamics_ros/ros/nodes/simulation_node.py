@@ -129,29 +129,6 @@ class EffortReader:
         return sample.stamp, sample.effort
 
 
-class Lockstep:
-    """Lockstep with the controller: its next command must have the stamp of the last published state.
-
-    Attributes
-    ----------
-    waiting
-        True if no command for this state has been applied yet; the caller that applies one sets it to False.
-    """
-
-    def __init__(self) -> None:
-        self._stamp = 0
-        self.waiting = True
-
-    def expect(self, stamp: int) -> None:
-        """Expect the command for the state with this stamp (ns)."""
-        self._stamp = stamp
-        self.waiting = True
-
-    def expects(self, stamp: int) -> bool:
-        """Return True for the first command for the expected state."""
-        return self.waiting and stamp == self._stamp
-
-
 class RunningSimulation:
     """Connection of a ``SimulatedArm`` to topics, services and a steady clock. Stamps are in nanoseconds.
 
@@ -165,16 +142,18 @@ class RunningSimulation:
         """Start to simulate ``arm`` with ``settings``; ``node`` has the other parameters, the topics and the timers."""
         values = node.values
         self._topic = _command_topic(node)
-        lockstep = Lockstep() if parameters.LOCKSTEP.read(values) else None
+        lockstep = parameters.LOCKSTEP.read(values)
         publish_clock = parameters.PUBLISH_CLOCK.read(values)
         self._paused = parameters.START_PAUSED.read(values)
         self._node = node
         self._arm = arm
         self._settings = settings
         self._lockstep = lockstep
-        self._follows_system_time = not publish_clock and lockstep is None
+        # stamp (ns) of the state whose command is awaited in lockstep; None: none is
+        self._awaited: int | None = None
+        self._follows_system_time = not (publish_clock or lockstep)
         # A long queue: a recorder that is slow for a while still receives every state of a lockstep run.
-        depth = 10 if lockstep is None else 1000
+        depth = 1000 if lockstep else 10
         self._states = node.create_publisher(JointState, "joint_states", depth)
         self._clock = (
             node.create_publisher(Clock, "/clock", 1) if publish_clock else None
@@ -188,9 +167,7 @@ class RunningSimulation:
         # Not zero, which ROS treats as an unset time; a constant, so that runs can be repeated with the same stamps.
         self._stamp = self._period
         self._repeat_period = (
-            REPEAT_PERIOD
-            if lockstep is not None
-            else max(REPEAT_PERIOD, settings.period)
+            REPEAT_PERIOD if lockstep else max(REPEAT_PERIOD, settings.period)
         )
         self._timer: Timer | None = None
         self._published = self._asked = 0.0
@@ -211,7 +188,7 @@ class RunningSimulation:
         """Subscribe to the commands: efforts in lockstep are those of ~/command_states, which have stamps."""
         node = self._node
         names = self._arm.joint_names
-        depth = 1 if self._lockstep is None else 10
+        depth = 10 if self._lockstep else 1
         self._reader: EffortReader | DriveCommandReader
         if COMMAND_INTERFACES.read(node.values) != EFFORT:
             self._reader = DriveCommandReader(len(names), self._topic)
@@ -222,14 +199,14 @@ class RunningSimulation:
                 depth,
                 raw=True,
             )
-        elif self._lockstep is None:
-            node.create_subscription(
-                Float64MultiArray, "effort_commands", self._receive_effort, depth
-            )
-        else:
+        elif self._lockstep:
             self._reader = EffortReader(names, self._topic)
             node.create_subscription(
                 JointState, self._topic, self._receive_command, depth, raw=True
+            )
+        else:
+            node.create_subscription(
+                Float64MultiArray, "effort_commands", self._receive_effort, depth
             )
 
     def _receive_effort(self, message: Float64MultiArray) -> None:
@@ -253,10 +230,9 @@ class RunningSimulation:
 
     def _receive_command(self, data: bytes) -> None:
         """Apply a command; in lockstep only the expected one, with which time advances."""
-        lockstep = self._lockstep
         try:
             stamp, command = self._reader.read(data)
-            if lockstep is not None and not lockstep.expects(stamp):
+            if self._lockstep and stamp != self._awaited:
                 self._counts.strays += 1
                 return
             self._arm.command(command)
@@ -264,8 +240,8 @@ class RunningSimulation:
             self._refuse(f"command refused: {error}")
             return
         self._counts.commands += 1
-        if lockstep is not None:
-            lockstep.waiting = False
+        if self._lockstep:
+            self._awaited = None
             self._advance_if_due(time.monotonic())
 
     def _refuse(self, error: str) -> None:
@@ -295,7 +271,7 @@ class RunningSimulation:
         if not self._arm.failure:
             if not self._paused:
                 error = "the simulation is not paused. Cure: call ~/pause with data: true first"
-            elif self._awaits_answer:
+            elif self._awaited is not None:
                 error = f"the controller has not responded yet: {self._missing()}"
             else:
                 self._advance()
@@ -358,7 +334,7 @@ class RunningSimulation:
         if now - self._published >= self._repeat_period:
             self._published = now
             self._publish_again()
-            self._counts.repeated += self._awaits_answer
+            self._counts.repeated += self._awaited is not None
         self._report_change()
 
     def _advance_if_due(self, now: float) -> None:
@@ -367,7 +343,8 @@ class RunningSimulation:
         while (
             now < end
             and self._pace.due(now)
-            and not (self._awaits_answer or self._paused or self._arm.failure)
+            and self._awaited is None
+            and not (self._paused or self._arm.failure)
         ):
             self._advance()
             skipped = self._pace.advance(now)
@@ -375,10 +352,6 @@ class RunningSimulation:
             if self._follows_system_time:
                 self._stamp += round(skipped * 1e9)
             now = time.monotonic()
-
-    @property
-    def _awaits_answer(self) -> bool:
-        return self._lockstep is not None and self._lockstep.waiting
 
     def _advance(self) -> None:
         self._arm.advance()
@@ -389,8 +362,8 @@ class RunningSimulation:
         self._publish()
 
     def _publish(self) -> None:
-        if self._lockstep is not None:
-            self._lockstep.expect(self._stamp)
+        if self._lockstep:
+            self._awaited = self._stamp
         arm = self._arm
         self._state = self._writer.write(
             self._stamp, arm.position, arm.velocity, arm.effort
@@ -439,7 +412,7 @@ class RunningSimulation:
         if self._paused:
             return SimulationMode.PAUSED
         if (
-            self._awaits_answer
+            self._awaited is not None
             and time.monotonic() - self._asked > MISSING_COMMAND_TIME
         ):
             return SimulationMode.WAITING

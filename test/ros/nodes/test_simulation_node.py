@@ -7,7 +7,7 @@ import pytest
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
-from robot_dynamics_ros.ros.nodes.simulation_node import EffortReader, Lockstep, Pace
+from robot_dynamics_ros.ros.nodes.simulation_node import EffortReader, Pace
 
 
 def _periods(
@@ -126,20 +126,6 @@ def _answer(
 def test_efforts_are_read_in_the_order_of_the_joints(order: int) -> None:
     at, effort = EffortReader(JOINTS, TOPIC).read(_answer(5, joints=JOINTS[::order]))
     assert at == 5 and np.array_equal(effort, EFFORT[::order])
-
-
-@pytest.mark.parametrize("stamp", [0, 5_000_000_001, 5_000_000_003, 2])
-def test_lockstep_expects_one_answer_to_the_last_state(stamp: int) -> None:
-    """A repeated state can cause a second command, which is ignored."""
-    lockstep = Lockstep()
-    lockstep.expect(5_000_000_002)
-    assert lockstep.waiting and not lockstep.expects(stamp)
-    assert lockstep.expects(5_000_000_002)
-    lockstep.waiting = False
-    assert not lockstep.expects(5_000_000_002)
-    lockstep.expect(7_000_000_000)
-    assert lockstep.waiting and not lockstep.expects(5_000_000_002)
-    assert lockstep.expects(7_000_000_000)
 
 
 @pytest.mark.parametrize(
