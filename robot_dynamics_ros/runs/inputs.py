@@ -9,7 +9,6 @@ messages.
 from __future__ import annotations
 
 import struct
-from typing import Literal
 
 import numpy as np
 
@@ -47,12 +46,6 @@ INPUTS = {
     **TARGETS,
 }
 """Message types by topic."""
-
-_QUANTITIES: dict[str, Literal["pose", "twist", "acceleration"]] = {
-    "target_pose": "pose",
-    "target_twist": "twist",
-    "target_acceleration": "acceleration",
-}
 
 
 class InputReader:
@@ -127,6 +120,6 @@ class InputReader:
         if topic == "payload":
             mass, *numbers = reader.doubles(10)
             return session.on_payload(frame, mass, numbers[:3], numbers[3:])
-        quantity = _QUANTITIES[topic]
+        quantity = topic.removeprefix("target_")
         vector = np.array(reader.doubles(7 if quantity == "pose" else 6))
         return session.on_target(EndEffectorTarget(quantity, stamp, frame, vector), now)

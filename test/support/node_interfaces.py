@@ -13,9 +13,9 @@ from robot_dynamics_ros.recordings.messages.drive_commands import (
     DRIVE_COMMANDS,
     command_topics,
 )
+from robot_dynamics_ros.runs.inputs import INPUTS, JOINT_STATES
 
 PACKAGE = "robot_dynamics_ros"
-SUBSCRIBING = ("create_subscription", "_subscribe")
 #: Topics of commands, whose names are not in calls.
 COMMANDS = {
     ("computed_torque_node", "publisher"): command_topics(DriveCommand._fields),
@@ -92,9 +92,9 @@ def _sources(program: str) -> dict[str, ast.Module]:
 def topics(program: str, kind: str) -> dict[str, str]:
     """Return the topics that a node publishes or subscribes to (kind), with their types, in its namespace.
 
-    The fixed ones are from its sources, and those of ``COMMANDS``.
+    The fixed ones are from its sources, those of ``COMMANDS``, and the inputs of the controller.
     """
-    functions = SUBSCRIBING if kind == "subscription" else (f"create_{kind}",)
+    functions = (f"create_{kind}",)
     calls = [
         call for tree in _sources(program).values() for call in _calls(tree, *functions)
     ]
@@ -108,4 +108,10 @@ def topics(program: str, kind: str) -> dict[str, str]:
         re.sub("^~", own, _text(call.args[1])): ast.unparse(call.args[0])
         for call in calls
     }
+    if (program, kind) == ("computed_torque_node", "subscription"):
+        inputs = (
+            (topic if topic == JOINT_STATES else f"{own}/{topic}", of)
+            for topic, of in INPUTS.items()
+        )
+        found |= {topic: of.rpartition("/")[2] for topic, of in inputs}
     return found | dict.fromkeys(COMMANDS.get((program, kind), ()), "Float64MultiArray")

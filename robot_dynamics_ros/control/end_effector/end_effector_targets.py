@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class EndEffectorTarget(NamedTuple):
         Pose: position (m) and quaternion x y z w, (7,). Others: linear, then angular part, (6,).
     """
 
-    quantity: Literal["pose", "twist", "acceleration"]
+    quantity: str
     stamp: int
     frame: str
     numbers: Array

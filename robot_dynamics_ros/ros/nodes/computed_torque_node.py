@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from geometry_msgs.msg import AccelStamped, InertiaStamped, PoseStamped, TwistStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
@@ -17,9 +16,7 @@ from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool, Float64
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.files import read_bytes
@@ -39,13 +36,16 @@ from robot_dynamics_ros.control.safety import Safety
 from robot_dynamics_ros.control.session import ControllerSession
 from robot_dynamics_ros.control.thresholds import WATCH_PERIOD
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.recordings.bags.storage import BOOL
 from robot_dynamics_ros.recordings.messages.drive_commands import command_topics
+from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.control_interfaces import (
     ABSENT,
     INSTALLED,
     ControlInterfaces,
 )
 from robot_dynamics_ros.ros.nodes.controller_outputs import (
+    INPUT_TOPICS,
     ControllerOutputs,
     ControllerReport,
     black_box,
@@ -66,7 +66,7 @@ from robot_dynamics_ros.ros.realtime import (
 )
 from robot_dynamics_ros.ros.thresholds import REPORT_PERIOD
 from robot_dynamics_ros.runs.configuration import Configuration
-from robot_dynamics_ros.runs.inputs import InputReader
+from robot_dynamics_ros.runs.inputs import JOINT_STATES, InputReader
 
 _CONFIGURED = (
     "it is read when the node is configured. Cure: deactivate and clean up the node, set it, and configure and "
@@ -309,24 +309,9 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
             self, session, self._outputs, self._settings, tolerances
         )
         self._reader = InputReader(session, self.resolve_topic_name("joint_states"))
-        overridable = QoSOverridingOptions.with_default_policies()
         self._inputs = [
-            self._subscribe(
-                JointState,
-                "joint_states",
-                _BEST_EFFORT,
-                qos_overriding_options=overridable,
-            ),
-            self._subscribe(Bool, "~/emergency_stop", _LATCHED),
-            *(self._subscribe(Bool, topic, _LATCHED) for topic in stops),
-            self._subscribe(Bool, "~/brakes_engaged", _LATCHED),
-            self._subscribe(JointTrajectory, "~/joint_trajectory", 5),
-            self._subscribe(Float64, "~/speed_scaling_factor", 5),
-            self._subscribe(InertiaStamped, "~/payload", 5),
-            # a queue: targets are sent ahead of their time
-            self._subscribe(PoseStamped, "~/target_pose", 100),
-            self._subscribe(TwistStamped, "~/target_twist", 100),
-            self._subscribe(AccelStamped, "~/target_acceleration", 100),
+            self._subscribe(topic, kind)
+            for topic, kind in (INPUT_TOPICS | dict.fromkeys(stops, BOOL)).items()
         ]
         self._triggers = [
             self.create_service(Trigger, "~/cancel", self._cancel),
@@ -337,11 +322,23 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
         if update_rate > 0.0:
             self._alarms.append(self.create_timer(1.0 / update_rate, self._tick))
 
-    def _subscribe(
-        self, kind: Any, topic: str, qos: QoSProfile | int, **options: Any
-    ) -> Any:
+    def _subscribe(self, topic: str, kind: str) -> Any:
+        qos: QoSProfile | int = 5
+        overridable = None
+        if topic == JOINT_STATES:
+            qos = _BEST_EFFORT
+            overridable = QoSOverridingOptions.with_default_policies()
+        elif kind == BOOL:
+            qos = _LATCHED
+        elif topic.startswith("~/target_"):
+            qos = 100  # a queue: targets are sent ahead of their time
         return self.create_subscription(
-            kind, topic, partial(self._receive, topic), qos, raw=True, **options
+            message_class(kind),
+            topic,
+            partial(self._receive, topic),
+            qos,
+            qos_overriding_options=overridable,
+            raw=True,
         )
 
     def activate(self) -> None:

@@ -66,10 +66,11 @@ from robot_dynamics_ros.ros.thresholds import FIRST_MESSAGE_TIME, LONGEST_DEADLI
 from robot_dynamics_ros.runs.configuration import Configuration
 from robot_dynamics_ros.runs.inputs import INPUTS, JOINT_STATES
 
-_INPUTS = {
+INPUT_TOPICS = {
     topic if topic == JOINT_STATES else f"~/{topic}": kind
     for topic, kind in INPUTS.items()
 }
+"""Message types of the inputs by their topics in the node."""
 _OUTPUTS = {
     "~/command_states": JOINT_STATE,
     CONFIGURATION: TEXT,
@@ -389,7 +390,7 @@ def black_box(
     directory = settings.black_box_directory
     stops = dict.fromkeys(settings.emergency_stop_topics, BOOL)
     outputs = dict.fromkeys(commands, FLOAT64_MULTI_ARRAY) | _OUTPUTS
-    recorded = _INPUTS | stops | outputs
+    recorded = INPUT_TOPICS | stops | outputs
     return BlackBox(
         {
             topic: (node.resolve_topic_name(topic), kind)
