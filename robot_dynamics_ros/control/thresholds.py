@@ -229,8 +229,8 @@ SEGMENTS_AT_ONCE = 64
 MOST_EFFORT_POINTS = 1000
 # s: joint_trajectory_controller starts in its own desired state, and takes at least this time to the motion
 JOINING_TIME = 0.15
-# number of halvings, which bound the excess of a curve to 4^-8 of that of its Bernstein coefficients
-CURVE_HALVINGS = 8
+# samples of a curve between two points; a maximum between them is at most 4^-8 of the coefficients' excess higher
+CURVE_SAMPLES = 256
 # rad or m that a trajectory may be beyond a position limit
 POSITION_LIMIT_EXCESS = 1e-3
 # share beyond a limit of velocity or acceleration, as planners check them only at the points

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import solve_banded
+from scipy.special import comb
 
-from robot_dynamics_ros.control.thresholds import CURVE_HALVINGS
+from robot_dynamics_ros.control.thresholds import CURVE_SAMPLES
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
 
@@ -52,12 +53,11 @@ def segments(times: Array, motion: Array, degree: int) -> Array:
 def excess(
     times: Array, motion: Array, degree: int, order: int, low: Array, high: Array
 ) -> tuple[float, int, float] | None:
-    """Return a segment in which a derivative of the position leaves the range ``low`` to ``high`` (n,), or None.
+    """Return where a derivative of the position leaves the range ``low`` to ``high`` (n,) most, or None.
 
     It is that of ``order`` 0 (position) to 3 (jerk). The polynomials between the knots have the ``degree`` 1, 3 or 5.
-    The result is the start time (s) of the segment, the joint's index in ``motion``, whose effort may be missing, and a
-    value outside the range. A polynomial is bounded by its Bernstein coefficients; if they are not conclusive, it is
-    subdivided (de Casteljau).
+    The result is the start time (s) of the segment, the joint's index in ``motion``, whose effort may be missing, and
+    the value. A polynomial is bounded by its Bernstein coefficients; if they are not conclusive, it is sampled.
     """
     q, qd, qdd = motion[:3]
     h = np.diff(times)
@@ -97,29 +97,20 @@ def excess(
     if not len(h):
         control = np.array([(q, qd, qdd, np.zeros_like(qdd))[order]])
     near = (control.min(axis=0) < low[:, None]) | (control.max(axis=0) > high[:, None])
-    (joint, segment) = np.nonzero(near)
-    control = control[:, near]
-    for _ in range(CURVE_HALVINGS):
-        ends = control[[0, -1]]
-        out = (ends < low[joint]) | (ends > high[joint])
-        if out.any():
-            side, i = np.argwhere(out)[0]
-            return float(times[segment[i]]), int(unsure[joint[i]]), float(ends[side, i])
-        halves = [ends]
-        while len(control) > 1:
-            control = 0.5 * (control[:-1] + control[1:])
-            halves.append(control[[0, -1]])
-        left, right = np.swapaxes(halves, 0, 1)
-        control = np.concatenate((left, right[::-1]), axis=1)
-        joint = np.tile(joint, 2)
-        segment = np.tile(segment, 2)
-        near = ((control < low[joint]) | (control > high[joint])).any(axis=0)
-        control = control[:, near]
-        joint = joint[near]
-        segment = segment[near]
-        if not len(joint):
-            break
-    return None
+    joint, segment = np.nonzero(near)
+    values = _bernstein(len(control) - 1) @ control[:, near]
+    beyond = np.maximum(low[joint] - values, values - high[joint])
+    if beyond.max(initial=0.0) == 0.0:
+        return None
+    sample, i = np.unravel_index(beyond.argmax(), beyond.shape)
+    return float(times[segment[i]]), int(unsure[joint[i]]), float(values[sample, i])
+
+
+def _bernstein(degree: int) -> Array:
+    """Return the Bernstein polynomials of ``degree`` at ``CURVE_SAMPLES`` equal intervals, as columns."""
+    u = np.linspace(0.0, 1.0, CURVE_SAMPLES + 1)[:, None]
+    k = np.arange(degree + 1)
+    return np.asarray(comb(degree, k) * u**k * (1.0 - u) ** (degree - k))
 
 
 def spline_velocities(times: Array, q: Array, begin: Array) -> Array:
