@@ -22,7 +22,6 @@ from launch.actions import (
 from launch.event_handlers import OnProcessExit
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode
-from launch_ros.event_handlers import OnStateTransition
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters.kinds import POSITIVE
@@ -34,7 +33,6 @@ from robot_dynamics_ros.ros.launching import (
     absolute,
     bag_recorder,
     chosen_robot,
-    is_installed,
     number,
     own_parameters,
     program,
@@ -122,18 +120,13 @@ def _processes(context: LaunchContext) -> list[Any]:
     end = TimerAction(
         period=LAST_ANSWERS, actions=[Shutdown(reason="the bag has been played")]
     )
-    # The player of this package itself waits for controller and recorder.
-    begin = OnStateTransition(
-        target_lifecycle_node=controller, goal_state="active", entities=[player]
-    )
     return [
         RegisterEventHandler(
             OnProcessExit(target_action=player, on_exit=_unless_ending(end))
         ),
-        *([RegisterEventHandler(begin)] if is_installed("ros2bag") else []),
-        bag_recorder(value_of(context, "output"), recorded, stops),
+        bag_recorder(value_of(context, "output"), recorded),
         controller,
-        *([] if is_installed("ros2bag") else [player]),
+        player,
         *view(context, robot),
     ]
 
@@ -194,21 +187,6 @@ def _inputs(context: LaunchContext, stops: list[str], known: bool) -> dict[str, 
 def _player(context: LaunchContext, inputs: dict[str, str], rate: float) -> list[str]:
     bag = value_of(context, "bag")
     renamed = [f"{old}:={new}" for old, new in inputs.items() if old != new]
-    if is_installed("ros2bag"):
-        # ros2 bag play does not wait for subscribers: a delay until the topics are connected.
-        line = [
-            "ros2",
-            "bag",
-            "play",
-            bag,
-            "--rate",
-            str(rate),
-            "--delay",
-            "5.0",
-            "--topics",
-            *inputs,
-        ]
-        return [*line, *(["--remap", *renamed] if renamed else [])]
     values = {
         "input": bag,
         "rate": rate,

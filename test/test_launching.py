@@ -1,55 +1,26 @@
-"""Search of packages, programs and robots by launch files, without ROS."""
+"""Search of packages and robots by launch files, without ROS."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
 import support.launch_files  # noqa: F401  # stand-ins for launch, if it is not installed
-from robot_dynamics_ros.base.resources import NODE_PROGRAM, robot_urdf
-from robot_dynamics_ros.ros.launching import find_robot, package_prefix, program
+from robot_dynamics_ros.base.resources import robot_urdf
+from robot_dynamics_ros.ros.launching import find_robot, is_installed
 
 
-@pytest.fixture
-def prefixes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Return two prefixes, both with this package, as colcon installs it."""
-    folders = [tmp_path / "overlay", tmp_path / "underlay"]
-    for prefix in folders:
-        index = prefix / "share" / "ament_index" / "resource_index" / "packages"
-        programs = prefix / "lib" / "robot_dynamics_ros"
-        for folder in (index, programs):
-            folder.mkdir(parents=True)
-        (index / "robot_dynamics_ros").touch()
-        (programs / "simulation_node").touch()
-    monkeypatch.setenv(
-        "AMENT_PREFIX_PATH",
-        os.pathsep.join(map(str, ["", tmp_path / "none", *folders])),
-    )
-    return folders
-
-
-def test_packages_and_programs_are_those_of_the_first_prefix(
-    prefixes: list[Path], monkeypatch: pytest.MonkeyPatch
+def test_packages_are_found_in_any_prefix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The result equals that of ament_index_python. A program that is not installed is a module."""
-    from ament_index_python.packages import get_package_prefix
-
-    assert (
-        package_prefix("robot_dynamics_ros")
-        == prefixes[0]
-        == Path(get_package_prefix("robot_dynamics_ros"))
-    )
-    assert package_prefix("ros2bag") is None
-    assert program("simulation_node") == {
-        "package": "robot_dynamics_ros",
-        "executable": "simulation_node",
-    }
-    module = program("player_node")
-    assert module["executable"] == sys.executable
-    assert module["arguments"] == [NODE_PROGRAM, "player_node"]
+    index = tmp_path / "share" / "ament_index" / "resource_index" / "packages"
+    index.mkdir(parents=True)
+    (index / "rviz2").touch()
+    path = os.pathsep.join(["", str(tmp_path / "none"), str(tmp_path)])
+    monkeypatch.setenv("AMENT_PREFIX_PATH", path)
+    assert is_installed("rviz2") and not is_installed("tf2_ros")
     monkeypatch.delenv("AMENT_PREFIX_PATH")
-    assert package_prefix("robot_dynamics_ros") is None
+    assert not is_installed("rviz2")
 
 
 def test_robots_and_their_dynamics_files() -> None:

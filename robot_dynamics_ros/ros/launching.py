@@ -11,13 +11,13 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from launch import LaunchContext
-from launch.actions import DeclareLaunchArgument, ExecuteProcess, LogInfo, Shutdown
+from launch.actions import DeclareLaunchArgument, LogInfo, Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
@@ -37,10 +37,8 @@ from robot_dynamics_ros.base.resources import (
     robot_names,
     robot_urdf,
 )
-from robot_dynamics_ros.control.configuration.settings import NodeSettings
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.dynamics.description.urdf import UrdfDocument
-from robot_dynamics_ros.recordings.bags.reader import companions
 from robot_dynamics_ros.recordings.messages.drive_commands import (
     DRIVE_COMMANDS,
     command_topics,
@@ -350,36 +348,15 @@ def absolute(context: LaunchContext, *topics: str) -> list[str]:
     ]
 
 
-def package_prefix(package: str) -> Path | None:
-    """Return the installation prefix of a ROS 2 package by AMENT_PREFIX_PATH; None if it is not installed."""
-    for prefix in filter(
-        None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
-    ):
-        if (
-            Path(prefix)
-            / "share"
-            / "ament_index"
-            / "resource_index"
-            / "packages"
-            / package
-        ).is_file():
-            return Path(prefix)
-    return None
-
-
 def is_installed(package: str) -> bool:
     """Return True if a ROS 2 package of this name is installed in a prefix of AMENT_PREFIX_PATH."""
-    return package_prefix(package) is not None
+    prefixes = filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep))
+    resource = Path("share", "ament_index", "resource_index", "packages", package)
+    return any((prefix / resource).is_file() for prefix in map(Path, prefixes))
 
 
 def program(name: str) -> dict[str, Any]:
-    """Return keyword arguments of Node that start the executable ``name`` of this package, such as "simulation_node".
-
-    If colcon has not installed that executable, they start Python.
-    """
-    prefix = package_prefix(PACKAGE)
-    if prefix is not None and (prefix / "lib" / PACKAGE / name).is_file():
-        return {"package": PACKAGE, "executable": name}
+    """Return keyword arguments of Node that start the node ``name`` of this package, such as "simulation_node"."""
     return {
         "executable": sys.executable,
         "arguments": [NODE_PROGRAM, name],
@@ -462,19 +439,12 @@ def record(context: LaunchContext, *topics: str) -> list[Any]:
     """Return an action in a list that records ``topics`` to the bag of the argument record; an empty list without one.
 
     ``topics`` are names in the namespace of the launch file. The argument is unset if empty or false; true gives a name
-    with date and time. Raises RobotDynamicsError if the folder of the bag exists, as ``own_parameters``, and if
-    emergency_stop_topics of that file are not full names.
+    with date and time. Raises RobotDynamicsError if the folder of the bag exists.
     """
     folder = bag_folder(context)
     if not folder:
         return []
-    parameter = NodeSettings.parameters()["emergency_stop_topics"]
-    stops = [
-        name
-        for table in _own_tables(context)
-        for name in parameter.check(table.get(parameter.name))
-    ]
-    return [bag_recorder(folder, absolute(context, *topics), stops)]
+    return [bag_recorder(folder, absolute(context, *topics))]
 
 
 def recorded_commands(context: LaunchContext) -> str:
@@ -484,20 +454,12 @@ def recorded_commands(context: LaunchContext) -> str:
     RobotDynamicsError if that value is not allowed, and as ``own_parameters``.
     """
     interfaces: Sequence[str] = value_of(context, COMMAND_INTERFACES.name).split()
-    for table in _own_tables(context):
-        interfaces = COMMAND_INTERFACES.check(
-            table.get(COMMAND_INTERFACES.name, interfaces)
-        )
+    for path in own_parameters(context):
+        for table in parameter_tables(path).values():
+            interfaces = COMMAND_INTERFACES.check(
+                table.get(COMMAND_INTERFACES.name, interfaces)
+            )
     return value_of(context, command_topics(interfaces)[0])
-
-
-def _own_tables(context: LaunchContext) -> list[Mapping[str, Any]]:
-    """Return the parameters of each node in ``params_file``, by name; none without a file."""
-    return [
-        table
-        for path in own_parameters(context)
-        for table in parameter_tables(path).values()
-    ]
 
 
 def recorder_name(context: LaunchContext) -> list[str]:
@@ -505,9 +467,7 @@ def recorder_name(context: LaunchContext) -> list[str]:
 
     The list is empty if the argument record is empty or false.
     """
-    if not bag_folder(context):
-        return []
-    return ["rosbag2_recorder" if is_installed("ros2bag") else "recorder"]
+    return ["recorder"] if bag_folder(context) else []
 
 
 def bag_folder(context: LaunchContext) -> str:
@@ -527,24 +487,15 @@ def bag_folder(context: LaunchContext) -> str:
     )
 
 
-def bag_recorder(folder: str, topics: list[str], stops: Iterable[str] = ()) -> Any:
+def bag_recorder(folder: str, topics: list[str]) -> Any:
     """Return an action that records ``topics``, by full names, to a new folder; its failure ends the launch.
 
-    The latched robot_description beside joint_states, and configuration, emergency_stop and brakes_engaged beside
-    command_states are recorded with them if they are published. ros2 bag is used if it is installed, and also records
-    the ``stops``, full names of further emergency stops. Otherwise recorder_node is used, which ignores ``stops`` and
-    records those that a recorded configuration names. Raises RobotDynamicsError if the folder exists.
+    The action starts recorder_node, which also records topics that belong to these. Raises RobotDynamicsError if the
+    folder exists.
     """
     if Path(folder).exists():
         raise RobotDynamicsError(
             f"{folder}: it exists already. Cure: give another folder for the bag"
-        )
-    if is_installed("ros2bag"):
-        # --regex works in all distributions; Humble has positional topics, later ones --topics.
-        pattern = f"^({'|'.join([*topics, *companions(topics), *stops])})$"
-        line = ["ros2", "bag", "record", "--output", folder, "--regex", pattern]
-        return ExecuteProcess(
-            cmd=line, output="screen", name="recorder", on_exit=end_on_failure
         )
     return Node(
         **program("recorder_node"),

@@ -52,7 +52,7 @@ VIEWING = {
     "record": ["false", "my_bag"],
     "namespace": ["", "lab/arm"],
 }
-OTHERS = ("robot_state_publisher", "rviz2", "tf2_ros", "ros2bag")
+OTHERS = ("robot_state_publisher", "rviz2", "tf2_ros")
 JOINT_STATE = "sensor_msgs/msg/JointState"
 TRAJECTORY = "trajectory_msgs/msg/JointTrajectory"
 TEXT = "std_msgs/msg/String"
@@ -267,9 +267,7 @@ def test_two_arms_have_namespaces_and_one_tf_tree(install: Install) -> None:
         launched("two_arms", distance="nan")
 
 
-def test_recorder_receives_all_topics_before_the_motion(
-    install: Install, tmp_path: Path
-) -> None:
+def test_recorder_receives_all_topics_before_the_motion(tmp_path: Path) -> None:
     """This includes the namespace of an including launch file."""
     given = {"record": "my_bag", "namespace": "arm", "ros_namespace": "lab"}
     node = "/lab/arm/computed_torque_node"
@@ -285,24 +283,6 @@ def test_recorder_receives_all_topics_before_the_motion(
     assert found.node("trajectory_node").given["listeners"] == [
         "computed_torque_node",
         "recorder",
-    ]
-    install("ros2bag")
-    found = launched("computed_torque", **given)
-    recorded += ["/lab/arm/robot_description", f"{node}/configuration"]
-    recorded += [f"{node}/emergency_stop", f"{node}/brakes_engaged"]
-    line = [
-        "ros2",
-        "bag",
-        "record",
-        "--output",
-        str(tmp_path / "my_bag"),
-        "--regex",
-        f"^({'|'.join(recorded)})$",
-    ]
-    assert found.processes == [line]
-    assert found.node("trajectory_node").given["listeners"] == [
-        "computed_torque_node",
-        "rosbag2_recorder",
     ]
 
 
@@ -378,25 +358,11 @@ def test_replay_plays_inputs_and_records_inputs_and_commands(install: Install) -
     assert "/robot_description" in _given(
         launched("replay", bag=path).processes[0], "topics"
     )
-    # ros2 bag play waits for nobody: it is started by an event, once the controller is active.
-    install("ros2bag")
-    (recorder_line,) = launched(
-        "replay", bag=path, output="new", robot="panda"
-    ).processes
-    assert recorder_line[2] == "record" and recorder_line[-1].startswith(
-        f"^({'|'.join(recorded)}|"
-    )
 
 
-def test_further_emergency_stops_are_recorded_and_replayed(
-    install: Install, tmp_path: Path
-) -> None:
-    """The recorder finds them in ~/configuration, ros2 bag in the parameter file, and a replay in the bag."""
+def test_further_emergency_stops_are_recorded_and_replayed() -> None:
+    """The recorder finds them in ~/configuration, and a replay in the bag."""
     stops = {"emergency_stop_topics": ["/cell/panel"]}
-    file = tmp_path / "stops.yaml"
-    file.write_text(
-        yaml.safe_dump({"/**": {"ros__parameters": stops}}), encoding="utf-8"
-    )
     node = "/computed_torque_node"
     with BagWriter(
         "bag",
@@ -414,11 +380,6 @@ def test_further_emergency_stops_are_recorded_and_replayed(
     found = launched("replay", bag="bag", robot="panda")
     assert "/cell/panel" in _given(found.processes[0], "topics")
     assert found.node("computed_torque_node").given.items() >= stops.items()
-    install("ros2bag")
-    (line,) = launched(
-        "computed_torque", record="my_bag", params_file=str(file)
-    ).processes
-    assert line[-1].endswith("|/cell/panel)$")
 
 
 def _given(line: list[str], name: str) -> Any:
