@@ -33,7 +33,6 @@ from robot_dynamics_ros.dynamics.model.arguments import cores
 EXPERIMENT = (
     cycle_kernels.check_state,
     cycle_kernels.check_drives,
-    cycle_kernels.write_midpoint,
     cycle_kernels.check_response,
     cycle_kernels.limit_effort,
     cycle_kernels.all_within,

@@ -289,18 +289,6 @@ def _contradicts(
 
 
 @kernel
-def write_midpoint(before: Array, after: Array, dt: float, motion: Array) -> None:
-    """Write mean position and velocity of two states (2, n), and the acceleration between them, to ``motion`` (3, n).
-
-    ``dt`` is the time between the states, s.
-    """
-    for j in range(motion.shape[1]):
-        motion[0, j] = 0.5 * (before[0, j] + after[0, j])
-        motion[1, j] = 0.5 * (before[1, j] + after[1, j])
-        motion[2, j] = (after[1, j] - before[1, j]) / dt
-
-
-@kernel
 def check_response(
     state: Array,
     external: Array,

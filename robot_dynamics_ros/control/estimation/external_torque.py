@@ -13,7 +13,6 @@ import numpy as np
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.configuration.tuning import Tuning
-from robot_dynamics_ros.control.cycle_kernels import write_midpoint
 from robot_dynamics_ros.control.estimation.estimator import Estimate, VelocitySource
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -31,9 +30,8 @@ def interval_torque(
     Inverse dynamics and friction by the midpoint rule, ID(q, qd, dqd / dt) + F(q, qd): dqd is the change of the
     velocity, q and qd are the means of both states. Friction fades below ``smoothing_velocity``, rad/s or m/s.
     """
-    motion = np.empty((3, model.n))
-    write_midpoint(before, after, dt, motion)
-    q, qd, qdd = motion
+    q, qd = 0.5 * (before + after)
+    qdd = (after[1] - before[1]) / dt
     torque = model.inverse_dynamics(q, qd, qdd)
     return torque + model.friction_torque(q, qd, smoothing_velocity)
 
