@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.control.checks.cycle_checks import LastingExcess, MotionLimits
+from robot_dynamics_ros.control.checks.cycle_checks import MotionLimits, lasting
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.controller import make_controller
 from robot_dynamics_ros.control.limits import EffortLimiter
@@ -170,7 +170,7 @@ def test_a_joint_at_its_margin_is_not_reported(side: float) -> None:
 
 def test_a_limit_may_be_reached_for_some_time() -> None:
     """Each joint separately; leaving the limit resets the time."""
-    check = LastingExcess(2)
+    seconds = np.zeros(2)
     limits = np.array([1.0, 2.0])
     for a, b, joint in (
         (-1.0, 0.0, None),
@@ -183,7 +183,7 @@ def test_a_limit_may_be_reached_for_some_time() -> None:
         (0.0, -2.0, None),
         (0.0, -2.5, 1),
     ):
-        assert check.lasting(np.array([a, b]), limits, 0.25, 0.5) == joint
+        assert lasting(seconds, np.array([a, b]), limits, 0.25, 0.5) == joint
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])

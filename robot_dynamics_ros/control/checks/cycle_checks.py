@@ -13,7 +13,6 @@ from copy import copy
 
 import numpy as np
 
-from robot_dynamics_ros.control.checks import state_faults
 from robot_dynamics_ros.control.clock import Instant
 from robot_dynamics_ros.control.configuration.settings import ControllerSettings
 from robot_dynamics_ros.control.configuration.tuning import Tuning
@@ -63,8 +62,9 @@ class Checks:
         self._external = external
         self._response = response
         self._reports = reports
-        self._off = LastingExcess(model.n)  # of the following error
-        self._saturated = LastingExcess(model.n)
+        # times (s) beyond following_error_limit, and at the effort limit
+        self._off = np.zeros(model.n)
+        self._saturated = np.zeros(model.n)
         self.limits = MotionLimits(
             model.limit_rows, tuning.position_margin, tuning.velocity_margin
         )
@@ -83,6 +83,8 @@ class Checks:
         """
         settings = tuning.settings
         known = estimate.known and estimate.defect is None
+        by_law = command is not None and command.mode is Mode.ACTIVE
+        active = command if by_law else None
         found: tuple[Fault | None, ...] = (instant.jump,)
         if tuning.law.needs_state or known:
             found = (
@@ -90,8 +92,8 @@ class Checks:
                 self._no_response(tuning, estimate),
                 self.limits.check(estimate.state),
                 self._collision(tuning),
-                self._following_error(tuning, estimate, instant, command),
-                self._saturation(settings, instant, command),
+                self._following_error(tuning, estimate, instant, active),
+                self._saturation(settings, instant, active),
             )
         found += (_cycle_rate(settings, instant),)
         return [fault for fault in found if fault is not None]
@@ -102,13 +104,27 @@ class Checks:
             return None
         j = self._response.reversed_drive
         if j >= 0:
-            return state_faults.reversed_drive(self._names[j])
+            text = (
+                f'joint "{self._names[j]}" accelerates against its effort. Cure: check the sign of the effort in its '
+                "driver and the wiring of its motor; then deactivate the node and activate it again"
+            )
+            return Fault(Cause.NO_RESPONSE, text, self._names[j])
         j = self._response.unanswered
         if j >= 0:
-            return state_faults.no_response(self._names[j], float(estimate.state[0, j]))
+            position = float(estimate.state[0, j])
+            text = (
+                f'joint "{self._names[j]}" rests at {position:.6g} by joint_states, although its effort has to move '
+                "it. Cure: check for contact, a load, closed brakes, a drive without power, or a driver that repeats "
+                "states; then clear the fault"
+            )
+            return Fault(Cause.NO_RESPONSE, text, self._names[j], position)
         j = self._reports.other
         if j >= 0:
-            return state_faults.other_effort(self._names[j])
+            text = (
+                f'joint "{self._names[j]}" reports an effort that was not commanded, although it reported commands '
+                "before. Cure: check for another controller of the arm, and limits and power of its drives"
+            )
+            return Fault(Cause.NO_RESPONSE, text, self._names[j])
         return None
 
     def _collision(self, tuning: Tuning) -> Fault | None:
@@ -135,13 +151,16 @@ class Checks:
     ) -> Fault | None:
         """Check the position error of a law that follows the desired motion."""
         safety = tuning.settings.safety
-        wanted = len(safety.following_error_limit) > 0 and tuning.law.follows
-        if not self._off.applies(command, wanted) or instant.dt <= 0.0:
+        checked = tuning.law.follows and len(safety.following_error_limit) > 0
+        if command is None or not checked:
+            self._off[:] = 0.0
             return None
-        assert command is not None
+        if instant.dt <= 0.0:
+            return None
         error = command.desired.q - estimate.state[0]
         limits = tuning.following_error
-        j = self._off.lasting(error, limits, instant.dt, safety.following_error_time)
+        longest = safety.following_error_time
+        j = lasting(self._off, error, limits, instant.dt, longest)
         if j is None:
             return None
         text = (
@@ -155,14 +174,16 @@ class Checks:
     ) -> Fault | None:
         """Check the time at an effort limit."""
         limits = self._limiter.limits
-        check = self._saturated
-        if not check.applies(command) or instant.dt <= 0.0:
+        if command is None:
+            self._saturated[:] = 0.0
             return None
-        if command is None or not (self._limiter.clamped or check.counts):
+        # A rate limit may leave the effort at its limit for other reasons.
+        counts = self._limiter.clamped or self._saturated.any()
+        if instant.dt <= 0.0 or not counts:
             return None
         effort = command.effort
         seconds = settings.safety.saturation_timeout
-        j = check.lasting(effort, limits, instant.dt, seconds)
+        j = lasting(self._saturated, effort, limits, instant.dt, seconds)
         if j is None:
             return None
         text = (
@@ -270,40 +291,17 @@ class MotionLimits:
         return Fault(cause, message, name, value)
 
 
-class LastingExcess:
-    """Time for which joints have been at or beyond a limit, while the mode is active.
+def lasting(
+    seconds: Array, values: Array, limits: Array, dt: float, longest: float
+) -> int | None:
+    """Return the index of the first joint that has been at its limit for over ``longest`` (s); None: there is none.
 
-    Attributes
-    ----------
-    counts
-        True if a joint was at or beyond its limit at the last call of ``lasting``.
+    The magnitudes of ``values`` (n,) are compared with ``limits`` (n,). ``dt`` (s) is added to the ``seconds`` (n,) of
+    joints at their limit, in place; those of others are 0.
     """
-
-    def __init__(self, n: int) -> None:
-        """Create the check of ``n`` joints."""
-        self._lasts = np.zeros(n)
-        self.counts = False
-
-    def lasting(
-        self, values: Array, limits: Array, dt: float, seconds: float
-    ) -> int | None:
-        """Return the index of the first joint that has been at its limit for over ``seconds``; None: there is none.
-
-        The magnitudes of ``values`` (n,) are compared with ``limits`` (n,). ``dt`` (s) is the time since the last call.
-        """
-        reached = np.abs(values) >= limits
-        self.counts = bool(reached.any())
-        self._lasts = np.where(reached, self._lasts + dt, 0.0)
-        long = self._lasts > seconds
-        return int(np.argmax(long)) if long.any() else None
-
-    def applies(self, command: Command | None, wanted: bool = True) -> bool:
-        """Return True if the check is ``wanted`` and the law made the last ``command``; else forget the excess."""
-        result = wanted and command is not None and command.mode is Mode.ACTIVE
-        if self.counts and not result:
-            self._lasts[:] = 0.0
-            self.counts = False
-        return result
+    seconds[:] = np.where(np.abs(values) >= limits, seconds + dt, 0.0)
+    long = seconds > longest
+    return int(np.argmax(long)) if long.any() else None
 
 
 def not_finite(joint_names: Sequence[str], torque: Array) -> Fault | None:

@@ -32,33 +32,6 @@ def out_of_bounds(names: Sequence[str], state: Array) -> Fault:
     return Fault(Cause.STATE_INVALID, text, names[j], value)
 
 
-def no_response(name: str, position: float) -> Fault:
-    """Return the fault of a joint at this ``position`` (rad or m) that rests although its effort demands a motion."""
-    text = (
-        f'joint "{name}" rests at {position:.6g} by joint_states, although its effort has to move it. Cure: check for '
-        "contact, a load, closed brakes, a drive without power, or a driver that repeats states; then clear the fault"
-    )
-    return Fault(Cause.NO_RESPONSE, text, name, position)
-
-
-def reversed_drive(name: str) -> Fault:
-    """Return the fault of a joint whose drive gives an effort against the commanded one."""
-    text = (
-        f'joint "{name}" accelerates against its effort. Cure: check the sign of the effort in its driver and the '
-        "wiring of its motor; then deactivate the node and activate it again"
-    )
-    return Fault(Cause.NO_RESPONSE, text, name)
-
-
-def other_effort(name: str) -> Fault:
-    """Return the fault of a joint that reports another effort than those commanded."""
-    text = (
-        f'joint "{name}" reports an effort that was not commanded, although it reported commands before. Cure: check '
-        "for another controller of the arm, and limits and power of its drives"
-    )
-    return Fault(Cause.NO_RESPONSE, text, name)
-
-
 def contradiction(name: str, moved: float, implied: float, velocity: float) -> Fault:
     """Return the fault of a joint that ``moved`` by another distance than its measured velocity ``implied`` (rad or m).
 
