@@ -147,70 +147,46 @@ class Controller:
 
     # Messages
 
-    def on_state(
+    def note_arrival(self, steady: float) -> None:
+        """Detect missing states at ``steady`` (s), before a message of the joints is processed.
+
+        No timer runs in a stopped process (SIGSTOP).
+        """
+        if self.estimator.stale(steady):
+            self.watch(steady)
+
+    def measure(
         self,
         stamp: float,
         steady: float,
         q: Array,
         qd: Array | None,
-        effort: Array | None,
+        effort: Array | None = None,
     ) -> bool:
-        """Process a measured state as ``measure`` does, after a check for missing states.
+        """Process a measured state; return True if it is valid, otherwise the next cycle detects a fault.
 
-        The reported ``effort`` (n,), Nm or N, is compared with the commands; None: there is none.
+        ``stamp`` (s) is the time of measurement, ``steady`` that of arrival, ``q`` (n,) the position (rad or m), ``qd``
+        (n,) the velocity and ``effort`` (n,), Nm or N, the reported one, or None if they are not measured.
         """
-        self._check_silence(steady)
         if self.arm.brakes_engaged:
             self.reports.reset()
         elif effort is not None:
             self.reports.report(steady, effort)
-        return self.measure(stamp, steady, q, qd)
-
-    def measure(self, stamp: float, steady: float, q: Array, qd: Array | None) -> bool:
-        """Process a measured state; return True if it is valid, otherwise the next cycle detects a fault.
-
-        ``stamp`` (s) is the time of measurement, ``steady`` that of arrival, ``q`` (n,) the position (rad or m), ``qd``
-        (n,) the velocity, or None if it is not measured.
-        """
         valid = self.estimator.measure(stamp, steady, q, qd)
         if self.arm.brakes_engaged:
             self.external.reset()  # the torque of the brakes is no contact
             self.response.reset()
         elif valid and self.command is not None:
             estimate = self.estimator.estimate
-            effort = self.command.effort
+            given = self.command.effort
             model = self.arm.model
             if self.estimator.refutes:
                 self.response.reset()
             else:
-                self.response.observe(model, estimate, effort, self.tuning)
+                self.response.observe(model, estimate, given, self.tuning)
             if self.external.gain > 0.0:
-                self.external.observe(model, estimate, effort)
+                self.external.observe(model, estimate, given)
         return valid
-
-    def reject(self, steady: float, reason: str) -> None:
-        """Process an invalid message of the joints, arrived at ``steady`` (s); ``reason`` is its defect."""
-        self._check_silence(steady)
-        self.estimator.reject(steady, reason)
-
-    def note_incomplete(self, steady: float, reason: str) -> None:
-        """Process a message without some of the joints, arrived at ``steady`` (s)."""
-        self._check_silence(steady)
-        self.estimator.note_incomplete(reason)
-
-    def skip(self, steady: float, renews: bool) -> None:
-        """Process a state that is not measured, as it is repeated or precedes the checks of the start.
-
-        It arrived at ``steady`` (s). With ``renews`` the age of the last state is 0 again.
-        """
-        self._check_silence(steady)
-        if renews:
-            self.estimator.repeat(steady)
-
-    def _check_silence(self, steady: float) -> None:
-        """Detect missing states before a message is processed: no timer runs in a stopped process (SIGSTOP)."""
-        if self.estimator.stale(steady):
-            self.watch(steady)
 
     # Cycles
 

@@ -207,15 +207,18 @@ class ControllerSession:
             if isinstance(sample, Sample):
                 self._first_states.add(sample, now.steady)
             return Output()
+        controller.note_arrival(now.steady)
+        estimator = controller.estimator
         if isinstance(sample, UnusableSample):
             if sample.incomplete:
-                controller.note_incomplete(now.steady, sample.reason)
+                estimator.note_incomplete(sample.reason)
                 return self._output()
             stamp = sample.stamp or self.state_stamp
             return self._refuse(controller, stamp, now, sample.reason)
         self._count_overtaken(sample)
         if 0 < self._overtaken <= MOST_OVERTAKEN_STATES or self._is_repeated(sample):
-            controller.skip(now.steady, self._note_repetition(now))
+            if self._note_repetition(now):
+                estimator.repeat(now.steady)
             return self._output(self._answer) if self._answers_states else Output()
         stamp = sample.stamp
         if stamp == 0:
@@ -226,15 +229,13 @@ class ControllerSession:
         if self._to_check:
             self._first_states.add(sample._replace(stamp=stamp), now.steady)
             if not self._first_states.suffice(self.settings.safety):
-                controller.skip(now.steady, renews=True)
+                estimator.repeat(now.steady)
                 self._notes += self.waiting()
                 return self._output()
         time = controller.clock.seconds(stamp)
-        if not controller.on_state(
-            time, now.steady, sample.q, sample.qd, sample.effort
-        ):
+        if not controller.measure(time, now.steady, sample.q, sample.qd, sample.effort):
             return self._refuse(controller, stamp, now)
-        if controller.estimator.refutes:
+        if estimator.refutes:
             self._first_states.add(sample._replace(stamp=stamp), now.steady)
         controller.clock.start(stamp)
         if self._to_check:
@@ -299,7 +300,7 @@ class ControllerSession:
         answered. Time does not advance to a stamp that is not plausible.
         """
         if reason:
-            controller.reject(now.steady, reason)
+            controller.estimator.reject(now.steady, reason)
         if not self._answers_states:
             return self._output()
         is_new = stamp > self._answered or controller.mode is Mode.ACTIVE

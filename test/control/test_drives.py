@@ -210,7 +210,8 @@ def test_zero_effort_is_zero_torque_of_the_drives(interfaces: Any) -> None:
     for k in range(5):
         command(controller, 0.01 * k)
     for k in range(5, 100):
-        controller.reject(0.01 * k, "broken")
+        controller.note_arrival(0.01 * k)
+        controller.estimator.reject(0.01 * k, "broken")
         found = controller.update(0.01 * k, 0.01 * k)
     assert found is not None and found.mode is Mode.ZERO
     assert_close(drive_of(found).torque(Q, REST), REST, 1e-9)
