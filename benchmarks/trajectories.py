@@ -101,11 +101,12 @@ def message(controller: Controller, count: int, last: str) -> JointTrajectory:
 def read_by_rclpy(data: bytes) -> TrajectoryPoints:
     """Deserialize with rclpy and convert the message objects to arrays."""
     made = deserialize_message(data, JointTrajectory)
-    return TrajectoryPoints.from_rows(
-        made.joint_names,
-        [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in made.points],
-        *([getattr(p, field) for p in made.points] for field in GIVEN),
-    )
+    times = [
+        p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in made.points
+    ]
+    tables = [[getattr(p, field) for p in made.points] for field in GIVEN]
+    fields = (np.array(rows) if len(rows[0]) else None for rows in tables)
+    return TrajectoryPoints(tuple(made.joint_names), np.array(times), *fields)
 
 
 def write_by_rclpy(points: TrajectoryPoints) -> bytes:

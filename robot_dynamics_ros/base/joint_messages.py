@@ -5,15 +5,11 @@ Codecs create them and the controller uses them; neither knows the other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-from robot_dynamics_ros.base.errors import TrajectoryError
 
 _Array = NDArray[np.float64]
 
@@ -89,33 +85,3 @@ class TrajectoryPoints:
     velocities: _Array | None = None
     accelerations: _Array | None = None
     effort: _Array | None = None
-
-    @classmethod
-    def from_rows(
-        cls,
-        joint_names: Iterable[str],
-        times: Sequence[float],
-        *fields: Sequence[Sequence[float]],
-    ) -> TrajectoryPoints:
-        """Create points from positions and further ``fields`` in the order of `FIELDS`, one row (k,) per point.
-
-        A field other than the positions is absent if it has only empty rows or is not given. Raises TrajectoryError for
-        a row of the wrong length and for a field that only some points have.
-        """
-        names = tuple(joint_names)
-        tables: dict[str, _Array] = {}
-        for field, rows in zip(FIELDS, fields, strict=False):
-            if field != "positions" and not any(len(row) for row in rows):
-                continue
-            for i, row in enumerate(rows):
-                if len(row) != len(names):
-                    raise TrajectoryError(
-                        f"point {i} has {len(row)} {field} for {len(names)} joint names. Cure: "
-                        f"give one value for each joint in every point, or omit {field} in all points"
-                    )
-            # much faster than np.array on array.array rows
-            numbers = chain.from_iterable(rows)
-            tables[field] = np.fromiter(numbers, np.float64).reshape(
-                len(rows), len(names)
-            )
-        return cls(names, np.array(times, dtype=np.float64), **tables)

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.base.errors import TrajectoryError
 from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
-from robot_dynamics_ros.control.trajectory.points import different_names
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.runs.thresholds import SERIES_REST
 
@@ -43,9 +42,9 @@ def point_to_point(
     Raises
     ------
     TrajectoryError
-        For repeated or no joint names, and positions of the wrong size, naming the argument.
+        For positions of the wrong size, naming the argument.
     """
-    names = different_names(joint_names)
+    names = tuple(joint_names)
     times = time_grid(duration, rate)
     begin = _per_joint("start", start, names)
     end = _per_joint("goal", goal, names)
@@ -85,10 +84,10 @@ def quintic_then_sine(
     Raises
     ------
     TrajectoryError
-        For repeated or no joint names, numbers of the wrong size, a frequency that is not positive, and
+        For numbers of the wrong size, a frequency that is not positive, and
         a total time without a sine, naming the argument.
     """
-    names = different_names(joint_names)
+    names = tuple(joint_names)
     fade = (total_time - move_time) / 4
     if fade <= 0.0:
         raise TrajectoryError(
@@ -185,10 +184,10 @@ def fourier(
     Raises
     ------
     TrajectoryError
-        For repeated or no joint names, numbers of the wrong size, naming the argument, and for a series that does not
+        For numbers of the wrong size, naming the argument, and for a series that does not
         start at rest.
     """
-    names = different_names(joint_names)
+    names = tuple(joint_names)
     a = _coefficients("sine", sine, names)
     b = _coefficients("cosine", cosine, names)
     if a.shape != b.shape:
@@ -238,7 +237,7 @@ def _per_joint(name: str, values: ArrayLike, names: tuple[str, ...]) -> Array:
     """Return ``values``, one number for all of the k joints or one for each, as (k,)."""
     array = np.asarray(values, dtype=np.float64)
     k = len(names)
-    if array.shape not in ((), (k,)):
+    if array.shape not in ((), (1,), (k,)):
         raise TrajectoryError(
             f"{name} has shape {array.shape}. Cure: give one number or one for each of {k} joints"
         )

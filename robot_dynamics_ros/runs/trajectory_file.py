@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from robot_dynamics_ros.base.errors import TrajectoryError, did_you_mean
 from robot_dynamics_ros.base.joint_messages import FIELDS, TrajectoryPoints
 from robot_dynamics_ros.base.parameters.kinds import is_number
 from robot_dynamics_ros.base.plain_yaml import NotPlainYaml, load_documents
-from robot_dynamics_ros.control.trajectory.points import checked_points, different_names
+from robot_dynamics_ros.control.trajectory.points import checked_points
+from robot_dynamics_ros.dynamics.kernels.types import Array
 
 _MESSAGE = ("header", "joint_names", "points")
 _POINT = (*FIELDS, "time_from_start")
@@ -82,19 +84,36 @@ def _trajectory(message: Any) -> TrajectoryPoints:
             "it; give a parameter file, as robot_dynamics excite writes it, with --config"
         )
     _check_keys(message, _MESSAGE, "the trajectory")
-    names = different_names(message["joint_names"])
-    rows: dict[str, list[list[float]]] = {field: [] for field in FIELDS}
+    names = message["joint_names"]
+    listed = all(isinstance(name, str) for name in names)
+    if not (names and listed and len(set(names)) == len(names)):
+        raise TrajectoryError(f"joint_names is {names!r}. Cure: list each joint once")
+    points = message["points"]
     times = []
-    for i, point in enumerate(message["points"]):
+    for i, point in enumerate(points):
         if not isinstance(point, dict):
             raise TrajectoryError(
                 f"point {i} is {point!r}. Cure: give positions and time_from_start"
             )
         _check_keys(point, _POINT, f"point {i}")
         times.append(_seconds(i, point.get("time_from_start")))
-        for field in FIELDS:
-            rows[field].append(_numbers(i, field, point.get(field)))
-    return TrajectoryPoints.from_rows(names, times, *rows.values())
+    fields = {field: _field(field, points, len(names)) for field in FIELDS}
+    given = {field: table for field, table in fields.items() if table is not None}
+    return TrajectoryPoints(tuple(names), np.array(times), **given)
+
+
+def _field(field: str, points: list[dict[str, Any]], n: int) -> Array | None:
+    """Return the numbers (m, n) of a field of m points; None for another one than the positions that no point has."""
+    rows = [_numbers(i, field, point.get(field)) for i, point in enumerate(points)]
+    if field != "positions" and not any(rows):
+        return None
+    for i, row in enumerate(rows):
+        if len(row) != n:
+            raise TrajectoryError(
+                f"point {i} has {len(row)} {field} for {n} joint names. Cure: give one value for each joint in every "
+                f"point, or omit {field} in all points"
+            )
+    return np.reshape(rows, (len(rows), n))
 
 
 def _seconds(i: int, time: Any) -> float:

@@ -132,7 +132,7 @@ def trajectory_from(
     By the parameter trajectory.kind it is a point-to-point motion, a sine, or a Fourier series. Raises
     RobotDynamicsError, naming the parameter, for invalid values.
     """
-    center = _one_or_all(CENTER.read(values))
+    center = CENTER.read(values)
     kind = KIND.read(values)
     move_time = MOVE_TIME.read(values)
     rate = RATE.read(values)
@@ -146,11 +146,7 @@ def trajectory_from(
             CYCLES.read(values),
         )
         return fourier(joint_names, start, center, *series, move_time, rate)
-    sine = _one_or_all(AMPLITUDE.read(values)), _one_or_all(FREQUENCY.read(values))
+    sine = AMPLITUDE.read(values), FREQUENCY.read(values)
     return quintic_then_sine(
         joint_names, start, center, *sine, move_time, TOTAL_TIME.read(values), rate
     )
-
-
-def _one_or_all(values: Sequence[float]) -> float | Sequence[float]:
-    return values[0] if len(values) == 1 else values

@@ -79,6 +79,10 @@ def test_all_fields(tmp_path: Path) -> None:
         (f"{{joint_names: [a, a], points: [{POINT}]}}", "Cure: list each joint once"),
         (f"{{joint_names: [a], points: [{POINT}, 7]}}", "point 1 is 7. Cure"),
         (
+            f"{{joint_names: [a, b], points: [{POINT}]}}",
+            "point 0 has 1 positions for 2 joint names",
+        ),
+        (
             f"{{joint_names: [a], points: [{POINT}, {POINT}]}}",
             "point 1 at 1.0 s is not after point 0",
         ),

@@ -61,22 +61,6 @@ def as_array(name: str, values: Any) -> Array:
         raise TrajectoryError(f"{name} is {values!r}. Cure: give numbers") from error
 
 
-def different_names(joint_names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names as a tuple; TrajectoryError unless there is at least one and all are texts and differ."""
-    names = tuple(joint_names)
-    is_list = not isinstance(joint_names, str)
-    if not (
-        is_list
-        and names
-        and all(isinstance(name, str) for name in names)
-        and len(set(names)) == len(names)
-    ):
-        raise TrajectoryError(
-            f"joint_names is {joint_names!r}. Cure: list each joint once"
-        )
-    return names
-
-
 def checked_times(values: Any) -> Array:
     """Return ``values`` as times (m,), s; TrajectoryError unless finite, not negative and strictly increasing."""
     times = as_array("times", values)

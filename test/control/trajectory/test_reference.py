@@ -82,9 +82,6 @@ def test_grid_has_both_ends_and_at_least_the_rate(duration, rate, count):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (dict(joint_names=()), "joint_names"),
-        (dict(joint_names="ab"), "joint_names"),
-        (dict(joint_names=("a", "a")), "joint_names"),
         (dict(start=[0.0] * 3), "start"),
         (dict(center=[0.0] * 3), "center"),
         (dict(frequency=[0.5, 0.0]), "frequency"),

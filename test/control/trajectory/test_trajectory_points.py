@@ -50,7 +50,7 @@ STILL = np.zeros((2, N))
         (plain(v=with_one(1.3e-7, 1, 1)), "velocity.*'elbow'"),
         (plain(q=with_one(-1e300, 1, 2)), r"-1e\+300 in positions.*'wrist'"),
         (plain(times=(1e-200, 2e-200), q=with_one(1.0, 1, 1), v=STILL), "time"),
-        (TrajectoryPoints.from_rows(NAMES, [], []), "no points"),
+        (TrajectoryPoints(NAMES, np.empty(0), np.empty((0, len(NAMES)))), "no points"),
     ],
 )
 def test_bad_points_are_refused_with_the_reason(points, message):
@@ -67,25 +67,3 @@ def test_the_largest_numbers_that_are_accepted():
 def test_a_bad_start_is_refused():
     with pytest.raises(TrajectoryError, match="start time is not a finite number"):
         build(plain(), np.nan)
-
-
-def test_rows_of_a_message_become_points():
-    points = TrajectoryPoints.from_rows(
-        ["a", "b"], [0.0, 1.0], [[1, 2], [3, 4]], [[], []], (), [[5, 6], [7, 8]]
-    )
-    assert points.joint_names == ("a", "b")
-    np.testing.assert_array_equal(points.positions, [[1.0, 2.0], [3.0, 4.0]])
-    assert points.velocities is None and points.accelerations is None
-    np.testing.assert_array_equal(points.effort, [[5.0, 6.0], [7.0, 8.0]])
-    one = TrajectoryPoints.from_rows(["a"], [0.0, 1.0, 2.0], [[1], [2], [3]])
-    np.testing.assert_array_equal(one.positions, [[1.0], [2.0], [3.0]])
-    with pytest.raises(
-        TrajectoryError, match="point 1 has 1 positions for 2 joint names"
-    ):
-        TrajectoryPoints.from_rows(["a", "b"], [0.0, 1.0], [[1, 2], [3]])
-    with pytest.raises(TrajectoryError, match="point 0 has 0 positions"):
-        TrajectoryPoints.from_rows(["a"], [0.0], [[]], [[0.0]])
-    with pytest.raises(TrajectoryError, match="point 1 has 0 velocities"):
-        TrajectoryPoints.from_rows(
-            ["a", "b"], [0.0, 1.0], [[1, 2], [3, 4]], [[0, 0], []]
-        )

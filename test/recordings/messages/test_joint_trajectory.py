@@ -132,11 +132,21 @@ def assert_same(read: TrajectoryPoints, expected: TrajectoryPoints) -> None:
 
 
 def trajectory_points(made: JointTrajectory) -> TrajectoryPoints:
-    return TrajectoryPoints.from_rows(
-        made.joint_names,
-        [p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in made.points],
-        *([getattr(p, field) for p in made.points] for field in FIELDS),
-    )
+    times = [
+        p.time_from_start.sec + p.time_from_start.nanosec * 1e-9 for p in made.points
+    ]
+    tables = {field: [getattr(p, field) for p in made.points] for field in FIELDS}
+    n = len(made.joint_names)
+    for field, rows in tables.items():
+        present = field == "positions" or any(map(len, rows))
+        if present and any(len(row) != n for row in rows):
+            raise TrajectoryError(f"{field} of different sizes")
+    arrays = {
+        field: np.array(rows, dtype=np.float64).reshape(len(rows), n)
+        for field, rows in tables.items()
+        if field == "positions" or any(map(len, rows))
+    }
+    return TrajectoryPoints(tuple(made.joint_names), np.array(times), **arrays)
 
 
 def assert_read_as_rclpy_does(data: bytes) -> None:
