@@ -12,7 +12,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -227,28 +227,24 @@ class LaunchedRobot:
     root: str
     dynamics_file: str
     settings: tuple[str, ...]
-    joints: tuple[str, ...] = ()
-    locked: tuple[str, ...] = ()
+    joints: tuple[str, ...]
+    locked: tuple[str, ...]
 
 
 def chosen_robot(context: LaunchContext) -> LaunchedRobot:
     """Return the robot of the launch arguments; RobotDynamicsError as from ``find_robot``."""
-    robot = find_robot(
-        *(
-            value_of(context, name)
-            for name in ("robot", "urdf", "dynamics_file", "xacro_args")
-        )
-    )
-    joints, locked = (
-        tuple(value_of(context, name).split()) for name in ("joints", "locked")
-    )
-    return replace(robot, joints=joints, locked=locked)
+    return find_robot(*(value_of(context, name) for name in ROBOT[:-1]))
 
 
 def find_robot(
-    name: str, urdf: str = "", dynamics: str = "", xacro_args: str = ""
+    name: str,
+    urdf: str = "",
+    xacro_args: str = "",
+    dynamics: str = "",
+    joints: str = "",
+    locked: str = "",
 ) -> LaunchedRobot:
-    """Return the robot of the values of the launch arguments robot, urdf, dynamics_file and xacro_args.
+    """Return the robot of the values of the launch arguments robot, urdf, xacro_args, dynamics_file, joints and locked.
 
     ``name`` is that of a shipped robot, or empty for the robot of the topic robot_description. ``urdf`` is the path of
     a URDF or xacro file that is used instead, if not empty, ``xacro_args`` its arguments, "name:=value name:=value".
@@ -258,34 +254,23 @@ def find_robot(
     expanded, and ``xacro_args`` without one. Raises ValueError for an unclosed quote in them.
     """
     file = dynamics_file(dynamics, "" if urdf else name)
-    path = "" if file is None else str(existing_file("dynamics_file", file))
-    if not (urdf or name):
-        return LaunchedRobot("", "", path, ())
-    source = existing_file("urdf", urdf) if urdf else robot_urdf(name)
-    words = (word.partition(":=") for word in shlex.split(xacro_args))
-    text = read_urdf(source, {key: value for key, _, value in words}).decode("utf-8")
-    robot = UrdfDocument(text, str(source)).robot
-    children = {child.get("link") for child in robot.findall("joint/child")}
-    roots = (
-        str(link.get("name"))
-        for link in robot.findall("link")
-        if link.get("name") not in children
+    path = "" if file is None else str(Path(file).resolve())
+    text = root = ""
+    if urdf or name:
+        source = Path(urdf).resolve() if urdf else robot_urdf(name)
+        words = (word.partition(":=") for word in shlex.split(xacro_args))
+        arguments = {key: value for key, _, value in words}
+        text = read_urdf(source, arguments).decode("utf-8")
+        robot = UrdfDocument(text, str(source)).robot
+        children = {child.get("link") for child in robot.findall("joint/child")}
+        roots = {str(link.get("name")) for link in robot.findall("link")} - children
+        root = min(roots, default="")
+    settings: tuple[str, ...] = ()
+    if name and not urdf:
+        settings = (str(find_resource("config", f"{name}.yaml")),)
+    return LaunchedRobot(
+        text, root, path, settings, tuple(joints.split()), tuple(locked.split())
     )
-    settings = () if urdf else (str(find_resource("config", f"{name}.yaml")),)
-    return LaunchedRobot(text, next(roots, ""), path, settings)
-
-
-def existing_file(argument: str, value: str) -> Path:
-    """Return the absolute path of the file ``value``, the value of the launch argument named ``argument``.
-
-    Raises RobotDynamicsError, which names ``argument``, if the file does not exist.
-    """
-    path = Path(value).resolve()
-    if not path.is_file():
-        raise RobotDynamicsError(
-            f"{argument}:={value}: the file {path} does not exist. Cure: correct the path"
-        )
-    return path
 
 
 def robot_parameters(robot: LaunchedRobot) -> dict[str, ParameterValue]:
@@ -328,7 +313,7 @@ def own_parameters(context: LaunchContext) -> list[str]:
     argument = value_of(context, "params_file")
     if not argument:
         return []
-    path = existing_file("params_file", argument)
+    path = Path(argument).resolve()
     parameter_tables(path)
     return [str(path)]
 
