@@ -81,6 +81,8 @@ class Experiment:
         Model of the controller.
     values
         Parameters of computed_torque_node, by name.
+    laws
+        Names of the control laws: those of the command line, else that of ``values``.
     plant
         Settings of the simulated arm, with its initial positions.
     points
@@ -92,14 +94,10 @@ class Experiment:
     source: RobotSource
     model: RobotModel
     values: Values
+    laws: Sequence[str]
     plant: SimulationSettings
     points: TrajectoryPoints
     duration: float
-
-    @property
-    def law(self) -> str:
-        """Name of the control law that ``values`` select; RobotDynamicsError for parameters that are not allowed."""
-        return controller.read_settings(self.values).law
 
     def load(self, law: str) -> tuple[controller.ControllerSettings, SimulatedArm]:
         """Return the settings of the controller with the law named ``law``, and the arm; both have their kernels.
@@ -108,12 +106,7 @@ class Experiment:
         """
         settings = controller.read_settings(overridden(self.values, {"law": law}))
         arm = SimulatedArm(self.plant)
-
-        def warm_up() -> None:
-            warm_up_cycles(self.model, settings)
-            arm.warm_up()
-
-        with_kernels(warm_up, (*EXPERIMENT, step_of(self.model)))
+        with_kernels(arm.warm_up, [step_of(self.model)])
         return settings, arm
 
     def run(self, law: str, bag: Path) -> tuple[Replay, float]:
@@ -170,15 +163,12 @@ def prepare(
     plant_values = overridden(plant_values, {COMMAND_INTERFACES.name: interfaces})
     model = source.model(**model_keywords(values))
     note_locked(model)
-    if (
-        not arguments.law
-        and (law := controller.read_settings(values).law) not in TRACKING_LAWS
-    ):
+    laws = arguments.law or [controller.read_settings(values).law]
+    if laws[0] not in TRACKING_LAWS:
         raise RobotDynamicsError(
-            f"law {law} follows no trajectory. Cure: --law with {', '.join(TRACKING_LAWS)}"
+            f"law {laws[0]} follows no trajectory. Cure: --law with {', '.join(TRACKING_LAWS)}"
         )
     model.require_mass()
-    laws = arguments.law or [controller.read_settings(values).law]
 
     def work() -> tuple[TrajectoryPoints, tuple[float, ...]]:
         for law in laws:
@@ -200,9 +190,8 @@ def prepare(
     duration = (
         float(points.times[-1]) if arguments.duration is None else arguments.duration
     )
-    return Experiment(
-        source, model, values, replace(plant, initial_positions=start), points, duration
-    )
+    plant = replace(plant, initial_positions=start)
+    return Experiment(source, model, values, laws, plant, points, duration)
 
 
 def _parameters(arguments: Namespace) -> tuple[Values, Values, Values]:

@@ -138,22 +138,22 @@ def run_simulate(arguments: Namespace) -> None:
     """
     laws = list(dict.fromkeys(arguments.law or ()))
     output = arguments.output
-    if len(laws) > 1 and output is not None:
+    several = len(laws) > 1 and output is not None
+    if several:
         check_folder(arguments, output, laws)
-        bags = bags_in(output, laws)
-        picture = output / PICTURE
     else:
         check_output(arguments, output, kind="bag")
-        bags = dict.fromkeys(laws, output)
-        picture = None
     experiment = prepare(arguments)
-    compare_laws(experiment, bags or {experiment.law: output}, picture)
+    bags: Mapping[str, Path | None] = dict.fromkeys(experiment.laws, output)
+    if several:
+        bags = bags_in(output, laws)
+    compare_laws(experiment, bags, output / PICTURE if several else None)
     if output is None:
         print(
             "next: -o FOLDER keeps the recordings, --mass-scale 1.1 simulates an arm that is heavier than the model"
         )
     else:
-        recordings = [str(bag) for bag in bags.values()] or [str(output)]
+        recordings = [str(bag) for bag in bags.values()]
         print(f"next: {command_text('view', arguments, arguments.robot, *recordings)}")
         print(
             f"      robot_dynamics report {shlex.quote(recordings[0])} -o report.html"
@@ -182,8 +182,8 @@ def check_folder(arguments: Namespace, folder: Path, laws: Sequence[str]) -> Non
 
 def compare_laws(
     experiment: Experiment, bags: Mapping[str, Path | None], picture: Path | None
-) -> list[Tracking]:
-    """Simulate with each law of ``bags``, print the table, and return the tracking of the laws that do not fail.
+) -> None:
+    """Simulate with each law of ``bags``, and print the table.
 
     A bag is written where ``bags`` has a path, and replaces one there; None: it is not kept. The plot of these laws is
     written to the file ``picture`` if it is not None; it requires matplotlib. If a run fails or ends in a fault,
@@ -229,7 +229,6 @@ def compare_laws(
     print("\n".join(notes))
     if faults:
         raise RobotDynamicsError("\n".join(faults))
-    return runs
 
 
 def print_comparison(runs: list[Tracking], units: list[str]) -> None:
