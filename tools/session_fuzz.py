@@ -24,6 +24,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from multiprocessing import Pool
 from typing import Any, NamedTuple
 
@@ -497,11 +498,10 @@ def _tune(run: Run, random: Generator) -> None:
 
 def _payload(run: Run, random: Generator) -> None:
     mass = [random.uniform(0.0, 5.0), 0.0, 1e4][random.integers(3)]
-    run.take(
-        run.session.on_payload(
-            run.model.link_names[-1], mass, random.uniform(-0.1, 0.2, 3), (0.0,) * 6
-        )
-    )
+    link = run.model.link_names[-1]
+    com = random.uniform(-0.1, 0.2, 3)
+    with suppress(RobotDynamicsError):
+        run.take(run.session.on_payload(link, mass, com, (0.0,) * 6))
 
 
 def _speed(run: Run, random: Generator) -> None:

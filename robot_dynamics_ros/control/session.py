@@ -130,7 +130,11 @@ class ControllerSession:
             self.on_brakes(lasting["brakes_engaged"]),
         ]
         if lasting["payload"]:
-            outputs.append(self.on_payload(**lasting["payload"]))
+            try:
+                outputs.append(self.on_payload(**lasting["payload"]))
+            except RobotDynamicsError as error:
+                note = Note(ERROR, f"payload refused: {error}")
+                outputs.append(Output(notes=(note,)))
         return outputs
 
     # Activation and deactivation
@@ -369,9 +373,7 @@ class ControllerSession:
         if self._pending is not None:
             points, start = self._pending
             self._pending = None
-            output = output._replace(
-                followed=self._follow_or_note(controller, points, start, now)
-            )
+            output = output._replace(followed=self._follow_or_note(points, start, now))
         return self._output(output)
 
     def _output(self, output: Output = Output()) -> Output:  # noqa: B008  it is immutable
@@ -397,23 +399,22 @@ class ControllerSession:
         Without an update rate, one that arrives before the first state is kept, and followed after the first cycle.
         With an update rate it is rejected then, and always while the session is inactive.
         """
-        if self.controller is None:
-            return Output(notes=(Note(WARN, f"trajectory ignored: {_INACTIVE}"),))
-        if self._time(self.controller, now) is None:
+        controller = self.controller
+        if controller is not None and self._time(controller, now) is None:
             self._pending = points, start
             text = "trajectory received, waiting for the first joint_states"
             self._notes.append(Note(OK, text))
             return self._output()
-        followed = self._follow_or_note(self.controller, points, start, now)
-        return self._output(Output(followed=followed))
+        return self._output(Output(followed=self._follow_or_note(points, start, now)))
 
     def _follow_or_note(
-        self, controller: Controller, points: TrajectoryPoints, start: int, now: Now
+        self, points: TrajectoryPoints, start: int, now: Now
     ) -> Followed | None:
         try:
             return self.follow(points, start, now)
         except RobotDynamicsError as error:
-            controller.refuse(str(error))
+            if self.controller is not None:
+                self.controller.refuse(str(error))
             self._notes.append(Note(ERROR, f"trajectory refused: {error}"))
             return None
 
@@ -446,29 +447,21 @@ class ControllerSession:
         return clock.time if clock.started else None
 
     def on_target(self, target: EndEffectorTarget, now: Now) -> Output:
-        """Process a ``target`` of the end effector: pose, twist or acceleration; log a message if it is rejected."""
-        try:
-            controller = self.controller
-            if controller is None:
-                raise RobotDynamicsError(_INACTIVE)
-            targets = controller.targets()
-            time = self._time(controller, now)
-            assert time is not None
-            begin = controller.clock.seconds(target.stamp) if target.stamp else time
-            if targets.receive(target, self.arm.robot.link_names[0], begin, time):
-                self._notes.append(Note(OK, "the end effector follows ~/target_pose"))
-        except RobotDynamicsError as error:
-            text = f"~/target_{target.quantity} refused: {error}"
-            self._notes.append(Note(ERROR, text, 1.0))
+        """Process a ``target`` of the end effector: pose, twist or acceleration; RobotDynamicsError for a bad one."""
+        controller = self.controller
+        if controller is None:
+            raise RobotDynamicsError(_INACTIVE)
+        targets = controller.targets()
+        time = self._time(controller, now)
+        assert time is not None
+        begin = controller.clock.seconds(target.stamp) if target.stamp else time
+        if targets.receive(target, self.arm.robot.link_names[0], begin, time):
+            self._notes.append(Note(OK, "the end effector follows ~/target_pose"))
         return self._output()
 
     def on_speed(self, factor: float) -> Output:
-        """Set the speed factor of trajectory time, 0 to 1; log a message for other numbers."""
-        try:
-            self._speed = checked_speed(factor)
-        except RobotDynamicsError as error:
-            text = f"~/speed_scaling_factor refused: {error}"
-            return Output(notes=(Note(ERROR, text, 1.0),))
+        """Set the speed factor of trajectory time, 0 to 1; RobotDynamicsError for other numbers."""
+        self._speed = checked_speed(factor)
         if self.controller is not None:
             self.controller.plan.set_speed(self._speed)
         return Output()
@@ -491,17 +484,15 @@ class ControllerSession:
     ) -> Output:
         """Set the payload: ``mass`` (kg) on ``link`` with the centre of mass ``com`` (3,), m, in the link's frame.
 
-        ``inertia`` about it in the link's axes is ixx ixy ixz iyy iyz izz, kg m^2. Invalid ones are logged.
+        ``inertia`` about it in the link's axes is ixx ixy ixz iyy iyz izz, kg m^2. Raises RobotDynamicsError for
+        one that is not valid, and as ``ControlledArm.set_payload``.
         """
         q = None
         period = 0.0
         if self.controller is not None and self.controller.estimator.estimate.known:
             q = self.controller.estimator.estimate.state[0]
             period = self.controller.clock.period
-        try:
-            self.arm.set_payload(link, mass, com, inertia, q, period)
-        except RobotDynamicsError as error:
-            return Output(notes=(Note(ERROR, f"~/payload refused: {error}"),))
+        self.arm.set_payload(link, mass, com, inertia, q, period)
         self._payload = {
             "link": link,
             "mass": mass,

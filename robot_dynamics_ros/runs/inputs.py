@@ -82,7 +82,11 @@ class InputReader:
         controller = self._session.controller
         if topic == "joint_trajectory" and controller is not None:
             controller.refuse(reason)
-        return Output(notes=(Note(ERROR, f"~/{topic} refused: {reason}"),))
+        # Targets and speed factors may be sent in each cycle.
+        streamed = topic in ("speed_scaling_factor", *TARGETS)
+        period = 1.0 if streamed else 0.0
+        note = Note(ERROR, f"~/{topic} refused: {reason}", period)
+        return Output(notes=(note,))
 
     def _sample(self, data: bytes) -> Sample | UnusableSample:
         """Return a joint state, or the reason why the message is not valid or lacks joints."""

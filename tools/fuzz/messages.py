@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from robot_dynamics_ros import RobotModel
+from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.control.clock import Now
 from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
@@ -201,10 +203,12 @@ def play(model: RobotModel, data: bytes) -> None:
                 )
             ]
             if kind == b"v" and numbers:
-                session.on_speed(numbers[0])
+                with suppress(RobotDynamicsError):
+                    session.on_speed(numbers[0])
             elif kind == b"l" and len(numbers) >= 10:
                 link = content[_PAYLOAD.size :].decode(errors="replace")
-                session.on_payload(link, numbers[0], numbers[1:4], numbers[4:10])
+                with suppress(RobotDynamicsError):
+                    session.on_payload(link, numbers[0], numbers[1:4], numbers[4:10])
             elif kind not in (b"v", b"l"):
                 check(
                     model,
