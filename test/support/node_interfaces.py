@@ -94,7 +94,7 @@ def topics(program: str, kind: str) -> dict[str, str]:
 
     The fixed ones are from its sources, those of ``COMMANDS``, and the inputs of the controller.
     """
-    functions = (f"create_{kind}",)
+    functions = (f"create_{kind}", f"create_work_{kind}")
     calls = [
         call for tree in _sources(program).values() for call in _calls(tree, *functions)
     ]

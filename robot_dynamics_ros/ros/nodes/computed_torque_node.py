@@ -9,10 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.lifecycle import LifecycleNodeMixin, LifecycleState, TransitionCallbackReturn
-from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from sensor_msgs.msg import JointState
@@ -51,7 +49,6 @@ from robot_dynamics_ros.ros.nodes.controller_outputs import (
     black_box,
     publisher_names,
 )
-from robot_dynamics_ros.ros.nodes.node_parameters import check_changes
 from robot_dynamics_ros.ros.nodes.node_program import run
 from robot_dynamics_ros.ros.nodes.robot import (
     NotReadyError,
@@ -113,7 +110,6 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
         self.create_steady_timer(REPORT_PERIOD, self._report_status)
         if not INSTALLED:
             self.get_logger().info(ABSENT)
-        self.add_on_set_parameters_callback(self._check_parameters)
         self.start_when_possible()
 
     # Transitions
@@ -226,6 +222,7 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
             self._awaited = ()
         self._outputs.configuration(configuration)
         self._session = session
+        self.too_late = _CONFIGURED
         self._safety = session.safety
 
     def _load_robot(self, description: str, measures: bool) -> RobotModel:
@@ -314,9 +311,11 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
             for topic, kind in (INPUT_TOPICS | dict.fromkeys(stops, BOOL)).items()
         ]
         self._triggers = [
-            self.create_service(Trigger, "~/cancel", self._cancel),
-            self.create_service(Trigger, "~/clear_fault", self._clear_fault),
-            self.create_service(Trigger, "~/emergency_stop", self._stop_in_emergency),
+            self.create_work_service(Trigger, "~/cancel", self._cancel),
+            self.create_work_service(Trigger, "~/clear_fault", self._clear_fault),
+            self.create_work_service(
+                Trigger, "~/emergency_stop", self._stop_in_emergency
+            ),
         ]
         self._alarms = [self.create_steady_timer(WATCH_PERIOD, self._watch)]
         if update_rate > 0.0:
@@ -402,6 +401,7 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
         self._box.finish()
         self._report.end()
         self._session = None
+        self.too_late = ""
 
     @property
     def stop_timeout(self) -> float:
@@ -467,66 +467,46 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
             self._interfaces.abort("replaced by a trajectory on ~/joint_trajectory")
         self._interfaces.check()
 
-    def _cancel(
-        self, request: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
+    def _cancel(self, request: Trigger.Request) -> str:
         controller = None if self._session is None else self._session.controller
-        response.success = controller is not None
-        response.message = "the node is not active. Cure: activate it"
-        if controller is not None:
-            controller.cancel()
-            self._interfaces.abort("canceled by the service ~/cancel")
-            response.message = "trajectory canceled"
-        return response
+        if controller is None:
+            raise RobotDynamicsError("the node is not active. Cure: activate it")
+        controller.cancel()
+        self._interfaces.abort("canceled by the service ~/cancel")
+        return "trajectory canceled"
 
-    def _clear_fault(
-        self, request: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
-        try:
-            if self._session is None:
-                raise RobotDynamicsError(
-                    "the node is not configured. Cure: configure and activate it"
-                )
-            output = self._session.clear_fault(self._now())
-            self._publish(output)
-            response.success = True
-            response.message = f"active: {'the fault is cleared' if output.transitions else 'there was no fault'}"
-        except RobotDynamicsError as error:
-            response.success = False
-            response.message = str(error)
-        return response
+    def _clear_fault(self, request: Trigger.Request) -> str:
+        if self._session is None:
+            raise RobotDynamicsError(
+                "the node is not configured. Cure: configure and activate it"
+            )
+        output = self._session.clear_fault(self._now())
+        self._publish(output)
+        cleared = "the fault is cleared" if output.transitions else "there was no fault"
+        return f"active: {cleared}"
 
-    def _stop_in_emergency(
-        self, request: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
+    def _stop_in_emergency(self, request: Trigger.Request) -> str:
         assert self._safety is not None
         self._safety.request_emergency_stop("the service ~/emergency_stop")
         active = self._session is not None and self._session.controller is not None
-        response.message = (
+        return (
             "engaged until ~/clear_fault"
             if active
             else "engaged for the next activation"
         )
-        response.success = True
-        return response
 
-    def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
-        """Check the changes and apply them to the session; if one is invalid, none is applied."""
-        try:
-            too_late = "" if self._session is None else _CONFIGURED
-            values = check_changes(ALL, self.values, changes, too_late)
-            if self._session is not None:
-                robot = self._session.arm.robot
-                settings = NodeSettings.read(values)
-                tolerances = Tolerances.of(settings, robot.joint_names)
-                configuration = self._configuration(values, robot)
-                self._session.tune(read_settings(values))
-                self._settings = settings
-                self._interfaces.tune(tolerances)
-                self._outputs.configuration(configuration)
-        except RobotDynamicsError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        return SetParametersResult(successful=True)
+    def tune(self, values: Values) -> None:
+        """Apply new ``values`` of parameters to the session, if there is one; if one is invalid, none is applied."""
+        if self._session is None:
+            return
+        robot = self._session.arm.robot
+        settings = NodeSettings.read(values)
+        tolerances = Tolerances.of(settings, robot.joint_names)
+        configuration = self._configuration(values, robot)
+        self._session.tune(read_settings(values))
+        self._settings = settings
+        self._interfaces.tune(tolerances)
+        self._outputs.configuration(configuration)
 
 
 main = partial(run, ComputedTorqueNode, ALL)

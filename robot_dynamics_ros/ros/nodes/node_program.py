@@ -84,6 +84,25 @@ class NodeProgram(Node):
             period, callback, clock=RosClock(clock_type=ClockType.STEADY_TIME)
         )
 
+    def create_work_service(
+        self, kind: Any, name: str, work: Callable[[Any], str]
+    ) -> Any:
+        """Create a service of a ``kind`` whose response has success and message.
+
+        The message is what ``work(request)`` returns, or the RobotDynamicsError that it raises.
+        """
+
+        def answer(request: Any, response: Any) -> Any:
+            try:
+                response.message = work(request)
+                response.success = True
+            except RobotDynamicsError as error:
+                response.message = str(error)
+                response.success = False
+            return response
+
+        return self.create_service(kind, name, answer)
+
     def spin_until(self, condition: Callable[[], bool], timeout: float) -> None:
         """Run callbacks until ``condition()`` is true, for at most ``timeout`` (s) of the steady clock.
 

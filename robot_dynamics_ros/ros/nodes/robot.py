@@ -10,6 +10,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.parameter import Parameter as RosParameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_msgs.msg import String
 
@@ -21,12 +23,13 @@ from robot_dynamics_ros.base.parameters import (
     ROBOT_DESCRIPTION,
     URDF,
 )
-from robot_dynamics_ros.base.parameters.kinds import Parameter
+from robot_dynamics_ros.base.parameters.kinds import Parameter, Values
 from robot_dynamics_ros.dynamics.kernels.compilation import (
     announcement,
     compilations_reported,
 )
 from robot_dynamics_ros.dynamics.model import RobotModel
+from robot_dynamics_ros.ros.nodes.node_parameters import check_changes
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram
 from robot_dynamics_ros.ros.thresholds import COMPILATION_POLL_PERIOD
 from robot_dynamics_ros.runs.recorded_setup import model_keywords
@@ -78,8 +81,14 @@ class NotReadyError(RobotDynamicsError):
 class RobotNode(NodeProgram):
     """Node that starts as soon as its robot is known, from the parameter or the topic robot_description.
 
-    A subclass implements ``start_when_possible``. ``parameters`` must contain robot_description, dynamics_file and the
-    others of ``robot_dynamics_ros.base.parameters``. ``options`` are keyword arguments of ``rclpy.node.Node``.
+    A subclass implements ``start_when_possible`` and ``tune``. ``parameters`` must contain robot_description,
+    dynamics_file and the others of ``robot_dynamics_ros.base.parameters``. ``options`` are keyword arguments of
+    ``rclpy.node.Node``.
+
+    Attributes
+    ----------
+    too_late
+        Reason why parameters that are read when the node is configured cannot be set; empty if they can.
     """
 
     def __init__(
@@ -97,6 +106,23 @@ class RobotNode(NodeProgram):
         self.create_subscription(
             String, "robot_description", self._receive_description, latched
         )
+        self.too_late = ""
+        self._declared = parameters
+        self.add_on_set_parameters_callback(self._check_parameters)
+
+    def tune(self, values: Values) -> None:
+        """Apply new ``values`` of parameters; RobotDynamicsError, without a change, for one that is invalid."""
+        raise NotImplementedError
+
+    def _check_parameters(
+        self, changes: list[RosParameter[Any]]
+    ) -> SetParametersResult:
+        try:
+            declared = self._declared
+            self.tune(check_changes(declared, self.values, changes, self.too_late))
+        except RobotDynamicsError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
 
     def _receive_description(self, message: String) -> None:
         self._latched = message.data

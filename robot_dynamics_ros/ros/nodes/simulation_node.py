@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
-from rcl_interfaces.msg import SetParametersResult
-from rclpy.parameter import Parameter
 from rclpy.timer import Timer
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -21,6 +19,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.parameters import COMMAND_INTERFACES, EFFORT
+from robot_dynamics_ros.base.parameters.kinds import Values
 from robot_dynamics_ros.control.controller_status import Status, diagnostics_message
 from robot_dynamics_ros.control.interface import ERROR, Note
 from robot_dynamics_ros.dynamics.kernels.types import Array
@@ -31,7 +30,6 @@ from robot_dynamics_ros.recordings.messages.joint_state import (
     JointStateWriter,
 )
 from robot_dynamics_ros.ros.conversions import message_class, stamp
-from robot_dynamics_ros.ros.nodes.node_parameters import check_changes
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
 from robot_dynamics_ros.ros.nodes.robot import NotReadyError, RobotNode, load_robot
 from robot_dynamics_ros.ros.realtime import collect_garbage, disable_garbage_collection
@@ -178,9 +176,9 @@ class RunningSimulation:
         node.create_subscription(
             WrenchStamped, "external_wrench", self._receive_wrench, 10
         )
-        node.create_service(SetBool, "~/pause", self._pause)
-        node.create_service(Trigger, "~/reset", self._reset)
-        node.create_service(Trigger, "~/step", self._step)
+        node.create_work_service(SetBool, "~/pause", self._pause)
+        node.create_work_service(Trigger, "~/reset", self._reset)
+        node.create_work_service(Trigger, "~/step", self._step)
 
     # Messages
 
@@ -250,41 +248,33 @@ class RunningSimulation:
 
     # Services
 
-    def _pause(
-        self, request: SetBool.Request, response: SetBool.Response
-    ) -> SetBool.Response:
+    def _pause(self, request: SetBool.Request) -> str:
         before = self._paused
         self._paused = request.data
         if before and not self._paused:
             self._set_pace()
         self._report_change()
         change = f"{'already ' if before == self._paused else ''}{'paused' if self._paused else 'running'}"
-        response.success = True
-        response.message = f"{change}, t = {self._seconds}"
-        return response
+        return f"{change}, t = {self._seconds}"
 
-    def _step(
-        self, request: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
+    def _step(self, request: Trigger.Request) -> str:
         """Advance by one period while paused."""
-        error = ""
         if not self._arm.failure:
             if not self._paused:
-                error = "the simulation is not paused. Cure: call ~/pause with data: true first"
-            elif self._awaited is not None:
-                error = f"the controller has not responded yet: {self._missing()}"
-            else:
-                self._advance()
-                self._report_change()
+                raise RobotDynamicsError(
+                    "the simulation is not paused. Cure: call ~/pause with data: true first"
+                )
+            if self._awaited is not None:
+                raise RobotDynamicsError(
+                    f"the controller has not responded yet: {self._missing()}"
+                )
+            self._advance()
+            self._report_change()
         if self._arm.failure:
-            error = self._reason(SimulationMode.FAILED)
-        response.success = not error
-        response.message = error or f"t = {self._seconds}"
-        return response
+            raise RobotDynamicsError(self._reason(SimulationMode.FAILED))
+        return f"t = {self._seconds}"
 
-    def _reset(
-        self, request: Trigger.Request, response: Trigger.Response
-    ) -> Trigger.Response:
+    def _reset(self, request: Trigger.Request) -> str:
         """Return to the initial state, and to the initial time if /clock is published."""
         self._arm.reset()
         self._stamp = (
@@ -293,9 +283,7 @@ class RunningSimulation:
         self._set_pace()
         self._publish()
         self._report_change()
-        response.success = True
-        response.message = f"reset to the initial state, brakes on; t = {self._seconds}"
-        return response
+        return f"reset to the initial state, brakes on; t = {self._seconds}"
 
     def tune(self, settings: SimulationSettings) -> None:
         """Apply model, sensors, real_time_factor and command timeout of ``settings``; other fields are ignored.
@@ -468,7 +456,6 @@ class SimulationNode(RobotNode):
         super().__init__("simulation_node", parameters.ALL, **options)
         self._model: RobotModel | None = None
         self._running: RunningSimulation | None = None
-        self.add_on_set_parameters_callback(self._check_parameters)
         self.start_when_possible()
 
     def start_when_possible(self) -> None:
@@ -484,6 +471,7 @@ class SimulationNode(RobotNode):
             settings = read_settings(self.values, model)
             self.warm_up(lambda: SimulatedArm(settings).warm_up())
             self._running = RunningSimulation(self, SimulatedArm(settings), settings)
+            self.too_late = _RUNNING
             disable_garbage_collection()
         except NotReadyError as error:
             self.get_logger().info(f"not started yet: {error}")
@@ -495,16 +483,10 @@ class SimulationNode(RobotNode):
                 f"simulating {model.name}: {', '.join(model.joint_names)}"
             )
 
-    def _check_parameters(self, changes: list[Parameter[Any]]) -> SetParametersResult:
-        """Check the changes and apply them to the simulation; if one is invalid, none is applied."""
-        try:
-            too_late = "" if self._running is None else _RUNNING
-            values = check_changes(parameters.ALL, self.values, changes, too_late)
-            if self._running is not None and self._model is not None:
-                self._running.tune(read_settings(values, self._model))
-        except RobotDynamicsError as error:
-            return SetParametersResult(successful=False, reason=str(error))
-        return SetParametersResult(successful=True)
+    def tune(self, values: Values) -> None:
+        """Apply new ``values`` of parameters to the simulation, if it runs; if one is invalid, none is applied."""
+        if self._running is not None and self._model is not None:
+            self._running.tune(read_settings(values, self._model))
 
 
 main = partial(run, SimulationNode, parameters.ALL)
