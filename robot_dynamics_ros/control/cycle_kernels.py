@@ -41,48 +41,56 @@ UNCHANGED, GOOD, CONTRADICTS, IMPLAUSIBLE, OUT_OF_BOUNDS = range(5)
 
 # Rows of its bounds:
 # change of position that is always plausible, infinite for joints that are not compared
-STEP = 0
-SPEED = 1  # largest plausible velocity
-BOUNDS = 2  # number of rows
+(
+    STEP,
+    SPEED,  # largest plausible velocity
+    BOUNDS,  # number of rows
+) = range(3)
 
 # Rows of its memory:
-MOVED = 0  # change of position in the window
-IMPLIED = 1  # integral of velocity in the window
-# 1 for a velocity that contradicts the position, until both agree in motion
-DISTRUSTED = 2
-CONTRADICTED = 3  # time (s) for which it has contradicted it without a break
-SINCE_TRUSTED = 4  # time (s), by stamps, since the last state that was trusted
-REFUTED = 5  # 1 for a state that is not trusted, 2 if that lasts
-SINCE_REFUTED = 6  # time (s), by arrival, since the first such state
-STILL = 7  # position near which the joint has been
-IMPLIED_STILL = 8  # integral of velocity there
-MEMORY = 9  # number of rows
+(
+    MOVED,  # change of position in the window
+    IMPLIED,  # integral of velocity in the window
+    # 1 for a velocity that contradicts the position, until both agree in motion
+    DISTRUSTED,
+    CONTRADICTED,  # time (s) for which it has contradicted it without a break
+    SINCE_TRUSTED,  # time (s), by stamps, since the last state that was trusted
+    REFUTED,  # 1 for a state that is not trusted, 2 if that lasts
+    SINCE_REFUTED,  # time (s), by arrival, since the first such state
+    STILL,  # position near which the joint has been
+    IMPLIED_STILL,  # integral of velocity there
+    MEMORY,  # number of rows
+) = range(10)
 
 # Rows of the memory of check_response:
-RESIDUAL = 0  # mean external torque (Nm or N) of the window
-# residual when the joint last moved, or since then the one nearest to 0
-REFERENCE = 1
-REST = 2  # position of rest
-REST_TORQUE = 3  # torque of the model when the joint last moved
-REST_SPEED = 4  # speed of the joint then
-REST_TIME = 5  # time (s) since then
-# momentum (Nm s or N s) and change of position of a joint at rest, if its measured position is frozen
-HIDDEN_MOMENTUM = 6
-HIDDEN_MOTION = 7
-# number of states in succession at rest whose residual exceeds its bound
-UNANSWERED = 8
-STOPPED = 9  # 1 for a while after a sudden stop
-DOUBTED = 10  # 1 for a joint that did not answer, until it moves
-RESPONSE_MEMORY = 11  # number of rows
+(
+    RESIDUAL,  # mean external torque (Nm or N) of the window
+    # residual when the joint last moved, or since then the one nearest to 0
+    REFERENCE,
+    REST,  # position of rest
+    REST_TORQUE,  # torque of the model when the joint last moved
+    REST_SPEED,  # speed of the joint then
+    REST_TIME,  # time (s) since then
+    # momentum (Nm s or N s) and change of position of a joint at rest, if its measured position is frozen
+    HIDDEN_MOMENTUM,
+    HIDDEN_MOTION,
+    # number of states in succession at rest whose residual exceeds its bound
+    UNANSWERED,
+    STOPPED,  # 1 for a while after a sudden stop
+    DOUBTED,  # 1 for a joint that did not answer, until it moves
+    RESPONSE_MEMORY,  # number of rows
+) = range(12)
 
 # Rows of the memory of check_drives:
-EXTERNAL = 0  # mean external torque (Nm or N) of the window
-EFFORT = 1  # mean effort
-EXTERNAL_VARIANCE = 2
-COVARIANCE = 3  # of external torque and effort
-EFFORT_VARIANCE = 4
-REVERSED = 5  # number of states in succession at which the drive opposes its effort
-DRIVE_MEMORY = 6  # number of rows
+(
+    EXTERNAL,  # mean external torque (Nm or N) of the window
+    EFFORT,  # mean effort
+    EXTERNAL_VARIANCE,
+    COVARIANCE,  # of external torque and effort
+    EFFORT_VARIANCE,
+    REVERSED,  # number of states in succession at which the drive opposes its effort
+    DRIVE_MEMORY,  # number of rows
+) = range(7)
 
 # Results of limit_effort.
 CLAMPED = 1
