@@ -22,8 +22,6 @@ from robot_dynamics_ros.recordings.bags.joint_series import answers
 from robot_dynamics_ros.runs.recorder import COMMANDS
 from robot_dynamics_ros.runs.simulation import STATES
 
-_COLOURS = ("#d1495b", "#edae49", "#00798c", "#5b5f97", "#66a182", "#8d6a9f", "#2e4057")
-
 
 @dataclass(frozen=True, eq=False)
 class Tracking:
@@ -186,57 +184,47 @@ def plot_tracking(
 ) -> None:
     """Plot motion, error (logarithmic) and effort of each joint, one curve for each run, to a PNG file ``path``.
 
-    All ``runs`` must have the same joints; at most seven are drawn. ``robot`` is the name in the title. An existing
-    file is replaced. Requires matplotlib.
+    All ``runs`` must have the same joints. ``robot`` is the name in the title. An existing file is replaced. Requires
+    matplotlib.
     """
     import matplotlib  # imported here because it takes a second
 
     matplotlib.use("Agg")
-    matplotlib.rc("font", size=9)
     from matplotlib import pyplot as plt
 
     names = runs[0].joint_names
-    size = (15, 1.2 + 1.75 * len(units))
     figure, axes = plt.subplots(
-        len(names), 3, figsize=size, sharex=True, squeeze=False, layout="constrained"
+        len(names),
+        3,
+        figsize=(15, 1.2 + 1.75 * len(units)),
+        sharex=True,
+        squeeze=False,
+        layout="constrained",
     )
     for j, (name, unit, (motion, error, effort)) in enumerate(
         zip(names, units, axes, strict=True)
     ):
-        for run, colour in zip(runs, _COLOURS, strict=False):
-            motion.plot(run.time, run.actual[:, j], color=colour, lw=1.6)
+        for run in runs:
             magnitude = np.maximum(1e3 * np.abs(run.error[:, j]), 1e-4)
-            error.semilogy(
-                run.time, magnitude, color=colour, lw=0.9, label=None if j else run.law
-            )
-            effort.plot(run.time, run.effort[:, j], color=colour, lw=0.8)
-        desired = runs[0].desired[:, j]
-        motion.plot(
-            runs[0].time,
-            desired,
-            color="black",
-            lw=1.1,
-            ls=(0, (4, 3)),
-            label=None if j else "desired",
-        )
+            motion.plot(run.time, run.actual[:, j], label=run.law)
+            error.semilogy(run.time, magnitude)
+            effort.plot(run.time, run.effort[:, j])
+        motion.plot(runs[0].time, runs[0].desired[:, j], "k--", label="desired")
         motion.set_ylabel(f"{name}\n{'m' if unit == 'mm' else 'rad'}")
         error.set_ylabel(unit)
         effort.set_ylabel("N" if unit == "mm" else "Nm")
+    titles = ("position", "tracking error, magnitude", "commanded effort")
+    for column, title in zip(axes.T, titles, strict=True):
+        column[0].set_title(title)
+        column[-1].set_xlabel("time, s")
     for axis in axes.flat:
-        axis.grid(True, alpha=0.25)
-        axis.margins(x=0.0)
-    for axis, title in zip(
-        axes[0],
-        ("position", "tracking error, magnitude", "commanded effort"),
-        strict=True,
-    ):
-        axis.set_title(title, fontweight="bold")
-    for axis in axes[-1]:
-        axis.set_xlabel("time, s")
-    figure.suptitle(
-        f"{robot}: one trajectory, {len(runs)} control law{'s' * (len(runs) > 1)}",
-        fontsize=14,
+        axis.grid(True)
+    laws = f"{len(runs)} control law{'s' * (len(runs) > 1)}"
+    figure.suptitle(f"{robot}: one trajectory, {laws}")
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=len(runs) + 1,
     )
-    figure.legend(loc="outside lower center", ncols=len(runs) + 1, frameon=False)
-    figure.savefig(path, dpi=110)
+    figure.savefig(path)
     plt.close(figure)
