@@ -172,8 +172,6 @@ def diagnostics_message(
 
 def plain(value: object) -> str:
     """Format a value as text: numbers with 6 digits, true or false, lists separated by commas."""
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
     if isinstance(value, list | tuple):
         return ", ".join(plain(item) for item in value)
     if isinstance(value, float):

@@ -187,7 +187,6 @@ class Text(Parameter[str]):
         )
 
 
-@dataclass(frozen=True, eq=False)
 class Flag(Parameter[bool]):
     """Boolean parameter; its attributes are name, default, description and when, as in ``Parameter``."""
 
@@ -306,7 +305,6 @@ class Numbers(Parameter[Sequence[float]]):
         return self.may_be_empty or len(self.default) == 0
 
 
-@dataclass(frozen=True, eq=False)
 class Names(Parameter[Sequence[str]]):
     """List of names, which may be empty; attributes: name, default, description and when, as in ``Parameter``."""
 
@@ -325,7 +323,6 @@ class Names(Parameter[Sequence[str]]):
         return "a list of names"
 
 
-@dataclass(frozen=True, eq=False)
 class NamedNumbers(Parameter[Any]):
     """List of texts name=number, which may be empty; attributes: name, default, description and when."""
 
@@ -351,7 +348,6 @@ class NamedNumbers(Parameter[Any]):
         return "a list of texts name=number, such as finger_joint=0.02"
 
 
-@dataclass(frozen=True, eq=False)
 class TopicNames(Names):
     """List of full names of topics, which may be empty; attributes as in ``Names``."""
 
