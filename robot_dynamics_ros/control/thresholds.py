@@ -223,8 +223,8 @@ SLOWEST_SPEED_FACTOR = 0.1
 STOPPED_SPEED_FACTOR = 1e-6
 # number of trajectories, and of target poses, with a start in the future; bounds the memory
 MOST_WAITING = 100
-# number of segments whose polynomials are computed together; changes no result
-SEGMENTS_AT_ONCE = 64
+# number of points whose feedforward effort is computed in a cycle; changes no result
+POINTS_AT_ONCE = 64
 # number of points of a trajectory with computed efforts; bounds the computation of a node besides its cycles
 MOST_EFFORT_POINTS = 1000
 # s: joint_trajectory_controller starts in its own desired state, and takes at least this time to the motion

@@ -108,9 +108,7 @@ def stop(time: float, q: Array, qd: Array, deceleration: Array) -> Trajectory:
     holds = np.zeros((2, 4, len(q)))
     holds[0, 0] = q
     holds[1] = coefficients[-1, -1]
-    return Trajectory(
-        time, knots, holds, lambda first, after: coefficients[first:after]
-    )
+    return Trajectory(time, knots, holds, coefficients)
 
 
 Mask = NDArray[np.bool_]

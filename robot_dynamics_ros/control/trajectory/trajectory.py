@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from robot_dynamics_ros.base.errors import TrajectoryError, TrajectoryOverError
 from robot_dynamics_ros.base.joint_messages import TrajectoryPoints
 from robot_dynamics_ros.control.configuration.settings import TrajectoryRules
-from robot_dynamics_ros.control.thresholds import SEGMENTS_AT_ONCE
+from robot_dynamics_ros.control.thresholds import POINTS_AT_ONCE
 from robot_dynamics_ros.control.trajectory.interpolation import (
     segments,
     spline_velocities,
@@ -32,7 +32,7 @@ class Trajectory:
     """Validated and interpolated trajectory in the controller's joint order; created by ``from_points``.
 
     Times are seconds since an origin chosen by the caller; a recent origin reduces rounding errors. Not thread-safe:
-    ``sample_rows`` computes polynomials on demand.
+    ``sample_rows`` keeps the present segment.
 
     Attributes
     ----------
@@ -51,16 +51,15 @@ class Trajectory:
         start: float,
         times: Array,
         holds: Array,
-        polynomials: Callable[[int, int], Array],
+        polynomials: Array,
         joined: int = 0,
     ) -> None:
         """Create a trajectory from polynomials, without validation.
 
         ``times`` (m,) of the knots are seconds after ``start``. ``holds`` (2, 4, n) are position, velocity,
-        acceleration and effort before the first and after the last knot. ``polynomials`` returns the coefficients
-        (segments, degree + 1, 4, n), as from ``segments``, of the segments from the first index up to but not including
-        the second, as far as there are any. The first ``joined`` knots, 0 or 1, are the start state, not points of the
-        trajectory.
+        acceleration and effort before the first and after the last knot. ``polynomials`` are the coefficients
+        (m - 1, degree + 1, 4, n), as from ``segments``. The first ``joined`` knots, 0 or 1, are the start state, not
+        points of the trajectory.
         """
         self.start_time = start
         self.duration = float(times[-1])
@@ -68,10 +67,7 @@ class Trajectory:
         self._times = times
         self._holds = holds
         self._polynomials = polynomials
-        # Coefficients from the segment with the index _first on.
-        self._first = 0
-        self._coefficients = polynomials(0, SEGMENTS_AT_ONCE)
-        self.degree = int(self._coefficients.shape[1]) - 1
+        self.degree = int(polynomials.shape[1]) - 1
         self._joined = joined
         # NumPy multiplies by a 0-d array three times as fast as by a float
         self._time = np.zeros(())
@@ -192,14 +188,9 @@ class Trajectory:
         if len(times) > 1:
             holds[1, 1:3] = 0.0
 
-        def polynomials(first: int, after: int) -> Array:
-            return segments(
-                times[first : after + 1], motion[:, :, first : after + 1], degree
-            )
-
-        trajectory = cls(
-            float(start_time), times, holds, polynomials, int(passed == 0 or late)
-        )
+        polynomials = segments(times, motion, degree)
+        joined = int(passed == 0 or late)
+        trajectory = cls(float(start_time), times, holds, polynomials, joined)
         trajectory.shift = shift
         return trajectory
 
@@ -240,12 +231,9 @@ class Trajectory:
         segment = np.minimum(
             np.searchsorted(knots, times, side="right") - 1, len(knots) - 2
         )
-        for begin in range(0, len(times), SEGMENTS_AT_ONCE):
-            some = slice(begin, begin + SEGMENTS_AT_ONCE)
-            first, last = segment[some][[0, -1]]
-            coefficients = self._polynomials(first, last + 1)[
-                segment[some] - first
-            ].swapaxes(0, 1)
+        for begin in range(0, len(times), POINTS_AT_ONCE):
+            some = slice(begin, begin + POINTS_AT_ONCE)
+            coefficients = self._polynomials[segment[some]].swapaxes(0, 1)
             since = times[some] - knots[segment[some]]
             motion = np.polyval(coefficients, since[:, None, None])
             if times[some][-1] == knots[-1]:
@@ -281,8 +269,5 @@ class Trajectory:
         return active
 
     def _enter(self, segment: int) -> None:
-        if not 0 <= segment - self._first < len(self._coefficients):
-            self._first = segment
-            self._coefficients = self._polynomials(segment, segment + SEGMENTS_AT_ONCE)
         self._begin, self._until = self._times[segment : segment + 2].tolist()
-        self._rows = tuple(self._coefficients[segment - self._first])
+        self._rows = tuple(self._polynomials[segment])
