@@ -170,13 +170,8 @@ class Trajectory:
         if late:
             times = np.append(state_at, times[passed:])
             motion = np.append(start, motion[:, :, passed:], axis=2)
-        h = np.diff(times)
-        largest = np.abs(motion).max()
-        with np.errstate(all="ignore"):  # upper bound of the polynomial coefficients
-            bound = (
-                1e3 * largest * h.max(initial=1.0) ** 2 / h.min(initial=1.0) ** degree
-            )
-        if not np.isfinite(bound):
+        polynomials = segments(times, motion, degree)
+        if not np.isfinite(polynomials).all():
             raise TrajectoryError(
                 "the points are too close in time for their values. Cure: space them further apart"
             )
@@ -187,8 +182,6 @@ class Trajectory:
         holds[1] = motion[:, :, -1]
         if len(times) > 1:
             holds[1, 1:3] = 0.0
-
-        polynomials = segments(times, motion, degree)
         joined = int(passed == 0 or late)
         trajectory = cls(float(start_time), times, holds, polynomials, joined)
         trajectory.shift = shift
