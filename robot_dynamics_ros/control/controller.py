@@ -184,8 +184,7 @@ class Controller:
                 self.response.reset()
             else:
                 self.response.observe(model, estimate, given, self.tuning)
-            if self.external.gain > 0.0:
-                self.external.observe(model, estimate, given)
+            self.external.observe(model, estimate, given)
         return valid
 
     # Cycles

@@ -127,30 +127,26 @@ class ExternalTorque:
 
     Attributes
     ----------
-    gain
-        Gain (1/s) of the observer; 0: there is none, and the other methods have no effect.
     torque
         External torque (n,), Nm or N, positive in the direction of the joints; None without an observer, and before
         the first state with a known velocity.
     """
 
+    torque: Array | None
+    _settings: tuple[float, float] | None = None
+
     def __init__(self, tuning: Tuning) -> None:
         """Create the observer; with an ``observer_gain`` of 0 there is none."""
-        self._begin(_observer_settings(tuning))
-
-    def _begin(self, settings: tuple[float, float]) -> None:
-        self._settings = settings
-        self.gain, smoothing_velocity = settings
-        self._observer: MomentumObserver | None = None
-        if self.gain > 0.0:
-            self._observer = MomentumObserver(self.gain, smoothing_velocity)
-        self.torque: Array | None = None
+        self.tune(tuning)
 
     def tune(self, tuning: Tuning) -> None:
         """Apply new settings; if those of the observer change, it is reset."""
-        settings = _observer_settings(tuning)
+        s = tuning.settings
+        settings = s.observer_gain, s.friction_smoothing_velocity
         if settings != self._settings:
-            self._begin(settings)
+            self._settings = settings
+            self._observer = MomentumObserver(*settings) if settings[0] > 0.0 else None
+            self.torque = None
 
     def observe(self, model: RobotModel, estimate: Estimate, effort: Array) -> None:
         """Update with the state of ``estimate``, reached under the commanded ``effort`` (n,), Nm or N.
@@ -169,7 +165,3 @@ class ExternalTorque:
         if self._observer is not None:
             self._observer.reset()
             self.torque = None
-
-
-def _observer_settings(tuning: Tuning) -> tuple[float, float]:
-    return tuning.settings.observer_gain, tuning.settings.friction_smoothing_velocity
