@@ -254,11 +254,10 @@ class Trajectory:
         rows = self._rows
         time = self._time
         time[()] = s - self._begin
-        np.multiply(rows[0], time, out)
-        for row in rows[1:-1]:
-            np.add(out, row, out)
-            np.multiply(out, time, out)
-        np.add(out, rows[-1], out)
+        out[:] = rows[0]
+        for row in rows[1:]:
+            out *= time
+            out += row
         return active
 
     def _enter(self, segment: int) -> None:

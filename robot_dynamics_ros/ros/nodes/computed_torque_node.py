@@ -288,6 +288,8 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
         if self._awaited:
             self.obstacle = self._absent_states()
             self.log.note(Note(WARN, f"not configured: {self.obstacle}", 5.0))
+        if self._session is not None:
+            self._outputs.renew_configuration()
         self._report.publish_status(self._session, self.obstacle)
 
     def _connect(self, session: ControllerSession, tolerances: Tolerances) -> None:
@@ -452,7 +454,6 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
     def _watch(self) -> None:
         if self._session is not None:
             self._publish(self._session.watch(self._now()))
-            self._outputs.renew_configuration()
             period = round(self._session.watch_period * 1e9)
             if self._alarms[0].timer_period_ns != period:
                 self._alarms[0].timer_period_ns = period

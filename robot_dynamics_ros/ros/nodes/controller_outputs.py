@@ -216,17 +216,13 @@ class ControllerOutputs:
     def configuration(self, configuration: Configuration) -> None:
         """Publish ``configuration``, with the inputs that outlast an activation, on the latched ~/configuration."""
         self._recorded = replace(configuration, lasting=self._session.lasting)
-        self._recorded_at = time.monotonic()
         data = serialize_message(String(data=self._recorded.text()))
         self._configuration.publish(data)
         self._box.add("~/configuration", data)
 
     def renew_configuration(self) -> None:
-        """Publish ~/configuration again if inputs that outlast an activation have changed; at most once a second."""
-        if (
-            time.monotonic() > self._recorded_at + 1.0
-            and self._session.lasting != self._recorded.lasting
-        ):
+        """Publish ~/configuration again if inputs that outlast an activation have changed."""
+        if self._session.lasting != self._recorded.lasting:
             self.configuration(self._recorded)
 
     def flush(self) -> None:
