@@ -12,20 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rosbags.interfaces import (
-    Qos,
-    QosDurability,
-    QosHistory,
-    QosLiveliness,
-    QosReliability,
-    QosTime,
-)
+from rosbags.interfaces import Qos
 
 from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.parameters.kinds import Names, Parameter, Text
 from robot_dynamics_ros.recordings.bags import BagWriter
 from robot_dynamics_ros.recordings.bags.reader import CONFIGURATION_TOPIC, companions
-from robot_dynamics_ros.recordings.bags.storage import BOOL
+from robot_dynamics_ros.recordings.bags.storage import BOOL, LATCHED, RELIABLE
 from robot_dynamics_ros.recordings.messages.cdr import CdrReader
 from robot_dynamics_ros.ros.conversions import message_class
 from robot_dynamics_ros.ros.nodes.node_program import NodeProgram, run
@@ -129,11 +122,11 @@ class RecorderNode(NodeProgram):
                 self._subscribe(topic, message_class(kind))
 
     def _offers(self, topic: str) -> list[Qos]:
-        """Return the distinct QoS profiles that the publishers of a topic offer."""
-        profiles = [
-            info.qos_profile for info in self.get_publishers_info_by_topic(topic)
-        ]
-        return list(dict.fromkeys(_offer(profile) for profile in profiles))
+        """Return the QoS to record: that of a latched topic if all publishers keep their messages, else the default."""
+        infos = self.get_publishers_info_by_topic(topic)
+        kept = DurabilityPolicy.TRANSIENT_LOCAL
+        is_latched = infos and all(one.qos_profile.durability == kept for one in infos)
+        return [LATCHED if is_latched else RELIABLE]
 
     def _subscribe(self, topic: str, kind: Any) -> None:
         """Subscribe with the strictest reliability and durability that are compatible with all publishers."""
@@ -141,9 +134,7 @@ class RecorderNode(NodeProgram):
         qos = QoSProfile(depth=RECORDER_QUEUE, reliability=ReliabilityPolicy.RELIABLE)
         if any(offer.reliability == ReliabilityPolicy.BEST_EFFORT for offer in offers):
             qos.reliability = ReliabilityPolicy.BEST_EFFORT
-        if offers and all(
-            offer.durability == DurabilityPolicy.TRANSIENT_LOCAL for offer in offers
-        ):
+        if self._offers(topic) == [LATCHED]:
             qos.durability = DurabilityPolicy.TRANSIENT_LOCAL
         self.create_subscription(
             kind, topic, partial(self._record, topic), qos, raw=True
@@ -192,29 +183,6 @@ def _emergency_stops(data: bytes) -> tuple[str, ...]:
         if configuration is not None:
             return configuration.emergency_stop_topics
     return ()
-
-
-def _offer(profile: QoSProfile) -> Qos:
-    """Return a QoS profile in the types of rosbags, which number the policies as rmw does."""
-    deadline, lifespan, lease = (
-        QosTime(*divmod(duration.nanoseconds, 1_000_000_000))
-        for duration in (
-            profile.deadline,
-            profile.lifespan,
-            profile.liveliness_lease_duration,
-        )
-    )
-    return Qos(
-        QosHistory(int(profile.history)),
-        profile.depth,
-        QosReliability(int(profile.reliability)),
-        QosDurability(int(profile.durability)),
-        deadline,
-        lifespan,
-        QosLiveliness(int(profile.liveliness)),
-        lease,
-        profile.avoid_ros_namespace_conventions,
-    )
 
 
 main = partial(run, RecorderNode, ALL)
