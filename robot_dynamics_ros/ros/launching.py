@@ -44,8 +44,6 @@ from robot_dynamics_ros.recordings.messages.drive_commands import (
     command_topics,
 )
 
-PACKAGE = "robot_dynamics_ros"
-
 # Python and the conditions of launch write True and False
 _FLAG = ["true", "false", "True", "False"]
 _SHARED: dict[str, tuple[str, list[str] | None, str]] = {
