@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import TimeoutError as NotDone
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import Any, TypeVar
 
@@ -45,13 +45,14 @@ EXPERIMENT = (
     entries.jacobian_batch,
 )
 """Kernels of the controller in simulate and demo."""
-_BESIDE = (
+TORQUE = (
+    entries.inverse_dynamics,
+    entries.inverse_dynamics_batch,
     entries.gravity_torque,
     entries.friction_torque,
     entries.friction_batch,
     entries.regressor_batch,
 )
-TORQUE = (entries.inverse_dynamics, entries.inverse_dynamics_batch, *_BESIDE)
 """Kernels of torque."""
 IDENTIFY = (*TORQUE, entries.mass_matrix, entries.mass_matrix_batch)
 """Kernels of identify."""
@@ -86,21 +87,14 @@ def load_torque_kernels(model: RobotModel, kernels: Sequence[Any]) -> None:
     states = np.zeros((2, model.n))
 
     def work() -> None:
-        with _compiled_beside(_run_beside, model, _BESIDE):
-            model.inverse_dynamics(states, states, states)  # takes half of the time
-        _run_beside(model)
+        model.inverse_dynamics(states, states, states)
+        model.gravity_torque(states[0])
+        model.friction_torque(states, states, load=states)
+        model.regressor(states, states, states)
         if entries.mass_matrix_batch in kernels:
             model.mass_matrix(states)
 
     with_kernels(work, kernels)
-
-
-def _run_beside(model: RobotModel) -> None:
-    """Run the kernels _BESIDE, half of those of torque."""
-    states = np.zeros((2, model.n))
-    model.gravity_torque(states[0])
-    model.friction_torque(states, states, load=states)
-    model.regressor(states, states, states)
 
 
 def _announce_once() -> Callable[[str], None]:
@@ -123,30 +117,11 @@ def step_compiled_beside(model: RobotModel) -> Iterator[None]:
     # deferred: torque and identify do not need it
     from robot_dynamics_ros.simulation.arm import step_of
 
-    with (
-        nullcontext()
-        if model.loops
-        else _compiled_beside(_run_step, model, [step_of(model)])
-    ):
-        yield
-
-
-def _run_step(model: RobotModel) -> None:
-    from robot_dynamics_ros.simulation import Plant
-
-    Plant(model).warm_up()
-
-
-@contextmanager
-def _compiled_beside(
-    run: Callable[[RobotModel], None], model: RobotModel, kernels: Sequence[Any]
-) -> Iterator[None]:
-    """Call ``run(model)`` in another process while the block runs, if one of the ``kernels`` is not in the cache."""
-    if cores() == 1 or not any(map(will_be_stored, kernels)):
+    if model.loops or cores() == 1 or not will_be_stored(step_of(model)):
         yield
         return
     process = get_context("spawn").Process(
-        target=_in_silence, args=(run, model), daemon=True
+        target=_compile_step, args=(model,), daemon=True
     )
     process.start()
     try:
@@ -157,8 +132,10 @@ def _compiled_beside(
     process.join()
 
 
-def _in_silence(run: Callable[[RobotModel], None], model: RobotModel) -> None:
+def _compile_step(model: RobotModel) -> None:
+    from robot_dynamics_ros.simulation import Plant
+
     # the first process handles Ctrl-C and ends this one
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with compilations_reported(lambda kernel: None):
-        run(model)
+        Plant(model).warm_up()
