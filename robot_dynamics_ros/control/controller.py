@@ -108,7 +108,6 @@ class Controller:
         self.checks = Checks(
             robot,
             tuning,
-            self.limiter,
             self.external,
             self.response,
             self.reports,
@@ -338,14 +337,14 @@ class Controller:
             return None
         total = requested if drives is None else requested + drives.feedback
         effort = self._limited(requested, estimate, instant)
-        if drives is not None:
-            limiter.clamped = bool((np.abs(total) > limiter.limits).any())
-        saturated = limiter.over(self._names, total) if limiter.clamped else ()
+        saturated: tuple[str, ...] = ()
+        if drives is not None or limiter.clamped:
+            saturated = limiter.over(self._names, total)
         command = self._command_of(Mode.ACTIVE, effort, saturated)
         if self.law.gains.has_integral_gain and not braked:
             error = desired.q - q if drives is None else drives.error
             self.law.integral.add(error, instant.dt, total - command.effort)
-        self.clamped_cycles += limiter.clamped
+        self.clamped_cycles += bool(saturated)
         self.slowed_cycles += limiter.slowed
         return command
 

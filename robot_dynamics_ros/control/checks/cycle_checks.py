@@ -22,7 +22,6 @@ from robot_dynamics_ros.control.estimation.estimator import Estimate
 from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
 from robot_dynamics_ros.control.estimation.response import Response
 from robot_dynamics_ros.control.interface import Command
-from robot_dynamics_ros.control.limits import EffortLimiter
 from robot_dynamics_ros.control.safety import Cause, Fault, Mode
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -47,18 +46,16 @@ class Checks:
         self,
         model: RobotModel,
         tuning: Tuning,
-        limiter: EffortLimiter,
         external: ExternalTorque,
         response: Response,
         reports: EffortReports,
     ) -> None:
         """Create the checks of the robot ``model``.
 
-        ``limiter`` has the last effort, ``external`` the external torque, ``response`` the joints without response,
-        ``reports`` the reported efforts.
+        ``external`` has the external torque, ``response`` the joints without response, ``reports`` the efforts of the
+        driver.
         """
         self._names = model.joint_names
-        self._limiter = limiter
         self._external = external
         self._response = response
         self._reports = reports
@@ -93,7 +90,7 @@ class Checks:
                 self.limits.check(estimate.state),
                 self._collision(tuning),
                 self._following_error(tuning, estimate, instant, active),
-                self._saturation(settings, instant, active),
+                self._saturation(tuning, instant, active),
             )
         found += (_cycle_rate(settings, instant),)
         return [fault for fault in found if fault is not None]
@@ -170,19 +167,19 @@ class Checks:
         return Fault(Cause.FOLLOWING_ERROR, text, self._names[j], float(error[j]))
 
     def _saturation(
-        self, settings: ControllerSettings, instant: Instant, command: Command | None
+        self, tuning: Tuning, instant: Instant, command: Command | None
     ) -> Fault | None:
         """Check the time at an effort limit."""
-        limits = self._limiter.limits
+        limits = tuning.effort_limits
         if command is None:
             self._saturated[:] = 0.0
             return None
         # A rate limit may leave the effort at its limit for other reasons.
-        counts = self._limiter.clamped or self._saturated.any()
+        counts = command.saturated or self._saturated.any()
         if instant.dt <= 0.0 or not counts:
             return None
         effort = command.effort
-        seconds = settings.safety.saturation_timeout
+        seconds = tuning.settings.safety.saturation_timeout
         j = lasting(self._saturated, effort, limits, instant.dt, seconds)
         if j is None:
             return None

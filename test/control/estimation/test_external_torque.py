@@ -18,7 +18,6 @@ from robot_dynamics_ros.control.estimation.effort_reports import EffortReports
 from robot_dynamics_ros.control.estimation.estimator import Estimator
 from robot_dynamics_ros.control.estimation.external_torque import ExternalTorque
 from robot_dynamics_ros.control.estimation.response import Response
-from robot_dynamics_ros.control.limits import EffortLimiter
 from robot_dynamics_ros.control.safety import Cause
 from support.comparing import assert_close
 from support.controlled_arm import MODEL, REST, Q
@@ -45,9 +44,7 @@ def checked(gain: float = GAIN) -> ExternalTorque:
 def fault(external: ExternalTorque, threshold: Any = (1.0,)) -> Any:
     estimate = Estimator(NAMES, 0.0, 0.1).estimate
     values = tuning(threshold=threshold)
-    limiter = EffortLimiter(values.effort_limits, values.effort_rates)
-    parts = limiter, external, Response(MODEL.n), EffortReports()
-    checks = Checks(MODEL, values, *parts)
+    checks = Checks(MODEL, values, external, Response(MODEL.n), EffortReports())
     faults = checks.faults(values, estimate, CycleClock(0.0).now(0.0), None)
     return next((fault for fault in faults if fault.cause is Cause.COLLISION), None)
 
