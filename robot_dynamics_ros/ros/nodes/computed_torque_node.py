@@ -145,13 +145,24 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
         )
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``deactivate``; the transition always succeeds."""
-        self.deactivate()
+        """Call ``stop``; the transition always succeeds."""
+        self.stop()
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Call ``cleanup``; the transition always succeeds."""
-        self.cleanup()
+        """Destroy topics, services and timers, and drop the robot; ``configure`` reads the parameters again."""
+        for subscription in self._inputs:
+            self.destroy_subscription(subscription)
+        for service in self._triggers:
+            self.destroy_service(service)
+        for timer in self._alarms:
+            self.destroy_timer(timer)
+        self._outputs.destroy()
+        self._interfaces.destroy()
+        self._box.finish()
+        self._report.end()
+        self._session = None
+        self.too_late = ""
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -373,7 +384,12 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
             f"active: law {self._session.settings.law}, joints {names}"
         )
 
-    def deactivate(self) -> None:
+    @property
+    def stop_timeout(self) -> float:
+        """Longest time (s) to stop the arm."""
+        return 0.0 if self._session is None else self._settings.stop_timeout
+
+    def stop(self) -> None:
         """Stop the arm and publish a final effort, which an effort controller continues to apply.
 
         This waits until the arm rests, for at most ``stop_timeout``. It does nothing if the node is not active.
@@ -389,30 +405,6 @@ class ComputedTorqueNode(LifecycleNodeMixin, RobotNode):
         )
         self._publish(session.deactivate(self._now()))
         enable_garbage_collection()
-
-    def cleanup(self) -> None:
-        """Destroy topics, services and timers, and drop the robot; ``configure`` reads the parameters again."""
-        for subscription in self._inputs:
-            self.destroy_subscription(subscription)
-        for service in self._triggers:
-            self.destroy_service(service)
-        for timer in self._alarms:
-            self.destroy_timer(timer)
-        self._outputs.destroy()
-        self._interfaces.destroy()
-        self._box.finish()
-        self._report.end()
-        self._session = None
-        self.too_late = ""
-
-    @property
-    def stop_timeout(self) -> float:
-        """Longest time (s) to stop the arm."""
-        return 0.0 if self._session is None else self._settings.stop_timeout
-
-    def stop(self) -> None:
-        """Stop the arm and publish the final command if the node is active, else do nothing."""
-        self.deactivate()
 
     def close(self) -> None:
         """Complete the black box."""

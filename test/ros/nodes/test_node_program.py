@@ -63,7 +63,7 @@ class Stopper(ComputedTorqueNode):
 
     def activate(self) -> None: ...
 
-    def deactivate(self) -> None:
+    def stop(self) -> None:
         got = self.got
         ticks = self.ticks
         self.spin_until(lambda: self.got >= got + 3 and self.ticks > ticks, 60.0)
