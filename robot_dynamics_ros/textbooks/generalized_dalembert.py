@@ -11,6 +11,7 @@ velocity qd and acceleration qdd have shape (n,), in rad or m. Vectors of a wron
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,12 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
-from robot_dynamics_ros.dynamics.model.link_tree import BASE, LinkTree
+from robot_dynamics_ros.dynamics.model.link_tree import LinkTree
+from robot_dynamics_ros.textbooks.newton_euler_equations import (
+    base_axes,
+    euler_moment,
+    outward_motion,
+)
 from robot_dynamics_ros.textbooks.shared_terms import (
     checked,
     rotor_inertia,
@@ -87,74 +93,32 @@ def joint_terms(tree: LinkTree, q: Array, rates: Array) -> DalembertTerms:
         np.zeros(shape, dtype=rates.dtype)
         for shape in [(count, count)] * 2 + [(count,)] * 3
     )
-    a, w, dw = _velocity_accelerations(tree, z, p, rates)
+    # the inner sums of (4.3): motion at zero joint acceleration, without gravity
+    still = replace(tree, gravity=np.zeros(3))
+    axes = base_axes(tree, rotations, p)
+    w, dw, a = outward_motion(still, axes, rates, np.zeros(count))
     for s, link in enumerate(tree.links):
         c_s = rotations[s] @ link.com
         r_s = p[s] + c_s
         # the braces of (4.3)
         a_s = a[s] + np.cross(w[s], np.cross(w[s], c_s)) + np.cross(dw[s], c_s)
         revolute = [i for i in tree.path(s) if not tree.links[i].prismatic]
-        z_s = {i: rotations[s].T @ z[i] for i in revolute}  # ^sR_0 z_i
+        # ^0I_s, in the axes of the base
+        inertia = rotations[s] @ link.inertia @ rotations[s].T
         carried = {
-            i: np.cross(z[i], r_s - p[i]) if i in z_s else z[i] for i in tree.path(s)
+            i: np.cross(z[i], r_s - p[i]) if i in revolute else z[i]
+            for i in tree.path(s)
         }
-        w_s, dw_s = _angular_motion(z_s, rates)
+        moment = euler_moment(inertia, w[s], dw[s])
         for place, i in enumerate(tree.path(s)):
             h_tran[i] += link.mass * (a_s @ carried[i])  # (4.3)
             c[i] -= link.mass * (tree.gravity @ carried[i])  # (4.5)
             for j in tree.path(s)[place:]:
                 D_tran[i, j] += link.mass * (carried[j] @ carried[i])  # (4.2), i <= j
         for place, i in enumerate(revolute):
-            h_rot[i] += z_s[i] @ (link.inertia @ dw_s) + np.cross(z_s[i], w_s) @ (
-                link.inertia @ w_s
-            )  # (4.4)
+            h_rot[i] += z[i] @ moment  # (4.4)
             for j in revolute[place:]:
-                D_rot[i, j] += z_s[i] @ (link.inertia @ z_s[j])  # (4.2), i <= j
+                D_rot[i, j] += z[i] @ (inertia @ z[j])  # (4.2), i <= j
     for D in (D_rot, D_tran):
         D += np.triu(D, 1).T
     return DalembertTerms(D_rot, D_tran, h_rot, h_tran, c)
-
-
-def _velocity_accelerations(
-    tree: LinkTree, z: Array, p: Array, rates: Array
-) -> tuple[list[Array], ...]:
-    """Return the acceleration of each link's origin, its angular velocity and acceleration at zero joint acceleration.
-
-    These are the inner sums of (4.3), computed recursively from the parent.
-    """
-    a, w, dw = (list[Array]() for _ in range(3))
-    for k, link in enumerate(tree.links):
-        if link.parent == BASE:
-            a_k = np.zeros(3)
-            w_k = np.zeros(3)
-            dw_k = np.zeros(3)
-        else:
-            w_k = w[link.parent]
-            dw_k = dw[link.parent]
-            p_star = p[k] - p[link.parent]
-            a_k = (
-                a[link.parent]
-                + np.cross(w_k, np.cross(w_k, p_star))
-                + np.cross(dw_k, p_star)
-            )
-        joint_velocity = rates[k] * z[k]
-        if link.prismatic:
-            a_k = a_k + 2.0 * np.cross(w_k, joint_velocity)
-        else:
-            dw_k = dw_k + np.cross(w_k, joint_velocity)
-            w_k = w_k + joint_velocity
-        a.append(a_k)
-        w.append(w_k)
-        dw.append(dw_k)
-    return a, w, dw
-
-
-def _angular_motion(z_s: dict[int, Array], rates: Array) -> tuple[Array, Array]:
-    """Return the angular velocity of link s and its angular acceleration at zero joint acceleration: sums of (4.4)."""
-    w_s = np.zeros(3)
-    dw_s = np.zeros(3)
-    for j, axis in z_s.items():
-        joint_velocity = rates[j] * axis
-        dw_s = dw_s + np.cross(w_s, joint_velocity)
-        w_s = w_s + joint_velocity
-    return w_s, dw_s

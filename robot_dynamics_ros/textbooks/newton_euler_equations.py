@@ -8,13 +8,16 @@ velocity qd and acceleration qdd have shape (n,), in rad or m; torques are witho
 with z on the axis of the link's own joint. Craig's recursion is for revolute joints; prismatic ones are from Tsai and
 Milicevic.
 The z_{i-1} and p_{i-1} of Milicevic's Table 1 are z_i and p_i here, so that p*_i leads from the parent's origin and
-rotates with the parent. Tsai treats gravity as a force, (9.60) and (9.65); here the base accelerates against gravity,
+rotates with the parent. Table 1 is the recursion with all vectors in the axes of the base, Table 2 in those of the
+links. Tsai treats gravity as a force, (9.60) and (9.65); here the base accelerates against gravity,
 which is equivalent. A bracket of Tsai (9.58) is misplaced: only the acceleration of the parent's origin is rotated into
 the link's frame. Rotors follow Tsai (9.157). Vectors of a wrong shape raise RobotDynamicsError.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -178,59 +181,20 @@ def newton_euler_base(
     The friction b_i qd_i of the table is omitted.
     """
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
-    rates = tree.couplings @ qd
-    accelerations = tree.couplings @ qdd
     rotations, p = tree.base_placements(q)
-    z = rotations[:, :, 2]
-    w, dw, dv, F, M, p_star = (list[Array]() for _ in range(6))
-    for i, link in enumerate(tree.links):  # forward equations
-        if link.parent == BASE:
-            p_star.append(p[i])
-            w_i = np.zeros(3)
-            dw_i = np.zeros(3)
-            dv_i = -tree.gravity  # the base accelerates against gravity
-        else:
-            p_star.append(p[i] - p[link.parent])
-            w_i = w[link.parent]
-            dw_i = dw[link.parent]
-            dv_i = (
-                dv[link.parent]
-                + np.cross(dw_i, p_star[i])
-                + np.cross(w_i, np.cross(w_i, p_star[i]))
-            )
-        joint_velocity = rates[i] * z[i]
-        joint_acceleration = accelerations[i] * z[i]
-        if link.prismatic:
-            dv_i = dv_i + joint_acceleration + 2.0 * np.cross(w_i, joint_velocity)
-        else:
-            dw_i = dw_i + joint_acceleration + np.cross(w_i, joint_velocity)
-            w_i = w_i + joint_velocity
-        w.append(w_i)
-        dw.append(dw_i)
-        dv.append(dv_i)
-        s = rotations[i] @ link.com
-        a_bar = np.cross(dw_i, s) + np.cross(w_i, np.cross(w_i, s)) + dv_i
-        F.append(newton_force(link.mass, a_bar))  # at the centre of mass
-        M.append(euler_moment(rotations[i] @ link.inertia @ rotations[i].T, w_i, dw_i))
-    axes = [
-        r.axis if r.carrier == BASE else rotations[r.carrier] @ r.axis
-        for r in tree.rotors
+    links = [
+        replace(link, com=R @ link.com, inertia=R @ link.inertia @ R.T)
+        for R, link in zip(rotations, tree.links, strict=True)
     ]
-    rotor_torques = _rotor_torques(tree, axes, qd, qdd, w, dw, M)
-    f = list(F)
-    n = [
-        m + np.cross(R @ k.com, x)
-        for m, R, k, x in zip(M, rotations, tree.links, F, strict=True)
+    rotors = [
+        rotor
+        if rotor.carrier == BASE
+        else replace(rotor, axis=rotations[rotor.carrier] @ rotor.axis)
+        for rotor in tree.rotors
     ]
-    tau = [np.float64(0.0)] * len(tree.links)
-    # backward equations; f_i and n_i act at p_i
-    for i in reversed(range(len(tree.links))):
-        link = tree.links[i]
-        tau[i] = (f[i] if link.prismatic else n[i]) @ z[i]
-        if link.parent != BASE:
-            f[link.parent] = f[link.parent] + f[i]
-            n[link.parent] = n[link.parent] + n[i] + np.cross(p_star[i], f[i])
-    return sum(rotor_torques, to_coordinates(tree, np.array(tau)))
+    turned = replace(tree, links=tuple(links), rotors=tuple(rotors))
+    frames = base_axes(tree, rotations, p)
+    return _recursion(turned, frames, qd, qdd, None)[-1]
 
 
 def newton_euler_links(
@@ -241,7 +205,7 @@ def newton_euler_links(
     Craig (6.45)-(6.53), Tsai (9.49)-(9.70), Milicevic Table 2. The friction of Tsai (9.70) is omitted.
     """
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
-    return _recursion(tree, q, qd, qdd, None)[-1]
+    return _recursion(tree, _link_axes(tree, q), qd, qdd, None)[-1]
 
 
 def joint_reactions(
@@ -270,38 +234,78 @@ def newton_euler_trace(
     axes of its frame; None: none. Those of the last link are f and n of link n + 1 in Craig (6.51), (6.52).
     """
     tree, (q, qd, qdd) = checked(robot, q=q, qd=qd, qdd=qdd)
-    w, dw, dv, dv_c, *forces = _recursion(tree, q, qd, qdd, loads)
+    w, dw, dv, dv_c, *forces = _recursion(tree, _link_axes(tree, q), qd, qdd, loads)
     _, v = link_velocities(tree, q, qd)
     rotations, _ = tree.base_placements(q)
     return NewtonEulerTrace(w, dw, v, dv, dv_c, tree.gravity @ rotations, *forces)
 
 
-def _recursion(
-    tree: LinkTree, q: Array, qd: Array, qdd: Array, loads: Array | None
-) -> list[Array]:
-    """Return w, dw, dv, dv_c, F, N, f, n and tau of ``NewtonEulerTrace``."""
-    rates = tree.couplings @ qd
-    accelerations = tree.couplings @ qdd
+class RecursionAxes(NamedTuple):
+    """Axes of the vectors of each link in a recursion: those of the link, or the base's for all links.
+
+    Attributes
+    ----------
+    z, p
+        (links, 3): axis of the link's joint, and the origin of its frame from that of its parent (m).
+    inward, outward
+        Functions of the index of a link and a vector (3,), from the axes of its parent to its own, and back.
+    """
+
+    z: Array
+    p: Sequence[Array]
+    inward: Callable[[int, Array], Array]
+    outward: Callable[[int, Array], Array]
+
+
+def base_axes(tree: LinkTree, rotations: Array, p: Array) -> RecursionAxes:
+    """Return the axes of the base for all links, from ``LinkTree.base_placements``."""
+    origins = [
+        p_i if link.parent == BASE else p_i - p[link.parent]
+        for p_i, link in zip(p, tree.links, strict=True)
+    ]
+    z = rotations[:, :, 2]
+    return RecursionAxes(z, origins, lambda i, x: x, lambda i, x: x)
+
+
+def _link_axes(tree: LinkTree, q: Array) -> RecursionAxes:
+    """Return the axes of the links' own frames at q (n,)."""
     placements = [
         link.placed(x)
         for link, x in zip(tree.links, tree.joint_positions(q), strict=True)
     ]
-    w, dw, dv, dv_c, F, N = (list[Array]() for _ in range(6))
+    return RecursionAxes(
+        np.tile(Z, (len(placements), 1)),
+        [p for _, p in placements],
+        lambda i, x: placements[i][0].T @ x,
+        lambda i, x: placements[i][0] @ x,
+    )
+
+
+def outward_motion(
+    tree: LinkTree, axes: RecursionAxes, rates: Array, accelerations: Array
+) -> tuple[list[Array], list[Array], list[Array]]:
+    """Return w, dw and dv of each link (``NewtonEulerTrace``), from the base outwards.
+
+    ``rates`` and ``accelerations`` are those of the joints (links,). The base accelerates against the tree's gravity.
+    """
+    w, dw, dv = (list[Array]() for _ in range(3))
     for i, link in enumerate(tree.links):
-        R, P = placements[i]
         if link.parent == BASE:
             w_i = np.zeros(3)
             dw_i = np.zeros(3)
-            dv_i = R.T @ -tree.gravity
+            dv_i = axes.inward(i, -tree.gravity)
         else:
             w_p = w[link.parent]
             dw_p = dw[link.parent]
-            w_i = R.T @ w_p
-            dw_i = R.T @ dw_p
+            P = axes.p[i]
+            w_i = axes.inward(i, w_p)
+            dw_i = axes.inward(i, dw_p)
             # Craig (6.47), Tsai (9.58)
-            dv_i = R.T @ (dv[link.parent] + cross(dw_p, P) + cross(w_p, cross(w_p, P)))
-        joint_velocity = rates[i] * Z
-        joint_acceleration = accelerations[i] * Z
+            dv_i = axes.inward(
+                i, dv[link.parent] + cross(dw_p, P) + cross(w_p, cross(w_p, P))
+            )
+        joint_velocity = rates[i] * axes.z[i]
+        joint_acceleration = accelerations[i] * axes.z[i]
         if link.prismatic:
             # Tsai (9.58)
             dv_i = dv_i + joint_acceleration + 2.0 * cross(w_i, joint_velocity)
@@ -312,13 +316,21 @@ def _recursion(
         w.append(w_i)
         dw.append(dw_i)
         dv.append(dv_i)
+    return w, dw, dv
+
+
+def _recursion(
+    tree: LinkTree, axes: RecursionAxes, qd: Array, qdd: Array, loads: Array | None
+) -> list[Array]:
+    """Return w, dw, dv, dv_c, F, N, f, n and tau of ``NewtonEulerTrace``."""
+    w, dw, dv = outward_motion(tree, axes, tree.couplings @ qd, tree.couplings @ qdd)
+    dv_c, F, N = (list[Array]() for _ in range(3))
+    for link, w_i, dw_i, dv_i in zip(tree.links, w, dw, dv, strict=True):
         # Craig (6.48), Tsai (9.59)
         dv_c.append(dv_i + cross(dw_i, link.com) + cross(w_i, cross(w_i, link.com)))
-        F.append(newton_force(link.mass, dv_c[i]))  # Craig (6.49), Tsai (9.61)
+        F.append(newton_force(link.mass, dv_c[-1]))  # Craig (6.49), Tsai (9.61)
         N.append(euler_moment(link.inertia, w_i, dw_i))  # Craig (6.50), Tsai (9.62)
-    rotor_torques = _rotor_torques(
-        tree, [rotor.axis for rotor in tree.rotors], qd, qdd, w, dw, N
-    )
+    rotor_torques = _rotor_torques(tree, qd, qdd, w, dw, N)
     f = list(F)
     n = [
         N_i + cross(link.com, F_i)
@@ -332,20 +344,20 @@ def _recursion(
     tau = [np.float64(0.0)] * len(tree.links)
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
-        (R, P) = placements[i]
-        tau[i] = (f[i] if link.prismatic else n[i]) @ Z  # Craig (6.53), Tsai (9.69)
+        # Craig (6.53), Tsai (9.69)
+        tau[i] = (f[i] if link.prismatic else n[i]) @ axes.z[i]
         if link.parent != BASE:
-            f_i = R @ f[i]  # Tsai (9.67)
+            f_i = axes.outward(i, f[i])  # Tsai (9.67)
             f[link.parent] = f[link.parent] + f_i  # Craig (6.51), Tsai (9.65)
             # Craig (6.52), Tsai (9.66), (9.68)
-            n[link.parent] = n[link.parent] + R @ n[i] + cross(P, f_i)
+            n_i = axes.outward(i, n[i]) + cross(axes.p[i], f_i)
+            n[link.parent] = n[link.parent] + n_i
     torque = sum(rotor_torques, to_coordinates(tree, np.array(tau)))
     return [*map(np.array, (w, dw, dv, dv_c, F, N, f, n)), torque]
 
 
 def _rotor_torques(
     tree: LinkTree,
-    axes: list[Array],
     qd: Array,
     qdd: Array,
     w: list[Array],
@@ -357,8 +369,9 @@ def _rotor_torques(
     From the energy of Tsai (9.157): the angular momentum I s e rotates with the carrier.
     """
     torques = []
-    for rotor, e, ratio in zip(tree.rotors, axes, tree.rotor_couplings, strict=True):
+    for rotor, ratio in zip(tree.rotors, tree.rotor_couplings, strict=True):
         c = rotor.carrier
+        e = rotor.axis
         spin = ratio @ qd
         spin_up = ratio @ qdd
         if c != BASE:
