@@ -92,11 +92,11 @@ def test_counts_by_hand() -> None:
     def numbers(*values: float) -> list[Counted]:
         return [Counted(value, tally) for value in values]
 
-    assert interpreted(cross)(*numbers(1, 2, 3, 4, 5, 6)) == (-3.0, 6.0, -3.0)
+    assert interpreted(cross)(numbers(1, 2, 3), numbers(4, 5, 6)) == (-3.0, 6.0, -3.0)
     assert tally == {"*": 6, "-": 3}
     for product in (rotate, rotate_back):
         tally.clear()
-        interpreted(product)(numbers(*range(9)), *numbers(1, 2, 3))
+        interpreted(product)(numbers(*range(9)), numbers(1, 2, 3))
         assert tally == {"*": 9, "+": 6}
 
 

@@ -25,10 +25,14 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     ModelArrays,
 )
 from robot_dynamics_ros.dynamics.kernels.placement import (
+    add_vector,
     cross,
+    dot,
     origin,
     place_bodies,
+    plus,
     rotate,
+    scaled,
     symmetric_product,
     to_parent,
     vector_at,
@@ -47,29 +51,28 @@ def add_inertia(r: Array, body: Array, carrier: Array) -> None:
     cross-product matrix: I_carrier += R I R^T - [p][h] - [h][p] - m [p][p].
     """
     m = body[0]
-    hx, hy, hz = rotate(r, body[1], body[2], body[3])
-    px = r[9]
-    py = r[10]
-    pz = r[11]
+    h = rotate(r, (body[1], body[2], body[3]))
+    p = (r[9], r[10], r[11])
     carrier[0] += m
-    carrier[1] += hx + m * px
-    carrier[2] += hy + m * py
-    carrier[3] += hz + m * pz
-    # Rows of R I, then (R I) R^T.
+    carrier[1] += h[0] + m * p[0]
+    carrier[2] += h[1] + m * p[1]
+    carrier[3] += h[2] + m * p[2]
+    # Rows of R and of R I, then (R I) R^T.
     s = (body[4], body[5], body[6], body[7], body[8], body[9])
-    ax, ay, az = symmetric_product(s, r[0], r[1], r[2])
-    bx, by, bz = symmetric_product(s, r[3], r[4], r[5])
-    cx, cy, cz = symmetric_product(s, r[6], r[7], r[8])
+    x = (r[0], r[1], r[2])
+    y = (r[3], r[4], r[5])
+    z = (r[6], r[7], r[8])
+    a = symmetric_product(s, x)
+    b = symmetric_product(s, y)
+    c = symmetric_product(s, z)
     # With u = 2 h + m p the three cross-product terms combine into one.
-    ux = 2.0 * hx + m * px
-    uy = 2.0 * hy + m * py
-    uz = 2.0 * hz + m * pz
-    carrier[4] += ax * r[0] + ay * r[1] + az * r[2] + py * uy + pz * uz
-    carrier[5] += ax * r[3] + ay * r[4] + az * r[5] - 0.5 * (px * uy + py * ux)
-    carrier[6] += ax * r[6] + ay * r[7] + az * r[8] - 0.5 * (px * uz + pz * ux)
-    carrier[7] += bx * r[3] + by * r[4] + bz * r[5] + px * ux + pz * uz
-    carrier[8] += bx * r[6] + by * r[7] + bz * r[8] - 0.5 * (py * uz + pz * uy)
-    carrier[9] += cx * r[6] + cy * r[7] + cz * r[8] + px * ux + py * uy
+    u = plus(scaled(2.0, h), scaled(m, p))
+    carrier[4] += dot(a, x) + p[1] * u[1] + p[2] * u[2]
+    carrier[5] += dot(a, y) - 0.5 * (p[0] * u[1] + p[1] * u[0])
+    carrier[6] += dot(a, z) - 0.5 * (p[0] * u[2] + p[2] * u[0])
+    carrier[7] += dot(b, y) + p[0] * u[0] + p[2] * u[2]
+    carrier[8] += dot(b, z) - 0.5 * (p[1] * u[2] + p[2] * u[1])
+    carrier[9] += dot(c, z) + p[0] * u[0] + p[1] * u[1]
 
 
 @forceinlined_kernel
@@ -81,11 +84,11 @@ def _add_rotors(robot: ModelArrays, work: Array, matrix: Array) -> None:
         inertia = robot.rotors[k, ROTOR_INERTIA]
         add_symmetric(robot, count + k, count + k, inertia, matrix)
         body = tree[count + k, PARENT]
-        x, y, z = vector_at(robot.rotors, k, SPIN_AXIS)
+        axis = vector_at(robot.rotors, k, SPIN_AXIS)
         while body >= 0:
             if tree[body, KIND] == REVOLUTE:
-                add_symmetric(robot, body, count + k, inertia * z, matrix)
-            x, y, z = to_parent(work, body, x, y, z)
+                add_symmetric(robot, body, count + k, inertia * axis[2], matrix)
+            axis = to_parent(work, body, axis)
             body = tree[body, PARENT]
 
 
@@ -106,31 +109,23 @@ def gather_composites(robot: ModelArrays, work: Array, matrix: Array) -> None:
         if tree[i, PARENT] >= 0:
             add_inertia(work[i, PLACEMENT:], body, work[tree[i, PARENT], COMPOSITE:])
         if tree[i, KIND] == REVOLUTE:
-            fx = -body[2]
-            fy = body[1]
-            fz = 0.0
-            nx = body[INERTIA - MASS + 2]
-            ny = body[INERTIA - MASS + 4]
-            nz = body[INERTIA - MASS + 5]
+            force = (-body[2], body[1], 0.0)
+            moment = (
+                body[INERTIA - MASS + 2],
+                body[INERTIA - MASS + 4],
+                body[INERTIA - MASS + 5],
+            )
         else:
-            fx = 0.0
-            fy = 0.0
-            fz = body[0]
-            nx = body[2]
-            ny = -body[1]
-            nz = 0.0
+            force = (0.0, 0.0, body[0])
+            moment = (body[2], -body[1], 0.0)
         j = i
         while True:
-            add_symmetric(robot, j, i, nz if tree[j, KIND] == REVOLUTE else fz, matrix)
+            along = moment[2] if tree[j, KIND] == REVOLUTE else force[2]
+            add_symmetric(robot, j, i, along, matrix)
             if tree[j, PARENT] < 0:
                 break
-            fx, fy, fz = to_parent(work, j, fx, fy, fz)
-            nx, ny, nz = to_parent(work, j, nx, ny, nz)
-            px, py, pz = origin(work, j)
-            px, py, pz = cross(px, py, pz, fx, fy, fz)
-            nx = nx + px
-            ny = ny + py
-            nz = nz + pz
+            force = to_parent(work, j, force)
+            moment = plus(to_parent(work, j, moment), cross(origin(work, j), force))
             j = tree[j, PARENT]
     _add_rotors(robot, work, matrix)
     mirror(matrix)
@@ -156,23 +151,18 @@ def potential_energy(robot: ModelArrays, q: Array, work: Array) -> float:
     for i in range(count):
         for k in range(4):
             work[i, COMPOSITE + k] = robot.bodies[i, MASS + k]
+    gravity = robot.gravity
     energy = 0.0
     for i in range(count - 1, -1, -1):
-        r = work[i, PLACEMENT:]
-        body = work[i, COMPOSITE:]
-        x, y, z = rotate(r, body[1], body[2], body[3])
-        x = x + body[0] * r[9]
-        y = y + body[0] * r[10]
-        z = z + body[0] * r[11]
+        mass = work[i, COMPOSITE]
+        moment = to_parent(work, i, vector_at(work, i, COMPOSITE + 1))
+        moment = plus(moment, scaled(mass, origin(work, i)))
         parent = robot.tree[i, PARENT]
         if parent >= 0:
-            carrying = work[parent, COMPOSITE:]
-            carrying[0] += body[0]
-            carrying[1] += x
-            carrying[2] += y
-            carrying[3] += z
+            work[parent, COMPOSITE] += mass
+            add_vector(work, parent, COMPOSITE + 1, moment)
         else:
-            energy -= robot.gravity[0] * x + robot.gravity[1] * y + robot.gravity[2] * z
+            energy -= dot((gravity[0], gravity[1], gravity[2]), moment)
     return energy
 
 

@@ -32,19 +32,27 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     SPIN_AXIS,
     ModelArrays,
 )
+from robot_dynamics_ros.dynamics.kernels.newton_euler import base_acceleration
 from robot_dynamics_ros.dynamics.kernels.placement import (
+    Vector,
+    add_vector,
     cross,
+    dot,
     origin,
     place_bodies,
     place_in_root,
+    plus,
     rotate,
+    rotate_back,
+    scaled,
+    set_vector,
     symmetric_at,
     symmetric_product,
     vector_at,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array
 
-SpatialVector = tuple[float, float, float, float, float, float]
+SpatialVector = tuple[Vector, Vector]
 
 # Columns of ``spatial``, which has one row for each body.
 _S = 0  # axis
@@ -61,119 +69,86 @@ SPATIAL_SIZE = 58
 
 @forceinlined_kernel
 def _read(spatial: Array, i: int, column: int) -> SpatialVector:
-    return (
-        spatial[i, column],
-        spatial[i, column + 1],
-        spatial[i, column + 2],
-        spatial[i, column + 3],
-        spatial[i, column + 4],
-        spatial[i, column + 5],
-    )
+    return vector_at(spatial, i, column), vector_at(spatial, i, column + 3)
 
 
 @forceinlined_kernel
 def _write(spatial: Array, i: int, column: int, vector: SpatialVector) -> None:
-    for k in range(6):
-        spatial[i, column + k] = vector[k]
+    set_vector(spatial, i, column, vector[0])
+    set_vector(spatial, i, column + 3, vector[1])
 
 
 @kernel
 def _plus(a: SpatialVector, b: SpatialVector) -> SpatialVector:
-    return a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5]
+    return plus(a[0], b[0]), plus(a[1], b[1])
+
+
+@kernel
+def _scaled(factor: float, a: SpatialVector) -> SpatialVector:
+    return scaled(factor, a[0]), scaled(factor, a[1])
+
+
+@forceinlined_kernel
+def _add_dot(total: float, a: Vector, b: Vector) -> float:
+    return total + a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @kernel
 def _dot(a: SpatialVector, b: SpatialVector) -> float:
-    return (
-        a[0] * b[0]
-        + a[1] * b[1]
-        + a[2] * b[2]
-        + a[3] * b[3]
-        + a[4] * b[4]
-        + a[5] * b[5]
-    )
+    return _add_dot(dot(a[0], b[0]), a[1], b[1])
 
 
 @kernel
 def _motion_cross(a: SpatialVector, b: SpatialVector) -> SpatialVector:
     """Cross product a x b of two motions."""
-    wx, wy, wz = cross(a[0], a[1], a[2], b[0], b[1], b[2])
-    x, y, z = cross(a[0], a[1], a[2], b[3], b[4], b[5])
-    u, v, w = cross(a[3], a[4], a[5], b[0], b[1], b[2])
-    return wx, wy, wz, x + u, y + v, z + w
+    return cross(a[0], b[0]), plus(cross(a[0], b[1]), cross(a[1], b[0]))
 
 
 @kernel
 def _force_cross(a: SpatialVector, f: SpatialVector) -> SpatialVector:
     """Cross product a x* f of a motion and a wrench."""
-    mx, my, mz = cross(a[0], a[1], a[2], f[0], f[1], f[2])
-    cx, cy, cz = cross(a[3], a[4], a[5], f[3], f[4], f[5])
-    fx, fy, fz = cross(a[0], a[1], a[2], f[3], f[4], f[5])
-    return mx + cx, my + cy, mz + cz, fx, fy, fz
+    return plus(cross(a[0], f[0]), cross(a[1], f[1])), cross(a[0], f[1])
 
 
 @forceinlined_kernel
 def _times_inertia(spatial: Array, i: int, b: SpatialVector) -> SpatialVector:
     """Wrench I b: moment J w + h x v, force m v + w x h."""
-    m = spatial[i, _I]
-    hx, hy, hz = vector_at(spatial, i, _I + 1)
-    x, y, z = symmetric_product(symmetric_at(spatial, i, _I + 4), b[0], b[1], b[2])
-    cx, cy, cz = cross(hx, hy, hz, b[3], b[4], b[5])
-    px, py, pz = cross(b[0], b[1], b[2], hx, hy, hz)
+    h = vector_at(spatial, i, _I + 1)
+    moment = symmetric_product(symmetric_at(spatial, i, _I + 4), b[0])
     return (
-        x + cx,
-        y + cy,
-        z + cz,
-        m * b[3] + px,
-        m * b[4] + py,
-        m * b[5] + pz,
+        plus(moment, cross(h, b[1])),
+        plus(scaled(spatial[i, _I], b[1]), cross(b[0], h)),
     )
 
 
 @forceinlined_kernel
 def _velocity_wrench(spatial: Array, i: int, b: SpatialVector) -> SpatialVector:
     """Wrench 2 B b."""
-    x = 2.0 * b[0]
-    y = 2.0 * b[1]
-    z = 2.0 * b[2]
-    fx, fy, fz = cross(x, y, z, spatial[i, _P], spatial[i, _P + 1], spatial[i, _P + 2])
-    return (
-        spatial[i, _N] * x + spatial[i, _N + 1] * y + spatial[i, _N + 2] * z,
-        spatial[i, _N + 3] * x + spatial[i, _N + 4] * y + spatial[i, _N + 5] * z,
-        spatial[i, _N + 6] * x + spatial[i, _N + 7] * y + spatial[i, _N + 8] * z,
-        fx,
-        fy,
-        fz,
-    )
+    twice = scaled(2.0, b[0])
+    return rotate(spatial[i, _N:], twice), cross(twice, vector_at(spatial, i, _P))
 
 
 @kernel
 def _move(robot: ModelArrays, work: Array, world: Array, spatial: Array) -> None:
     """Write axes, velocities and accelerations, from the root outwards; the base accelerates against gravity."""
-    gravity = robot.gravity
+    zero = (0.0, 0.0, 0.0)
     for i in range(robot.bodies.shape[0]):
         parent = robot.tree[i, PARENT]
-        x = world[i, 2]
-        y = world[i, 5]
-        z = world[i, 8]
+        axis = (world[i, 2], world[i, 5], world[i, 8])
         if robot.tree[i, KIND] == REVOLUTE:
-            px, py, pz = cross(world[i, 9], world[i, 10], world[i, 11], x, y, z)
-            s = (x, y, z, px, py, pz)
+            s = (axis, cross(vector_at(world, i, 9), axis))
         else:
-            s = (0.0, 0.0, 0.0, x, y, z)
-        v = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        a = (0.0, 0.0, 0.0, -gravity[0], -gravity[1], -gravity[2])
+            s = (zero, axis)
+        v = (zero, zero)
+        a = (zero, base_acceleration(robot))
         if parent >= 0:
             v = _read(spatial, parent, _V)
             a = _read(spatial, parent, _A)
         rate = work[i, JOINT_RATE]
-        acceleration = work[i, JOINT_ACCELERATION]
-        v = (v[0] + rate * s[0], v[1] + rate * s[1], v[2] + rate * s[2],
-             v[3] + rate * s[3], v[4] + rate * s[4], v[5] + rate * s[5])  # fmt: skip
+        v = _plus(v, _scaled(rate, s))
         ds = _motion_cross(v, s)
-        a = (a[0] + acceleration * s[0] + rate * ds[0], a[1] + acceleration * s[1] + rate * ds[1],
-             a[2] + acceleration * s[2] + rate * ds[2], a[3] + acceleration * s[3] + rate * ds[3],
-             a[4] + acceleration * s[4] + rate * ds[4], a[5] + acceleration * s[5] + rate * ds[5])  # fmt: skip
+        a = _plus(a, _scaled(work[i, JOINT_ACCELERATION], s))
+        a = _plus(a, _scaled(rate, ds))
         _write(spatial, i, _S, s)
         _write(spatial, i, _DS, ds)
         _write(spatial, i, _DDS, _plus(_motion_cross(a, s), _motion_cross(v, ds)))
@@ -190,39 +165,39 @@ def _set_inertias_and_wrenches(
         for k in range(10):
             spatial[i, _I + k] = 0.0
         add_inertia(world[i], robot.bodies[i, MASS:], spatial[i, _I:])
-        v = _read(spatial, i, _V)
-        momentum = _times_inertia(spatial, i, v)
-        _write(
-            spatial,
-            i,
-            _F,
-            _plus(
-                _times_inertia(spatial, i, _read(spatial, i, _A)),
-                _force_cross(v, momentum),
-            ),
-        )
-        spatial[i, _P] = momentum[3]
-        spatial[i, _P + 1] = momentum[4]
-        spatial[i, _P + 2] = momentum[5]
-        wx, wy, wz, vx, vy, vz = v
-        hx, hy, hz = vector_at(spatial, i, _I + 1)
+        velocity = _read(spatial, i, _V)
+        momentum = _times_inertia(spatial, i, velocity)
+        wrench = _times_inertia(spatial, i, _read(spatial, i, _A))
+        _write(spatial, i, _F, _plus(wrench, _force_cross(velocity, momentum)))
+        set_vector(spatial, i, _P, momentum[1])
+        w, v = velocity
+        h = vector_at(spatial, i, _I + 1)
         xx, xy, xz = vector_at(spatial, i, _I + 4)
         yy, yz, zz = vector_at(spatial, i, _I + 7)
         half = 0.5 * (xx + yy + zz)
         # N column by column: -w x (column of E) - h x (v x unit vector), the latter v h^T - (h . v).
-        hv = hx * vx + hy * vy + hz * vz
-        ax, ay, az = cross(half - xx, -xy, -xz, wx, wy, wz)
-        bx, by, bz = cross(-xy, half - yy, -yz, wx, wy, wz)
-        cx, cy, cz = cross(-xz, -yz, half - zz, wx, wy, wz)
-        spatial[i, _N] = ax + hv - vx * hx
-        spatial[i, _N + 1] = bx - vx * hy
-        spatial[i, _N + 2] = cx - vx * hz
-        spatial[i, _N + 3] = ay - vy * hx
-        spatial[i, _N + 4] = by + hv - vy * hy
-        spatial[i, _N + 5] = cy - vy * hz
-        spatial[i, _N + 6] = az - vz * hx
-        spatial[i, _N + 7] = bz - vz * hy
-        spatial[i, _N + 8] = cz + hv - vz * hz
+        hv = dot(h, v)
+        a = cross((half - xx, -xy, -xz), w)
+        b = cross((-xy, half - yy, -yz), w)
+        c = cross((-xz, -yz, half - zz), w)
+        set_vector(
+            spatial,
+            i,
+            _N,
+            (a[0] + hv - v[0] * h[0], b[0] - v[0] * h[1], c[0] - v[0] * h[2]),
+        )
+        set_vector(
+            spatial,
+            i,
+            _N + 3,
+            (a[1] - v[1] * h[0], b[1] + hv - v[1] * h[1], c[1] - v[1] * h[2]),
+        )
+        set_vector(
+            spatial,
+            i,
+            _N + 6,
+            (a[2] - v[2] * h[0], b[2] - v[2] * h[1], c[2] + hv - v[2] * h[2]),
+        )
 
 
 @kernel
@@ -236,48 +211,26 @@ def _add_rotors(
         carrier = robot.tree[row, PARENT]
         if carrier < 0:
             continue
-        inertia = robot.rotors[k, ROTOR_INERTIA]
-        x, y, z = rotate(
-            world[carrier],
-            robot.rotors[k, SPIN_AXIS],
-            robot.rotors[k, SPIN_AXIS + 1],
-            robot.rotors[k, SPIN_AXIS + 2],
-        )
-        x = inertia * x
-        y = inertia * y
-        z = inertia * z
+        axis = rotate(world[carrier], vector_at(robot.rotors, k, SPIN_AXIS))
+        axis = scaled(robot.rotors[k, ROTOR_INERTIA], axis)
         spin = work[row, JOINT_RATE]
-        acceleration = work[row, JOINT_ACCELERATION]
-        gx, gy, gz = cross(
-            spatial[carrier, _V],
-            spatial[carrier, _V + 1],
-            spatial[carrier, _V + 2],
-            x,
-            y,
-            z,
-        )
-        spatial[carrier, _F] += acceleration * x + spin * gx
-        spatial[carrier, _F + 1] += acceleration * y + spin * gy
-        spatial[carrier, _F + 2] += acceleration * z + spin * gz
-        half = 0.5 * spin
-        spatial[carrier, _N + 1] += half * z
-        spatial[carrier, _N + 2] -= half * y
-        spatial[carrier, _N + 3] -= half * z
-        spatial[carrier, _N + 5] += half * x
-        spatial[carrier, _N + 6] += half * y
-        spatial[carrier, _N + 7] -= half * x
+        g = cross(vector_at(spatial, carrier, _V), axis)
+        moment = plus(scaled(work[row, JOINT_ACCELERATION], axis), scaled(spin, g))
+        add_vector(spatial, carrier, _F, moment)
+        x, y, z = scaled(0.5 * spin, axis)
+        add_vector(spatial, carrier, _N, (0.0, z, -y))
+        add_vector(spatial, carrier, _N + 3, (-z, 0.0, x))
+        add_vector(spatial, carrier, _N + 6, (y, -x, 0.0))
         i = carrier
         while i >= 0:
-            s = _read(spatial, i, _S)
-            ds = _read(spatial, i, _DS)
-            dds = _read(spatial, i, _DDS)
-            turning = gx * s[0] + gy * s[1] + gz * s[2]
+            s = vector_at(spatial, i, _S)
+            ds = vector_at(spatial, i, _DS)
+            dds = vector_at(spatial, i, _DDS)
+            turning = dot(g, s)
             add_element(robot, i, row, turning, dqd)
             # The axis a rotates with its carrier: a . (S'' - w x S') and a . (2 S' - w x S); a . (w x s) = -g . s.
-            along = x * ds[0] + y * ds[1] + z * ds[2]
-            add_element(robot, row, i, 2.0 * along + turning, dqd)
-            along = x * dds[0] + y * dds[1] + z * dds[2]
-            add_element(robot, row, i, along + gx * ds[0] + gy * ds[1] + gz * ds[2], dq)
+            add_element(robot, row, i, 2.0 * dot(axis, ds) + turning, dqd)
+            add_element(robot, row, i, _add_dot(dot(axis, dds), g, ds), dq)
             i = robot.tree[i, PARENT]
 
 
@@ -295,27 +248,9 @@ def _accumulate(robot: ModelArrays, spatial: Array, dq: Array, dqd: Array) -> No
         second = _plus(_plus(second, second), _velocity_wrench(spatial, j, s))
         inertial = _times_inertia(spatial, j, s)
         # 2 B^T S has no force.
-        px, py, pz = cross(
-            spatial[j, _P], spatial[j, _P + 1], spatial[j, _P + 2], s[3], s[4], s[5]
-        )
-        wx = 2.0 * (
-            spatial[j, _N] * s[0]
-            + spatial[j, _N + 3] * s[1]
-            + spatial[j, _N + 6] * s[2]
-            + px
-        )
-        wy = 2.0 * (
-            spatial[j, _N + 1] * s[0]
-            + spatial[j, _N + 4] * s[1]
-            + spatial[j, _N + 7] * s[2]
-            + py
-        )
-        wz = 2.0 * (
-            spatial[j, _N + 2] * s[0]
-            + spatial[j, _N + 5] * s[1]
-            + spatial[j, _N + 8] * s[2]
-            + pz
-        )
+        moment = rotate_back(spatial[j, _N:], s[0])
+        moment = plus(moment, cross(vector_at(spatial, j, _P), s[1]))
+        moment = scaled(2.0, moment)
         add_element(robot, j, j, _dot(s, first), dq)
         add_element(robot, j, j, _dot(s, second), dqd)
         i = tree[j, PARENT]
@@ -325,20 +260,10 @@ def _accumulate(robot: ModelArrays, spatial: Array, dq: Array, dqd: Array) -> No
             dds = _read(spatial, i, _DDS)
             add_element(robot, i, j, _dot(s, first), dq)
             add_element(robot, i, j, _dot(s, second), dqd)
-            add_element(
-                robot,
-                j,
-                i,
-                _dot(inertial, dds) + wx * ds[0] + wy * ds[1] + wz * ds[2],
-                dq,
-            )
-            add_element(
-                robot,
-                j,
-                i,
-                2.0 * _dot(inertial, ds) + wx * s[0] + wy * s[1] + wz * s[2],
-                dqd,
-            )
+            by_q = _add_dot(_dot(inertial, dds), moment, ds[0])
+            add_element(robot, j, i, by_q, dq)
+            by_qd = _add_dot(2.0 * _dot(inertial, ds), moment, s[0])
+            add_element(robot, j, i, by_qd, dqd)
             i = tree[i, PARENT]
         parent = tree[j, PARENT]
         if parent >= 0:
@@ -349,12 +274,10 @@ def _accumulate(robot: ModelArrays, spatial: Array, dq: Array, dqd: Array) -> No
 @kernel
 def _shift_origin(robot: ModelArrays, work: Array) -> None:
     """Move the root's origin to the first body: the rounding error grows with the square of the distance from it."""
-    x, y, z = origin(work, 0)
+    shift = scaled(-1.0, origin(work, 0))
     for i in range(robot.bodies.shape[0]):
         if robot.tree[i, PARENT] < 0:
-            work[i, PLACEMENT + 9] -= x
-            work[i, PLACEMENT + 10] -= y
-            work[i, PLACEMENT + 11] -= z
+            add_vector(work, i, PLACEMENT + 9, shift)
 
 
 @kernel

@@ -17,7 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics_ros.dynamics.kernels.compilation import allocating_kernel, kernel
+from robot_dynamics_ros.dynamics.kernels.compilation import (
+    allocating_kernel,
+    forceinlined_kernel,
+    kernel,
+)
 from robot_dynamics_ros.dynamics.kernels.couplings import add_column, clear, expand
 from robot_dynamics_ros.dynamics.kernels.layout import (
     JOINT_ACCELERATION,
@@ -31,13 +35,15 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
 )
 from robot_dynamics_ros.dynamics.kernels.newton_euler import move_bodies
 from robot_dynamics_ros.dynamics.kernels.placement import (
-    Elements,
     Vector,
     compose,
     cross,
     place_bodies,
     place_in_root,
+    plus,
     rotate,
+    scaled,
+    vector_at,
 )
 from robot_dynamics_ros.dynamics.kernels.types import Array, IntArray
 
@@ -61,45 +67,49 @@ def _place_and_move(
 
 
 @kernel
-def _position(body: int, point: Array, world: Array) -> Vector:
+def _position(body: int, point: Vector, world: Array) -> Vector:
     """Return a body's point in the root frame."""
     if body < 0:
-        return point[0], point[1], point[2]
-    x, y, z = rotate(world[body], point[0], point[1], point[2])
-    return world[body, 9] + x, world[body, 10] + y, world[body, 11] + z
+        return point
+    return plus(vector_at(world, body, 9), rotate(world[body], point))
 
 
 @kernel
 def _acceleration(
-    robot: ModelArrays, body: int, point: Elements, work: Array, world: Array
+    robot: ModelArrays, body: int, point: Vector, work: Array, world: Array
 ) -> Vector:
     """Return the acceleration of a body's point at zero joint acceleration, Craig (6.12)."""
     if body < 0:
         return 0.0, 0.0, 0.0
-    m = work[body, MOTION:]
-    cx, cy, cz = cross(m[0], m[1], m[2], point[0], point[1], point[2])
-    cx, cy, cz = cross(m[0], m[1], m[2], cx, cy, cz)
-    tx, ty, tz = cross(m[3], m[4], m[5], point[0], point[1], point[2])
-    x, y, z = rotate(world[body], m[6] + cx + tx, m[7] + cy + ty, m[8] + cz + tz)
+    w = vector_at(work, body, MOTION)
+    a = plus(vector_at(work, body, MOTION + 6), cross(w, cross(w, point)))
+    a = plus(a, cross(vector_at(work, body, MOTION + 3), point))
+    gravity = robot.gravity
     # Without the acceleration of the base against gravity.
-    return x + robot.gravity[0], y + robot.gravity[1], z + robot.gravity[2]
+    return plus(rotate(world[body], a), (gravity[0], gravity[1], gravity[2]))
 
 
-@kernel
-def _add_columns(
-    robot: ModelArrays, i: int, sign: float, at: Vector, world: Array, rows: Array
-) -> None:
-    """Add ``sign`` times the velocity of point ``at`` at unit velocity of joint i: z x (p - p_i) or z, Craig 5.7."""
-    x = world[i, 2]
-    y = world[i, 5]
-    z = world[i, 8]
-    if robot.tree[i, KIND] == REVOLUTE:
-        x, y, z = cross(
-            x, y, z, at[0] - world[i, 9], at[1] - world[i, 10], at[2] - world[i, 11]
-        )
-    add_column(robot, i, sign * x, rows[0])
-    add_column(robot, i, sign * y, rows[1])
-    add_column(robot, i, sign * z, rows[2])
+@forceinlined_kernel
+def _axis(world: Array, i: int) -> Vector:
+    """Return the axis of joint i."""
+    return world[i, 2], world[i, 5], world[i, 8]
+
+
+@forceinlined_kernel
+def _velocity(robot: ModelArrays, i: int, at: Vector, world: Array) -> Vector:
+    """Return the velocity of point ``at`` at unit velocity of joint i: z x (p - p_i) or z, Craig 5.7."""
+    if robot.tree[i, KIND] != REVOLUTE:
+        return _axis(world, i)
+    arm = plus(at, scaled(-1.0, vector_at(world, i, 9)))
+    return cross(_axis(world, i), arm)
+
+
+@forceinlined_kernel
+def _add_columns(robot: ModelArrays, i: int, v: Vector, rows: Array) -> None:
+    """Add a vector for joint i to the columns of its coordinates in three ``rows`` (3 or more, n)."""
+    add_column(robot, i, v[0], rows[0])
+    add_column(robot, i, v[1], rows[1])
+    add_column(robot, i, v[2], rows[2])
 
 
 @kernel
@@ -145,29 +155,12 @@ def jacobian(
     matrix[:] = 0.0
     if body < 0:
         return
-    px, py, pz = rotate(world[body], frame[9], frame[10], frame[11])
-    px = px + world[body, 9]
-    py = py + world[body, 10]
-    pz = pz + world[body, 11]
+    at = _position(body, (frame[9], frame[10], frame[11]), world)
     i = body
     while i >= 0:
-        x = world[i, 2]
-        y = world[i, 5]
-        z = world[i, 8]
         if robot.tree[i, KIND] == REVOLUTE:
-            vx, vy, vz = cross(
-                x, y, z, px - world[i, 9], py - world[i, 10], pz - world[i, 11]
-            )
-            add_column(robot, i, x, matrix[3])
-            add_column(robot, i, y, matrix[4])
-            add_column(robot, i, z, matrix[5])
-        else:
-            vx = x
-            vy = y
-            vz = z
-        add_column(robot, i, vx, matrix[0])
-        add_column(robot, i, vy, matrix[1])
-        add_column(robot, i, vz, matrix[2])
+            _add_columns(robot, i, _axis(world, i), matrix[3:])
+        _add_columns(robot, i, _velocity(robot, i, at, world), matrix)
         i = robot.tree[i, PARENT]
 
 
@@ -190,10 +183,10 @@ def jacobian_dot_qd(
     product[:] = 0.0
     if body < 0:
         return
-    m = work[body, MOTION:]
     point = (frame[9], frame[10], frame[11])
+    dw = vector_at(work, body, MOTION + 3)
     product[0], product[1], product[2] = _acceleration(robot, body, point, work, world)
-    product[3], product[4], product[5] = rotate(world[body], m[3], m[4], m[5])
+    product[3], product[4], product[5] = rotate(world[body], dw)
 
 
 class Loops(NamedTuple):
@@ -257,8 +250,8 @@ def measure_loops(
     for k in range(loops.bodies.shape[0]):
         a = loops.bodies[k, 0]
         b = loops.bodies[k, 1]
-        point_a = loops.points[k]
-        point_b = loops.points[k, 3:]
+        point_a = vector_at(loops.points, k, 0)
+        point_b = vector_at(loops.points, k, 3)
         at_a = _position(a, point_a, world)
         at_b = _position(b, point_b, world)
         bias_a = _acceleration(robot, a, point_a, work, world)
@@ -270,8 +263,9 @@ def measure_loops(
         # Parents have smaller indices, so the two paths to the root meet at the first equal index.
         while a != b:
             if a > b:
-                _add_columns(robot, a, -1.0, at_a, world, rows)
+                velocity = _velocity(robot, a, at_a, world)
+                _add_columns(robot, a, scaled(-1.0, velocity), rows)
                 a = robot.tree[a, PARENT]
             else:
-                _add_columns(robot, b, 1.0, at_b, world, rows)
+                _add_columns(robot, b, _velocity(robot, b, at_b, world), rows)
                 b = robot.tree[b, PARENT]

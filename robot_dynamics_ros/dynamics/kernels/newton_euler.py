@@ -35,9 +35,16 @@ from robot_dynamics_ros.dynamics.kernels.layout import (
     ModelArrays,
 )
 from robot_dynamics_ros.dynamics.kernels.placement import (
+    Elements,
+    Vector,
+    add_vector,
     cross,
+    dot,
     origin,
     place_bodies,
+    plus,
+    scaled,
+    set_vector,
     symmetric_at,
     symmetric_product,
     to_body,
@@ -52,6 +59,12 @@ _DW = MOTION + 3
 _A = MOTION + 6
 
 
+@forceinlined_kernel
+def base_acceleration(robot: ModelArrays) -> Vector:
+    """Return the acceleration (m/s^2) of the base against gravity, which has the effect of the weights."""
+    return -robot.gravity[0], -robot.gravity[1], -robot.gravity[2]
+
+
 @kernel
 def move_bodies(robot: ModelArrays, work: Array) -> None:
     """Write the velocities and accelerations of the bodies to ``work``, from the base outwards: Craig (6.45)-(6.48).
@@ -62,48 +75,61 @@ def move_bodies(robot: ModelArrays, work: Array) -> None:
     gravity, so that each linear acceleration includes -g.
     """
     tree = robot.tree
-    gravity = robot.gravity
     for i in range(robot.bodies.shape[0]):
         parent = tree[i, PARENT]
         rate = work[i, JOINT_RATE]
         acceleration = work[i, JOINT_ACCELERATION]
         if parent < 0:
-            wx = 0.0
-            wy = 0.0
-            wz = 0.0
-            dwx = 0.0
-            dwy = 0.0
-            dwz = 0.0
-            ax, ay, az = to_body(work, i, -gravity[0], -gravity[1], -gravity[2])
+            w = (0.0, 0.0, 0.0)
+            dw = (0.0, 0.0, 0.0)
+            a = to_body(work, i, base_acceleration(robot))
         else:
-            ux, uy, uz = vector_at(work, parent, _W)
-            dux, duy, duz = vector_at(work, parent, _DW)
-            ax, ay, az = vector_at(work, parent, _A)
-            px, py, pz = origin(work, i)
-            cx, cy, cz = cross(ux, uy, uz, px, py, pz)
-            cx, cy, cz = cross(ux, uy, uz, cx, cy, cz)
-            tx, ty, tz = cross(dux, duy, duz, px, py, pz)
-            wx, wy, wz = to_body(work, i, ux, uy, uz)
-            dwx, dwy, dwz = to_body(work, i, dux, duy, duz)
-            ax, ay, az = to_body(work, i, ax + cx + tx, ay + cy + ty, az + cz + tz)
+            u = vector_at(work, parent, _W)
+            du = vector_at(work, parent, _DW)
+            p = origin(work, i)
+            a = plus(vector_at(work, parent, _A), cross(u, cross(u, p)))
+            a = to_body(work, i, plus(a, cross(du, p)))
+            w = to_body(work, i, u)
+            dw = to_body(work, i, du)
+        x = w[0] * rate
+        y = w[1] * rate
         if tree[i, KIND] == REVOLUTE:
-            dwx += wy * rate
-            dwy -= wx * rate
-            dwz += acceleration
-            wz += rate
+            dw = (dw[0] + y, dw[1] - x, dw[2] + acceleration)
+            w = (w[0], w[1], w[2] + rate)
         else:
-            ax += 2.0 * wy * rate
-            ay -= 2.0 * wx * rate
-            az += acceleration
-        work[i, _W] = wx
-        work[i, _W + 1] = wy
-        work[i, _W + 2] = wz
-        work[i, _DW] = dwx
-        work[i, _DW + 1] = dwy
-        work[i, _DW + 2] = dwz
-        work[i, _A] = ax
-        work[i, _A + 1] = ay
-        work[i, _A + 2] = az
+            a = (a[0] + 2.0 * y, a[1] - 2.0 * x, a[2] + acceleration)
+        set_vector(work, i, _W, w)
+        set_vector(work, i, _DW, dw)
+        set_vector(work, i, _A, a)
+
+
+@forceinlined_kernel
+def required_wrench(
+    mass: float, moment: Vector, inertia: Elements, w: Vector, dw: Vector, a: Vector
+) -> tuple[Vector, Vector]:
+    """Return force and moment about its frame's origin that the motion of a body requires: Craig (6.49)-(6.51).
+
+    ``moment`` is its first moment of mass, ``inertia`` xx xy xz yy yz zz about the origin. ``w``, ``dw`` and ``a`` are
+    angular velocity and acceleration, and the acceleration of the origin.
+    """
+    force = plus(scaled(mass, a), cross(dw, moment))
+    about_com = plus(
+        symmetric_product(inertia, dw), cross(w, symmetric_product(inertia, w))
+    )
+    return (
+        plus(force, cross(w, cross(w, moment))),
+        plus(about_com, cross(moment, a)),
+    )
+
+
+@forceinlined_kernel
+def rotor_moment(axis: Vector, spin: float, acceleration: float, w: Vector) -> Vector:
+    """Return the moment of a carrier with angular velocity ``w`` on a rotor of unit inertia, Tsai (9.157).
+
+    The carrier's inertia includes the rotor at rest. The additional angular momentum is the spin along the axis, which
+    is fixed to the carrier.
+    """
+    return plus(scaled(acceleration, axis), scaled(spin, cross(w, axis)))
 
 
 @inlined
@@ -118,24 +144,16 @@ def _set_body_wrenches(robot: ModelArrays, wrenches: Array, work: Array) -> None
     """Write the wrench that each body's motion requires, minus external wrenches: Craig (6.49)-(6.51)."""
     bodies = robot.bodies
     for i in range(bodies.shape[0]):
-        m = bodies[i, MASS]
-        hx, hy, hz = vector_at(bodies, i, FIRST_MOMENT)
-        wx, wy, wz = vector_at(work, i, _W)
-        dwx, dwy, dwz = vector_at(work, i, _DW)
-        ax, ay, az = vector_at(work, i, _A)
-        cx, cy, cz = cross(wx, wy, wz, hx, hy, hz)
-        cx, cy, cz = cross(wx, wy, wz, cx, cy, cz)
-        tx, ty, tz = cross(dwx, dwy, dwz, hx, hy, hz)
-        work[i, WRENCH] = m * ax + tx + cx
-        work[i, WRENCH + 1] = m * ay + ty + cy
-        work[i, WRENCH + 2] = m * az + tz + cz
-        lx, ly, lz = symmetric_product(symmetric_at(bodies, i, INERTIA), wx, wy, wz)
-        gx, gy, gz = cross(wx, wy, wz, lx, ly, lz)
-        ex, ey, ez = symmetric_product(symmetric_at(bodies, i, INERTIA), dwx, dwy, dwz)
-        ox, oy, oz = cross(hx, hy, hz, ax, ay, az)
-        work[i, WRENCH + 3] = ex + gx + ox
-        work[i, WRENCH + 4] = ey + gy + oy
-        work[i, WRENCH + 5] = ez + gz + oz
+        force, moment = required_wrench(
+            bodies[i, MASS],
+            vector_at(bodies, i, FIRST_MOMENT),
+            symmetric_at(bodies, i, INERTIA),
+            vector_at(work, i, _W),
+            vector_at(work, i, _DW),
+            vector_at(work, i, _A),
+        )
+        set_vector(work, i, WRENCH, force)
+        set_vector(work, i, WRENCH + 3, moment)
         _subtract_wrench(wrenches, i, work)
 
 
@@ -145,35 +163,22 @@ def _set_body_wrenches_at_rest(
 ) -> None:
     """Write the wrench that balances each body's weight, minus external wrenches: Craig (6.47)-(6.51) at rest."""
     bodies = robot.bodies
-    gravity = robot.gravity
     for i in range(bodies.shape[0]):
         parent = robot.tree[i, PARENT]
         if parent < 0:
-            ax, ay, az = to_body(work, i, -gravity[0], -gravity[1], -gravity[2])
+            a = to_body(work, i, base_acceleration(robot))
         else:
-            ax, ay, az = vector_at(work, parent, _A)
-            ax, ay, az = to_body(work, i, ax, ay, az)
-        work[i, _A] = ax
-        work[i, _A + 1] = ay
-        work[i, _A + 2] = az
-        m = bodies[i, MASS]
-        hx, hy, hz = vector_at(bodies, i, FIRST_MOMENT)
-        work[i, WRENCH] = m * ax
-        work[i, WRENCH + 1] = m * ay
-        work[i, WRENCH + 2] = m * az
-        ox, oy, oz = cross(hx, hy, hz, ax, ay, az)
-        work[i, WRENCH + 3] = ox
-        work[i, WRENCH + 4] = oy
-        work[i, WRENCH + 5] = oz
+            a = to_body(work, i, vector_at(work, parent, _A))
+        set_vector(work, i, _A, a)
+        set_vector(work, i, WRENCH, scaled(bodies[i, MASS], a))
+        moment = cross(vector_at(bodies, i, FIRST_MOMENT), a)
+        set_vector(work, i, WRENCH + 3, moment)
         _subtract_wrench(wrenches, i, work)
 
 
 @kernel
 def _add_rotor_torques(robot: ModelArrays, work: Array) -> None:
-    """Write the torques that accelerate the rotors and add their moments on the carriers, Tsai (9.157).
-
-    The carrier's inertia includes the rotor at rest. The additional angular momentum is I s a in the carrier's frame.
-    """
+    """Write the torques that accelerate the rotors and add their moments on the carriers, Tsai (9.157)."""
     count = robot.bodies.shape[0]
     for k in range(robot.rotors.shape[0]):
         inertia = robot.rotors[k, ROTOR_INERTIA]
@@ -182,14 +187,11 @@ def _add_rotor_torques(robot: ModelArrays, work: Array) -> None:
         carrier = robot.tree[count + k, PARENT]
         along = 0.0
         if carrier >= 0:
-            x, y, z = vector_at(robot.rotors, k, SPIN_AXIS)
-            wx, wy, wz = vector_at(work, carrier, _W)
-            dwx, dwy, dwz = vector_at(work, carrier, _DW)
-            gx, gy, gz = cross(wx, wy, wz, x, y, z)
-            work[carrier, WRENCH + 3] += inertia * (acceleration * x + spin * gx)
-            work[carrier, WRENCH + 4] += inertia * (acceleration * y + spin * gy)
-            work[carrier, WRENCH + 5] += inertia * (acceleration * z + spin * gz)
-            along = x * dwx + y * dwy + z * dwz
+            axis = vector_at(robot.rotors, k, SPIN_AXIS)
+            w = vector_at(work, carrier, _W)
+            moment = rotor_moment(axis, spin, acceleration, w)
+            add_vector(work, carrier, WRENCH + 3, scaled(inertia, moment))
+            along = dot(axis, vector_at(work, carrier, _DW))
         work[count + k, JOINT_TORQUE] = inertia * (acceleration + along)
 
 
@@ -203,18 +205,11 @@ def _propagate_wrenches(robot: ModelArrays, work: Array) -> None:
         )
         parent = tree[i, PARENT]
         if parent >= 0:
-            fx, fy, fz = vector_at(work, i, WRENCH)
-            nx, ny, nz = vector_at(work, i, WRENCH + 3)
-            fx, fy, fz = to_parent(work, i, fx, fy, fz)
-            nx, ny, nz = to_parent(work, i, nx, ny, nz)
-            px, py, pz = origin(work, i)
-            px, py, pz = cross(px, py, pz, fx, fy, fz)
-            work[parent, WRENCH] += fx
-            work[parent, WRENCH + 1] += fy
-            work[parent, WRENCH + 2] += fz
-            work[parent, WRENCH + 3] += nx + px
-            work[parent, WRENCH + 4] += ny + py
-            work[parent, WRENCH + 5] += nz + pz
+            force = to_parent(work, i, vector_at(work, i, WRENCH))
+            moment = to_parent(work, i, vector_at(work, i, WRENCH + 3))
+            moment = plus(moment, cross(origin(work, i), force))
+            add_vector(work, parent, WRENCH, force)
+            add_vector(work, parent, WRENCH + 3, moment)
 
 
 @kernel

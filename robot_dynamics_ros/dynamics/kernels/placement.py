@@ -30,38 +30,60 @@ _Nine = tuple[float, float, float, float, float, float, float, float, float]
 
 
 @forceinlined_kernel
-def cross(ax: float, ay: float, az: float, bx: float, by: float, bz: float) -> Vector:
-    """Return the cross product a x b of two vectors, given by their components."""
-    return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-
-
-@forceinlined_kernel
-def rotate(r: Elements, x: float, y: float, z: float) -> Vector:
-    """Return R v for v = (x, y, z), from a body's axes to its parent's; R is ``r`` (9 or more,), row by row."""
+def cross(a: Vector, b: Vector) -> Vector:
+    """Return the cross product a x b."""
     return (
-        r[0] * x + r[1] * y + r[2] * z,
-        r[3] * x + r[4] * y + r[5] * z,
-        r[6] * x + r[7] * y + r[8] * z,
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
     )
 
 
 @forceinlined_kernel
-def rotate_back(r: Elements, x: float, y: float, z: float) -> Vector:
-    """Return R^T v for v = (x, y, z), from the parent's axes to the body's; R is ``r`` (9 or more,), row by row."""
+def dot(a: Vector, b: Vector) -> float:
+    """Return the scalar product a . b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@forceinlined_kernel
+def plus(a: Vector, b: Vector) -> Vector:
+    """Return a + b."""
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+@forceinlined_kernel
+def scaled(factor: float, a: Vector) -> Vector:
+    """Return ``factor`` times a."""
+    return factor * a[0], factor * a[1], factor * a[2]
+
+
+@forceinlined_kernel
+def rotate(r: Elements, v: Vector) -> Vector:
+    """Return R v, from a body's axes to its parent's; R is ``r`` (9 or more,), row by row."""
     return (
-        r[0] * x + r[3] * y + r[6] * z,
-        r[1] * x + r[4] * y + r[7] * z,
-        r[2] * x + r[5] * y + r[8] * z,
+        r[0] * v[0] + r[1] * v[1] + r[2] * v[2],
+        r[3] * v[0] + r[4] * v[1] + r[5] * v[2],
+        r[6] * v[0] + r[7] * v[1] + r[8] * v[2],
     )
 
 
 @forceinlined_kernel
-def symmetric_product(s: Elements, x: float, y: float, z: float) -> Vector:
-    """Return S v for v = (x, y, z); ``s`` (6 or more,) has the elements xx xy xz yy yz zz of a symmetric matrix S."""
+def rotate_back(r: Elements, v: Vector) -> Vector:
+    """Return R^T v, from the parent's axes to the body's; R is ``r`` (9 or more,), row by row."""
     return (
-        s[0] * x + s[1] * y + s[2] * z,
-        s[1] * x + s[3] * y + s[4] * z,
-        s[2] * x + s[4] * y + s[5] * z,
+        r[0] * v[0] + r[3] * v[1] + r[6] * v[2],
+        r[1] * v[0] + r[4] * v[1] + r[7] * v[2],
+        r[2] * v[0] + r[5] * v[1] + r[8] * v[2],
+    )
+
+
+@forceinlined_kernel
+def symmetric_product(s: Elements, v: Vector) -> Vector:
+    """Return S v; ``s`` (6 or more,) has the elements xx xy xz yy yz zz of a symmetric matrix S."""
+    return (
+        s[0] * v[0] + s[1] * v[1] + s[2] * v[2],
+        s[1] * v[0] + s[3] * v[1] + s[4] * v[2],
+        s[2] * v[0] + s[4] * v[1] + s[5] * v[2],
     )
 
 
@@ -114,21 +136,37 @@ def _rotation(work: Array, i: int) -> _Nine:
 
 
 @forceinlined_kernel
-def to_parent(work: Array, i: int, x: float, y: float, z: float) -> Vector:
-    """Return vector (x, y, z), given in the axes of body ``i``, in the axes of its parent."""
-    return rotate(_rotation(work, i), x, y, z)
+def set_vector(table: Array, i: int, column: int, v: Vector) -> None:
+    """Write a vector to row ``i`` of ``table`` (rows, columns), from ``column`` on."""
+    table[i, column] = v[0]
+    table[i, column + 1] = v[1]
+    table[i, column + 2] = v[2]
 
 
 @forceinlined_kernel
-def to_body(work: Array, i: int, x: float, y: float, z: float) -> Vector:
-    """Return vector (x, y, z), given in the axes of the parent of body ``i``, in the axes of the body."""
-    return rotate_back(_rotation(work, i), x, y, z)
+def add_vector(table: Array, i: int, column: int, v: Vector) -> None:
+    """Add a vector to row ``i`` of ``table`` (rows, columns), from ``column`` on."""
+    table[i, column] += v[0]
+    table[i, column + 1] += v[1]
+    table[i, column + 2] += v[2]
+
+
+@forceinlined_kernel
+def to_parent(work: Array, i: int, v: Vector) -> Vector:
+    """Return a vector that is given in the axes of body ``i`` in the axes of its parent."""
+    return rotate(_rotation(work, i), v)
+
+
+@forceinlined_kernel
+def to_body(work: Array, i: int, v: Vector) -> Vector:
+    """Return a vector that is given in the axes of the parent of body ``i`` in the axes of the body."""
+    return rotate_back(_rotation(work, i), v)
 
 
 @forceinlined_kernel
 def origin(work: Array, i: int) -> Vector:
     """Return the origin of the frame of body ``i`` in its parent's frame, m."""
-    return work[i, PLACEMENT + 9], work[i, PLACEMENT + 10], work[i, PLACEMENT + 11]
+    return vector_at(work, i, PLACEMENT + 9)
 
 
 @kernel
@@ -138,11 +176,11 @@ def compose(r: Array, s: Array, product: Array) -> None:
     Each has shape (12,). ``product`` must not be ``r``.
     """
     for column in range(3):
-        x, y, z = rotate(r, s[column], s[3 + column], s[6 + column])
+        x, y, z = rotate(r, (s[column], s[3 + column], s[6 + column]))
         product[column] = x
         product[3 + column] = y
         product[6 + column] = z
-    x, y, z = rotate(r, s[9], s[10], s[11])
+    x, y, z = rotate(r, (s[9], s[10], s[11]))
     product[9] = r[9] + x
     product[10] = r[10] + y
     product[11] = r[11] + z
