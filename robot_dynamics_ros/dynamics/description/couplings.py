@@ -157,12 +157,10 @@ def _check_names(
             raise RobotModelError(
                 _no_joint(description, dynamics.source, name, movable)
             )
-    for where, used in _references(dynamics):
+    for where, used in _references(description, dynamics):
         for name in used:
             if name not in known:
-                raise RobotModelError(
-                    _no_joint(description, f"{dynamics.source}: {where}", name, known)
-                )
+                raise RobotModelError(_no_joint(description, where, name, known))
 
 
 def _coupling_rows(description: Description, dynamics: DynamicsFile) -> dict[str, Row]:
@@ -198,16 +196,19 @@ def _rotors(
         )
 
 
-def _references(dynamics: DynamicsFile) -> list[tuple[str, list[str]]]:
-    """Return each element of the file that names joints or coordinates, with these names."""
-    rows = [
-        (f'couplings: joint "{name}"', list(row.factors))
-        for name, row in dynamics.couplings.items()
-    ]
-    return rows + [
-        (f"rotors[{k}] ratio", list(rotor.ratio))
-        for k, rotor in enumerate(dynamics.rotors)
-    ]
+def _references(
+    description: Description, dynamics: DynamicsFile
+) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield each element of the files that names joints or coordinates, with these names."""
+    for name, row in _coupling_rows(description, dynamics).items():
+        where = (
+            f'{dynamics.source}: couplings: joint "{name}"'
+            if name in dynamics.couplings
+            else f'{description.source}: joint "{name}" <mimic>'
+        )
+        yield where, row.factors
+    for k, rotor in enumerate(dynamics.rotors):
+        yield f"{dynamics.source}: rotors[{k}] ratio", rotor.ratio
 
 
 def _no_joint(
@@ -215,8 +216,13 @@ def _no_joint(
 ) -> str:
     names = list(known)
     cure = use_one_of(name, names)
-    kind = description.unsupported.get(str(name))
-    reason = f": it is {kind}, which is not supported" if kind else ""
+    kinds = {joint.name: "fixed" for joint in description.joints}
+    kinds |= {
+        joint: f"{kind}, which is not supported"
+        for joint, kind in description.unsupported.items()
+    }
+    kind = kinds.get(str(name))
+    reason = f": it is {kind}" if kind else ""
     return f'{where}: {description.source} has no movable joint "{name}"{reason}. Cure: {cure}'
 
 
@@ -311,9 +317,10 @@ def _resolved(
             if not missing[follower]:
                 ready.append(follower)
     if pending:
+        cycle = _cycle(pending)
         raise RobotModelError(
-            f"{dynamics.source}: couplings: joints {_cycle(pending)} follow each other in a cycle. "
-            "Cure: let one of them follow another joint or a coordinate"
+            f'{dynamics.source or description.source}: joint "{cycle[0]}" <mimic> or couplings: joints {cycle} follow '
+            "each other in a cycle. Cure: remove one <mimic>, or let one of them follow another joint or a coordinate"
         )
     return start
 

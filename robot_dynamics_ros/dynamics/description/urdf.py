@@ -206,7 +206,6 @@ def parse_urdf(text: str | bytes, source: str) -> Description:
         _joint(joint, element, links, source)
         for joint, element in zip(parsed.joints, robot.iter("joint"), strict=True)
     ]
-    _check_mimics({joint.name: joint for joint in joints}, source)
     root, ordered = _walk(links, joints, source)
     description = Description(
         source,
@@ -413,32 +412,6 @@ def _soft_limits(
         stacklevel=6,
     )
     return lower, upper
-
-
-def _check_mimics(joints: dict[str, Joint], source: str) -> None:
-    for joint in joints.values():
-        followed = joint if joint.mimic is None else joints.get(joint.mimic.joint)
-        if joint.mimic is not None and (
-            followed is None or followed.kind not in MOVABLE
-        ):
-            error = "does not exist" if followed is None else "is fixed"
-            raise RobotModelError(
-                f'{source}: joint "{joint.name}" <mimic>: joint "{joint.mimic.joint}" {error}. '
-                "Cure: name a movable joint, or remove the <mimic>"
-            )
-    resolved: set[str] = set()
-    for joint in joints.values():
-        chain: dict[str, None] = {}  # a set that keeps the order
-        while joint.mimic is not None and joint.name not in resolved:
-            if joint.name in chain:
-                cycle = list(chain)[list(chain).index(joint.name) :]
-                raise RobotModelError(
-                    f'{source}: joint "{joint.name}" <mimic>: joints {cycle} follow each other in a cycle. '
-                    "Cure: remove one <mimic>"
-                )
-            chain[joint.name] = None
-            joint = joints[joint.mimic.joint]
-        resolved.update(chain)
 
 
 def _walk(
