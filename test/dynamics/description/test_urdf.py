@@ -10,7 +10,6 @@ import pytest
 
 from robot_dynamics_ros import RobotModel, RobotModelError, RobotModelWarning
 from robot_dynamics_ros.base.errors import printable
-from robot_dynamics_ros.textbooks.mass_properties import with_collision_inertials
 from support.comparing import assert_close
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
@@ -342,7 +341,6 @@ def test_documents_that_urdfdom_accepts() -> None:
     )
     text = text.replace("<robot", '<robot xmlns="http://www.ros.org"', 1)
     assert RobotModel.from_urdf(text).link_names == ("base", "forearm", "plate")
-    assert RobotModel.from_urdf(with_collision_inertials(text, 1000.0)).n == 1
 
 
 @pytest.mark.parametrize(
