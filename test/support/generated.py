@@ -53,7 +53,7 @@ def random_vectors(algorithm: Algorithm, seed: int, *shape: int) -> list[Array]:
 
 def result(algorithm: Algorithm, n: int, *batch: int) -> Array:
     """A result of the right shape, not yet written."""
-    return np.full((*batch, *algorithm.axes * (n,)), np.nan)
+    return np.full((*batch, *algorithm.shape(n)), np.nan)
 
 
 def general(

@@ -2,8 +2,9 @@
 
 A generated kernel is a function (parameters, q, ..., result) -> status. Its arguments are C-contiguous float64 arrays:
 the robot's model array ``parameters``, the vectors that ``algorithm.vectors`` names, and the result, which it writes.
-The status is OK, WRONG_SHAPE, or SINGULAR + j if the mass matrix is not positive definite at coordinate j (constants of
-kernels/entries). ``topology`` and ``parameters`` are the flat model arrays of a robot, from kernels.layout.pack.
+The status is OK, of a single state also WRONG_SHAPE, or SINGULAR + j if the mass matrix is not positive definite at
+coordinate j (constants of kernels/entries). ``topology`` and ``parameters`` are the flat model arrays of a robot, from
+kernels.layout.pack.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def customised_batch(
         return None
     kernel = _generated(batch_source(program), f"{algorithm.name}_batch")
     states = "float64[:,::1]"
-    result = f"float64[{algorithm.axes * ':,'}::1]"
+    result = f"float64[{program.results.ndim * ':,'}::1]"
     compile_for(
         kernel, f"int64(float64[::1], {len(algorithm.vectors) * f'{states}, '}{result})"
     )

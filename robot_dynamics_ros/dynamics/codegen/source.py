@@ -57,7 +57,7 @@ def function_source(program: Program) -> str:
         ),
         *statements.lines,
     ]
-    if algorithm.axes > 1:
+    if program.results.ndim > 1:
         body.append(f"{name} = {name}.reshape({len(results)})")
     # One assignment: compiling a statement for each zero of a large robot's mass matrix takes long.
     body.append(f"{name}[:] = 0.0")
@@ -89,8 +89,6 @@ columns = np.array({columns})
 @batch_kernel
 def {name}(parameters, {vectors}, {result}):
     count = q.shape[0]
-    if {wrong_shapes}:
-        return {wrong_shape}
     results = {result}.reshape((count, {size}))
 {read_parameters}
     b = np.empty({buffer})
@@ -148,8 +146,8 @@ def batch_source(
     """Return the source of a module with a batched kernel ``(parameters, q, ..., result) -> int``.
 
     The kernel is named after the algorithm, with "_batch" appended. Vectors have shape (count, n), the result (count,
-    ...), all float64. It returns OK, or WRONG_SHAPE for an array of the wrong shape, or SINGULAR + i n + j if the mass
-    matrix of state i is not positive definite at coordinate j. State i is the first such state; later results are not
+    ...), all float64; the caller has checked the shapes. It returns OK, or SINGULAR + i n + j if the mass matrix of
+    state i is not positive definite at coordinate j. State i is the first such state; later results are not
     written. The result of a state is NaN if a vector is not finite, except for FIXED_MODE_MOTION.
 
     States are processed in blocks, in one buffer with constant offsets. So the compiler knows that its rows do not
@@ -229,9 +227,6 @@ def batch_source(
         result=algorithm.result,
         columns=columns,
         result_rows=[rows.first["result"] + distinct.index(text) for text in texts],
-        wrong_shapes=_wrong_shape(
-            program, ("count",) if own_parameters else (), ("count",)
-        ),
         n=n,
         size=len(results),
         block=block,
@@ -266,7 +261,6 @@ def batch_source(
         guards=float(len(trace.guards)),
         first_failure=SINGULAR + n - 1,
         ok=OK,
-        wrong_shape=WRONG_SHAPE,
     )
 
 
@@ -279,19 +273,12 @@ def _indented(levels: int, lines: list[str]) -> str:
     return indent("\n".join(lines), levels * "    ")
 
 
-def _wrong_shape(
-    program: Program, parameters: tuple[str, ...] = (), others: tuple[str, ...] = ()
-) -> str:
-    """Return the condition that an array has a wrong shape.
-
-    ``parameters`` and ``others`` are the leading axes of the parameters and of all other arrays.
-    """
+def _wrong_shape(program: Program) -> str:
+    """Return the condition that an array of a single-state kernel has a wrong shape."""
     algorithm = program.algorithm
-    shapes: dict[str, tuple[str | int, ...]] = {
-        "parameters": (*parameters, program.parameter_count)
-    }
-    shapes.update(dict.fromkeys(algorithm.vectors, (*others, program.n)))
-    shapes[algorithm.result] = (*others, *program.results.shape)
+    shapes: dict[str, tuple[int, ...]] = {"parameters": (program.parameter_count,)}
+    shapes |= dict.fromkeys(algorithm.vectors, (program.n,))
+    shapes[algorithm.result] = program.results.shape
     tests = [
         f"{array}.shape[{axis}] != {size}"
         for array, shape in shapes.items()

@@ -64,30 +64,79 @@ class Algorithm(NamedTuple):
         Names of the arguments of shape (n,), in order.
     result
         Name of the argument to which the result is written.
-    axes
-        Number of axes of the result, 1 for a vector, 2 for a matrix.
+    kernel
+        General kernel, a function of robot, link, vectors, scratch arrays and result.
+    scratch
+        Names of the scratch arrays, in order.
+    shape
+        Function of the number of coordinates that returns the shape of the result.
     """
 
     name: str
     vectors: tuple[str, ...]
     result: str
-    axes: int
+    kernel: Callable[..., Any]
+    scratch: tuple[str, ...]
+    shape: Callable[[int], tuple[int, ...]]
 
 
-INVERSE_DYNAMICS = Algorithm("inverse_dynamics", ("q", "qd", "qdd"), "tau", 1)
-GRAVITY_TORQUE = Algorithm("gravity_torque", ("q",), "tau", 1)
-MASS_MATRIX = Algorithm("mass_matrix", ("q",), "matrix", 2)
-FORWARD_DYNAMICS = Algorithm("forward_dynamics", ("q", "qd", "tau"), "qdd", 1)
+INVERSE_DYNAMICS = Algorithm(
+    "inverse_dynamics",
+    ("q", "qd", "qdd"),
+    "tau",
+    newton_euler,
+    ("wrenches", "work"),
+    lambda n: (n,),
+)
+GRAVITY_TORQUE = Algorithm(
+    "gravity_torque",
+    ("q",),
+    "tau",
+    gravity_torque,
+    ("wrenches", "work"),
+    lambda n: (n,),
+)
+MASS_MATRIX = Algorithm(
+    "mass_matrix", ("q",), "matrix", composite_body, ("work",), lambda n: (n, n)
+)
+FORWARD_DYNAMICS = Algorithm(
+    "forward_dynamics",
+    ("q", "qd", "tau"),
+    "qdd",
+    solve_motion,
+    ("wrenches", "work", "matrix"),
+    lambda n: (n,),
+)
 FIXED_MODE_MOTION = Algorithm(
-    "own_fixed_mode_motion", ("q", "qd", "force", "stiffness", "moves"), "motion", 2
-)  # (2 + n, n)
-
+    "own_fixed_mode_motion",
+    ("q", "qd", "force", "stiffness", "moves"),
+    "motion",
+    solve_fixed_mode_motion,
+    ("wrenches", "work", "matrix"),
+    lambda n: (2 + n, n),
+)
 
 # Only in exported code.
-BIAS_TORQUE = Algorithm("bias_torque", ("q", "qd"), "tau", 1)
-POSE = Algorithm("pose", ("q",), "pose", 2)  # (4, 4)
-JACOBIAN = Algorithm("jacobian", ("q",), "jacobian", 2)  # (6, n)
-JACOBIAN_DOT_QD = Algorithm("jacobian_dot_qd", ("q", "qd"), "product", 1)  # (6,)
+BIAS_TORQUE = Algorithm(
+    "bias_torque",
+    ("q", "qd"),
+    "tau",
+    bias_torque,
+    ("wrenches", "work"),
+    lambda n: (n,),
+)
+POSE = Algorithm("pose", ("q",), "pose", link_pose, ("work", "world"), lambda n: (4, 4))
+JACOBIAN = Algorithm(
+    "jacobian", ("q",), "jacobian", jacobian, ("work", "world"), lambda n: (6, n)
+)
+JACOBIAN_DOT_QD = Algorithm(
+    "jacobian_dot_qd",
+    ("q", "qd"),
+    "product",
+    jacobian_dot_qd,
+    ("work", "world"),
+    lambda n: (6,),
+)
 
 
 class LinkPlacement(NamedTuple):
@@ -214,14 +263,6 @@ def specialised(
     return program._replace(trace=trace, results=results, guarded=tuple(guarded))
 
 
-_KINEMATIC: dict[Algorithm, tuple[Callable[..., None], tuple[int, ...]]] = {
-    POSE: (link_pose, (4, 4)),
-    JACOBIAN: (jacobian, (6, -1)),
-    JACOBIAN_DOT_QD: (jacobian_dot_qd, (6,)),
-}
-"""Kernel and shape of the result, -1 for n, of the algorithms for a link."""
-
-
 def run(
     algorithm: Algorithm,
     robot: ModelArrays,
@@ -232,40 +273,21 @@ def run(
 
     ``robot`` has the model arrays (from kernels.layout.unpack). ``vectors`` are the arguments that
     ``algorithm.vectors`` names, arrays (n,) of dtype object, and ``link`` that of the algorithms that need one. The
-    result is an array of dtype object and ``algorithm.axes`` axes, or None if the mass matrix is not positive definite.
+    result is an array of dtype object, or None if the mass matrix is not positive definite.
     """
     n = len(vectors[0])
-    work: Any = np.empty((len(robot.tree), WORK_SIZE), dtype=object)
-    results: Scalars = np.empty(algorithm.axes * (n,), dtype=object)
-    matrix: Any = np.empty((n, n), dtype=object)
-    no_wrenches = np.empty((0, 6))
-    if algorithm == INVERSE_DYNAMICS:
-        interpreted(newton_euler)(robot, *vectors, no_wrenches, work, results)
-    elif algorithm == GRAVITY_TORQUE:
-        interpreted(gravity_torque)(robot, *vectors, no_wrenches, work, results)
-    elif algorithm == MASS_MATRIX:
-        interpreted(composite_body)(robot, *vectors, work, results)
-    elif algorithm == BIAS_TORQUE:
-        interpreted(bias_torque)(robot, *vectors, no_wrenches, work, results)
-    elif link is not None:
-        kernel, shape = _KINEMATIC[algorithm]
-        results = np.empty([n if size < 0 else size for size in shape], dtype=object)
-        world: Any = np.empty((len(robot.bodies), 12), dtype=object)
-        interpreted(kernel)(
-            robot, link.body, link.frame.astype(object), *vectors, work, world, results
-        )
-    elif algorithm == FIXED_MODE_MOTION:
-        results = np.empty((2 + n, n), dtype=object)
-        if (
-            interpreted(solve_fixed_mode_motion)(
-                robot, *vectors, no_wrenches, work, matrix, results
-            )
-            >= 0
-        ):
-            return None
-    elif (
-        interpreted(solve_motion)(robot, *vectors, no_wrenches, work, matrix, results)
-        >= 0
-    ):
-        return None
-    return results
+    scratch = {
+        "wrenches": np.empty((0, 6)),
+        "work": np.empty((len(robot.tree), WORK_SIZE), dtype=object),
+        "matrix": np.empty((n, n), dtype=object),
+        "world": np.empty((len(robot.bodies), 12), dtype=object),
+    }
+    results: Scalars = np.empty(algorithm.shape(n), dtype=object)
+    failed = interpreted(algorithm.kernel)(
+        robot,
+        *(() if link is None else (link.body, link.frame.astype(object))),
+        *vectors,
+        *(scratch[name] for name in algorithm.scratch),
+        results,
+    )
+    return results if failed is None or failed < 0 else None

@@ -99,7 +99,6 @@ def test_statuses(robot: GeneralKernels) -> None:
     state = [vector[0] for vector in vectors]
     assert single(robot.parameters, *state, np.empty(4)) == WRONG_SHAPE
     assert single(robot.parameters[:-1], *state, np.empty(3)) == WRONG_SHAPE
-    assert batch(robot.parameters, *vectors, np.empty((89, 3))) == WRONG_SHAPE
     parameters = robot.parameters.copy()
     views(robot.topology, parameters).bodies[2, MASS:] = 0.0
     assert single(parameters, *state, np.empty(3)) == SINGULAR + 2
