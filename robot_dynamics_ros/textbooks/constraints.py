@@ -380,6 +380,12 @@ def run_constrained(
             model, x, v, torque(t, x, v), constraints(x, v)
         )
 
+    def rate(t: float, change: Array) -> Array:
+        """Return velocity and acceleration (2, n) after a change of position and velocity."""
+        x = position + change[0]
+        v = velocity + change[1]
+        return np.array([v, acceleration(t, x, v).qdd])
+
     position = model.vector("q", q)
     velocity = model.vector("qd", qd)
     now = constraints(position, velocity)
@@ -400,17 +406,13 @@ def run_constrained(
     rows = [(position, velocity, acceleration(0.0, position, velocity), first, first)]
     for k in range(count):
         t = k * h
-        x = position
-        v = velocity
-        a1 = rows[-1][2].qdd
-        v2 = v + h / 2 * a1
-        a2 = acceleration(t + h / 2, x + h / 2 * v, v2).qdd
-        v3 = v + h / 2 * a2
-        a3 = acceleration(t + h / 2, x + h / 2 * v2, v3).qdd
-        v4 = v + h * a3
-        a4 = acceleration(t + h, x + h * v3, v4).qdd
-        position = x + h / 6 * (v + 2 * v2 + 2 * v3 + v4)
-        velocity = v + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+        k1 = np.array([velocity, rows[-1][2].qdd])
+        k2 = rate(t + h / 2, h / 2 * k1)
+        k3 = rate(t + h / 2, h / 2 * k2)
+        k4 = rate(t + h, h * k3)
+        mean = (k1 + 2 * k2 + 2 * k3 + k4) / 6
+        position = position + h * mean[0]
+        velocity = velocity + h * mean[1]
         now = constraints(position, velocity)
         drift = largest_magnitude(now.error)
         for _ in range(thresholds.PROJECTIONS):

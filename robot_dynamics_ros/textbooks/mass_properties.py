@@ -95,12 +95,7 @@ def box_inertia(mass: float, size: ArrayLike) -> Array:
 
 def rod_inertia(mass: float, length: float) -> Array:
     """Return the inertia (3, 3) about its centre of a slender rod along z, Tsai (9.13)."""
-    return (
-        _mass(mass)
-        * _not_negative("length", length) ** 2
-        / 12.0
-        * np.diag([1.0, 1.0, 0.0])
-    )
+    return cylinder_inertia(mass, 0.0, length)
 
 
 def cylinder_inertia(mass: float, radius: float, length: float) -> Array:

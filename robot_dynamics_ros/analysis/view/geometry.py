@@ -335,40 +335,30 @@ def _bars(model: RobotModel, drawn: set[str], reach: float) -> Iterator[Shape]:
     """Yield bars between joints, and to the last link or the centre of mass, for bodies without shapes."""
     import trimesh
 
-    tree = LinkTree.of(model)
+    links = LinkTree.of(model).links
     frames = model.link_frames
-    axes = body_frames(model)
     seen = {frames[link].body for link in drawn}
-    poses = {
-        link: model.link_pose(np.zeros(model.n), link) for link in model.link_names
-    }
+    axes = {BASE: np.eye(4)} | dict(enumerate(body_frames(model)))
     names = {BASE: model.link_names[0]} | dict(enumerate(model.moving_links))
     for body, name in names.items():
         if body in seen or (body == BASE and seen):
             continue
-        to_link = np.linalg.inv(poses[name])
-        ends = [
-            to_link @ poses[names[k]][:, 3]
-            for k, link in enumerate(tree.links)
-            if link.parent == body
-        ]
-        ends += [
-            to_link @ poses[link][:, 3]
-            for link in frames
-            if frames[link].body == body and link != name
-        ]
-        far = [end[:3] for end in ends if np.linalg.norm(end[:3]) > 0.01 * reach]
+        ends = [link.position for link in links if link.parent == body]
+        ends += [frame.position for frame in frames.values() if frame.body == body]
+        far = [end for end in ends if np.linalg.norm(end) > 0.01 * reach]
         if body != BASE:
             hub = trimesh.creation.cylinder(
                 _JOINT * reach, 2.4 * _JOINT * reach, transform=axes[body], sections=48
             )
             yield _shape(name, hub, _DARK)
-            centre = (axes[body] @ [*tree.links[body].com, 1.0])[:3]
+            centre = links[body].com
             if not far and np.linalg.norm(centre) > 0.01 * reach:
                 far = [centre]
         for end in far:
             bar = trimesh.creation.cylinder(
-                _LINK * reach, segment=[np.zeros(3), end], sections=32
+                _LINK * reach,
+                segment=[np.zeros(3), axes[body][:3, :3] @ end],
+                sections=32,
             )
             yield _shape(name, bar, GREY)
 

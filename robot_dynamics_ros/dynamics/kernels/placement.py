@@ -88,6 +88,20 @@ def symmetric_product(s: Elements, v: Vector) -> Vector:
 
 
 @forceinlined_kernel
+def vector_at(table: Array, i: int, column: int) -> Vector:
+    """Return three consecutive elements of row ``i`` (an index) of ``table`` (rows, columns), from ``column`` on."""
+    return table[i, column], table[i, column + 1], table[i, column + 2]
+
+
+@forceinlined_kernel
+def set_vector(table: Array, i: int, column: int, v: Vector) -> None:
+    """Write a vector to row ``i`` of ``table`` (rows, columns), from ``column`` on."""
+    table[i, column] = v[0]
+    table[i, column + 1] = v[1]
+    table[i, column + 2] = v[2]
+
+
+@forceinlined_kernel
 def place_bodies(robot: ModelArrays, work: Array) -> None:
     """Write the placement of each body in its parent's frame to ``work``.
 
@@ -102,25 +116,15 @@ def place_bodies(robot: ModelArrays, work: Array) -> None:
             c = math.cos(q)
             s = math.sin(q)
             for row in range(3):
-                x = bodies[i, ROTATION + 3 * row]
-                y = bodies[i, ROTATION + 3 * row + 1]
-                work[i, PLACEMENT + 3 * row] = x * c + y * s
-                work[i, PLACEMENT + 3 * row + 1] = y * c - x * s
-                work[i, PLACEMENT + 3 * row + 2] = bodies[i, ROTATION + 3 * row + 2]
+                x, y, z = vector_at(bodies, i, ROTATION + 3 * row)
+                turned = (x * c + y * s, y * c - x * s, z)
+                set_vector(work, i, PLACEMENT + 3 * row, turned)
                 work[i, PLACEMENT + 9 + row] = bodies[i, POSITION + row]
         else:
             for row in range(3):
-                z = bodies[i, ROTATION + 3 * row + 2]
-                work[i, PLACEMENT + 3 * row] = bodies[i, ROTATION + 3 * row]
-                work[i, PLACEMENT + 3 * row + 1] = bodies[i, ROTATION + 3 * row + 1]
-                work[i, PLACEMENT + 3 * row + 2] = z
+                x, y, z = vector_at(bodies, i, ROTATION + 3 * row)
+                set_vector(work, i, PLACEMENT + 3 * row, (x, y, z))
                 work[i, PLACEMENT + 9 + row] = bodies[i, POSITION + row] + z * q
-
-
-@forceinlined_kernel
-def vector_at(table: Array, i: int, column: int) -> Vector:
-    """Return three consecutive elements of row ``i`` (an index) of ``table`` (rows, columns), from ``column`` on."""
-    return table[i, column], table[i, column + 1], table[i, column + 2]
 
 
 @forceinlined_kernel
@@ -133,14 +137,6 @@ def symmetric_at(table: Array, i: int, column: int) -> _Six:
 def _rotation(work: Array, i: int) -> _Nine:
     """Return the rotation of body ``i``, row by row: a tuple, as a slice of ``work`` would be checked for its size."""
     return symmetric_at(work, i, PLACEMENT) + vector_at(work, i, PLACEMENT + 6)
-
-
-@forceinlined_kernel
-def set_vector(table: Array, i: int, column: int, v: Vector) -> None:
-    """Write a vector to row ``i`` of ``table`` (rows, columns), from ``column`` on."""
-    table[i, column] = v[0]
-    table[i, column + 1] = v[1]
-    table[i, column + 2] = v[2]
 
 
 @forceinlined_kernel
