@@ -40,22 +40,19 @@ class Equations(NamedTuple):
         (n,): index of the original row of each equation; -1 for those to which the elimination added rows.
     rank
         Number of equations.
-    single
-        True if each equation is v_p = b, so that the zeros of ``table`` need not be read.
     """
 
     table: Array
     pivots: IntArray
     members: IntArray
     rank: int
-    single: bool
 
 
 @allocating_kernel
 def no_equations(n: int) -> Equations:
     """Return an empty set of equations for ``n`` coordinates."""
     integers = np.empty((2, n), np.int64)
-    return Equations(np.empty((n, 2 * n + 1)), integers[0], integers[1], 0, True)
+    return Equations(np.empty((n, 2 * n + 1)), integers[0], integers[1], 0)
 
 
 @kernel
@@ -135,37 +132,15 @@ def eliminate(
         pivots[rank] = pivot
         members[rank] = source
         rank += 1
-    return Equations(table, pivots, members, rank, False)
-
-
-@allocating_kernel
-def _single_coordinates(chosen: NDArray[np.bool_], targets: Array) -> Equations:
-    """Return the equations v_k = targets[k] of the ``chosen`` coordinates k."""
-    n = targets.shape[0]
-    table = np.zeros((n, 2 * n + 1))
-    pivots = np.full(n, -1)
-    members = np.full(n, -1)
-    rank = 0
-    for k in range(n):
-        if chosen[k]:
-            table[rank, k] = table[rank, n + rank] = 1.0
-            table[rank, 2 * n] = targets[k]
-            pivots[rank] = members[rank] = k
-            rank += 1
-    return Equations(table, pivots, members, rank, True)
+    return Equations(table, pivots, members, rank)
 
 
 @inlined
 def add_rows(
     base: Equations, directions: Array, chosen: NDArray[np.bool_], targets: Array
 ) -> Equations:
-    """Return the equations ``base`` with those of the ``chosen`` constraint rows, as ``eliminate`` does.
-
-    For E = I, ``directions`` may be (0, n) if ``base`` is empty.
-    """
+    """Return the equations ``base`` with those of the ``chosen`` constraint rows, as ``eliminate`` does."""
     n = directions.shape[1]
-    if directions.shape[0] == 0:
-        return _single_coordinates(chosen, targets)
     return eliminate(base, directions, chosen, targets, 1, DEPENDENCE_TOLERANCE, n)
 
 
@@ -175,7 +150,7 @@ def satisfy(equations: Equations, v: Array) -> None:
     n = v.shape[0]
     for i in range(equations.rank):
         total = equations.table[i, 2 * n]
-        for j in range(0 if equations.single else n):
+        for j in range(n):
             if j != equations.pivots[i]:
                 total -= equations.table[i, j] * v[j]
         v[equations.pivots[i]] = total
@@ -192,7 +167,6 @@ def minimise_in_null_space(
     """
     n = force.shape[0]
     d = n - equations.rank
-    coupled = 0 if equations.single else equations.rank
     table = equations.table
     pivots = equations.pivots
     others = np.empty(d, np.int64)
@@ -213,7 +187,7 @@ def minimise_in_null_space(
         values[a] = force[j]
         for k in range(n):
             pull[k] = matrix[k, j]
-        for i in range(coupled):
+        for i in range(equations.rank):
             share = table[i, j]
             if share != 0.0:
                 values[a] -= share * force[pivots[i]]
@@ -221,7 +195,7 @@ def minimise_in_null_space(
                     pull[k] -= share * matrix[k, pivots[i]]
         for b in range(a, d):  # the lower triangle
             reduced[b, a] = pull[others[b]]
-            for i in range(coupled):
+            for i in range(equations.rank):
                 reduced[b, a] -= table[i, others[b]] * pull[pivots[i]]
     result[:] = 0.0
     bad = factorise(reduced)
@@ -230,7 +204,7 @@ def minimise_in_null_space(
     solve_factorised(reduced, values)
     for a in range(d):
         result[others[a]] = values[a]
-        for i in range(coupled):
+        for i in range(equations.rank):
             result[pivots[i]] -= table[i, others[a]] * values[a]
     return -1
 
@@ -259,8 +233,6 @@ def multiplier(equations: Equations, pull: Array, i: int) -> float:
 
     E_i is the original row of the equation.
     """
-    if equations.single:
-        return float(pull[equations.pivots[i]])
     n = pull.shape[0]
     total = 0.0
     for m in range(equations.rank):

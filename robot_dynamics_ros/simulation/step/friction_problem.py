@@ -57,7 +57,7 @@ class Problem(NamedTuple):
     matrix
         A (n, n), positive definite, with both triangles.
     directions
-        E (K, n), or (0, n) for E = I without loops.
+        E (K, n).
     rows
         (K, SIZE).
     modes
@@ -196,11 +196,9 @@ def _largest(v: Array) -> float:
 @kernel
 def _rounding(directions: Array, k: int, largest: float) -> float:
     """Return the size of velocities of row k that are 0 up to rounding, if those of coordinates are ``largest``."""
-    size = 1.0
-    if directions.shape[0] > 0:
-        size = 0.0
-        for j in range(directions.shape[1]):
-            size += abs(directions[k, j])
+    size = 0.0
+    for j in range(directions.shape[1]):
+        size += abs(directions[k, j])
     return DEPENDENCE_TOLERANCE * size * largest
 
 
@@ -340,11 +338,8 @@ def residual(problem: Problem, v: Array) -> float:
         worst = max(worst, abs(pull[i]) / matrix[i, i])
     for k in range(rows.shape[0]):
         own = 0.0
-        if problem.directions.shape[0] == 0:
-            own = 1.0 / matrix[k, k]
-        else:
-            for i in range(n):
-                own += problem.directions[k, i] ** 2 / matrix[i, i]
+        for i in range(n):
+            own += problem.directions[k, i] ** 2 / matrix[i, i]
         # Proximal map: soft thresholding by the friction bounds, then clipping to the velocity limits.
         z = rows[k, row.VELOCITY]
         best = z - own * rows[k, row.IMPULSE]

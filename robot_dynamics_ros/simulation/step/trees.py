@@ -143,7 +143,10 @@ def _solve_problem(joints: Joints, buffers: Buffers) -> tuple[int, float]:
     vectors = buffers.vectors
     n = vectors.shape[1]
     directions = joints.directions
-    simultaneous = 3 * n + 10 if directions.shape[0] == 0 else 1
+    simultaneous = 1
+    if directions.shape[0] == 0:  # E = I
+        directions = np.eye(n)
+        simultaneous = 3 * n + 10
     problem = Problem(
         buffers.motion[2:],
         directions,
