@@ -9,7 +9,6 @@ kernels.layout.pack.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -37,36 +36,28 @@ _ALGORITHMS = {
 
 
 def customised_kernel(
-    algorithm: Algorithm, topology: IntArray, parameters: Array
+    algorithm: Algorithm,
+    topology: IntArray,
+    parameters: Array,
+    *,
+    batch: bool = False,
 ) -> Kernel | None:
-    """Return the single-state kernel of an algorithm for one robot, or None if it cannot be traced.
+    """Return the kernel of an algorithm for one robot, or None if it cannot be traced.
 
-    ``algorithm`` is a constant of tracing, such as INVERSE_DYNAMICS. Vectors have shape (n,). None: forward dynamics of
-    a robot with a coordinate that moves no body. The results equal those of the general kernel bit for bit, except for
-    the sign of a zero and for values that overflow. Robots that differ only in the inertial parameters of their bodies
-    share a kernel. Without numba the same source runs as plain Python.
-    """
-    program = trace_algorithm(algorithm, topology, parameters)
-    return (
-        None
-        if program is None
-        else _generated(function_source(program), algorithm.name)
-    )
+    ``algorithm`` is a constant of tracing, such as INVERSE_DYNAMICS. None: forward dynamics of a robot with a
+    coordinate that moves no body. Robots that differ only in the inertial parameters of their bodies share a kernel.
+    Without numba the same source runs as plain Python.
 
-
-def customised_batch(
-    algorithm: Algorithm, topology: IntArray, parameters: Array
-) -> Kernel | None:
-    """Return the batched kernel of an algorithm for one robot, or None if it cannot be traced.
-
-    ``algorithm`` is a constant of tracing, such as INVERSE_DYNAMICS. Vectors have shape (count, n), the result (count,
-    ...). None: forward dynamics of a robot with a coordinate that moves no body. A singular mass matrix of state i
-    gives the status SINGULAR + i n + j. The kernel releases the GIL. It has its own sine and cosine, so that it agrees
-    with the single-state kernel up to rounding.
+    Vectors have shape (n,). The results equal those of the general kernel bit for bit, except for the sign of a zero
+    and for values that overflow. With ``batch``, vectors have shape (count, n), the result (count, ...), and a singular
+    mass matrix of state i gives the status SINGULAR + i n + j. The batched kernel releases the GIL. It has its own sine
+    and cosine, so that it agrees with the single-state kernel up to rounding.
     """
     program = trace_algorithm(algorithm, topology, parameters)
     if program is None:
         return None
+    if not batch:
+        return _generated(function_source(program), algorithm.name)
     kernel = _generated(batch_source(program), f"{algorithm.name}_batch")
     states = "float64[:,::1]"
     result = f"float64[{program.results.ndim * ':,'}::1]"
@@ -117,27 +108,26 @@ class CustomisedKernels(GeneralKernels):
         )
 
     def _single(self, entry: Kernel) -> tuple[Kernel, tuple[Array | IntArray, ...]]:
-        own = self._own(entry, customised_kernel)
+        own = self._own(entry)
         return super()._single(entry) if own is None else (own, self._fixed[1:])
 
     def batch(self, entry: Kernel) -> Kernel:
         """Return this robot's own batched function, or the general one if there is none."""
-        own = self._own(entry, customised_batch)
+        own = self._own(entry)
         return super().batch(entry) if own is None else partial(own, *self._fixed[1:])
 
-    def _own(
-        self,
-        general: Kernel,
-        make: Callable[[Algorithm, IntArray, Array], Kernel | None],
-    ) -> Kernel | None:
+    def _own(self, general: Kernel) -> Kernel | None:
         """Return this robot's kernel for a general one, or None if there is none."""
         name = general.__name__
         if name not in self._generated:
             algorithm = _ALGORITHMS.get(name.removesuffix("_batch"))
+            arrays = self.topology, self.parameters
             self._generated[name] = (
                 None
                 if algorithm is None
-                else make(algorithm, self.topology, self.parameters)
+                else customised_kernel(
+                    algorithm, *arrays, batch=name.endswith("_batch")
+                )
             )
         return self._generated[name]
 

@@ -173,20 +173,23 @@ def arm_of(shared: Arm, batch: Batch, i: int) -> Arm:
 
 
 @inlined
+def state_of(states: State, i: int | slice) -> State:
+    """Return the state of arm ``i`` of a batch, or the states of a slice, as views: changes change the batch."""
+    return State(
+        states.position[i],
+        states.velocity[i],
+        states.modes[i],
+        states.impulse[i],
+        states.velocity_change[i],
+    )
+
+
+@inlined
 def arms_of(batch: Batch, first: int, after: int) -> Batch:
     """Return the part of a batch with the arms from index ``first`` to ``after`` - 1."""
     part = slice(first, after)
-    states = batch.states
     return Batch(
-        batch.numbers[part],
-        batch.friction[part],
-        State(
-            states.position[part],
-            states.velocity[part],
-            states.modes[part],
-            states.impulse[part],
-            states.velocity_change[part],
-        ),
+        batch.numbers[part], batch.friction[part], state_of(batch.states, part)
     )
 
 
@@ -197,18 +200,6 @@ def report_columns(state: State) -> int:
     impulses: int = state.impulse.shape[-1]
     modes: int = state.modes.shape[-1]
     return SAMPLE + 3 * n + impulses + modes
-
-
-@inlined
-def state_of(states: State, i: int) -> State:
-    """Return the state of the arm with index ``i`` of a batch, as views: changes of it change the batch."""
-    return State(
-        states.position[i],
-        states.velocity[i],
-        states.modes[i],
-        states.impulse[i],
-        states.velocity_change[i],
-    )
 
 
 class Buffers(NamedTuple):

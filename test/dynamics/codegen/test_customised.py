@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from robot_dynamics_ros.dynamics.codegen.customised import (
-    customised_batch,
     customised_kernel,
 )
 from robot_dynamics_ros.dynamics.codegen.tracing import (
@@ -44,7 +43,7 @@ def robot(load_robot: Any) -> GeneralKernels:
 
 def kernels(algorithm: Algorithm, robot: GeneralKernels) -> tuple[Any, Any]:
     single = customised_kernel(algorithm, robot.topology, robot.parameters)
-    batch = customised_batch(algorithm, robot.topology, robot.parameters)
+    batch = customised_kernel(algorithm, robot.topology, robot.parameters, batch=True)
     assert single is not None and batch is not None
     return single, batch
 
@@ -126,13 +125,14 @@ def test_robots_that_differ_in_their_bodies_only_share_a_kernel(
 SCRIPT = f"""
 import numpy as np
 from robot_dynamics_ros import RobotModel
-from robot_dynamics_ros.dynamics.codegen.customised import customised_batch, customised_kernel
+from robot_dynamics_ros.dynamics.codegen.customised import customised_kernel
 from robot_dynamics_ros.dynamics.codegen.tracing import INVERSE_DYNAMICS
 robot = RobotModel.from_urdf_file({str(ROOT / "urdf" / "planar_2r.urdf")!r}).kernels
 tau = np.empty((1, 2))
-for make, shape in ((customised_kernel, 2), (customised_batch, (1, 2))):
+for batch, shape in ((False, 2), (True, (1, 2))):
     vectors = [np.full(shape, x) for x in (0.3, 0.5, -1.0)]
-    make(INVERSE_DYNAMICS, robot.topology, robot.parameters)(robot.parameters.copy(), *vectors, tau.reshape(shape))
+    kernel = customised_kernel(INVERSE_DYNAMICS, robot.topology, robot.parameters, batch=batch)
+    kernel(robot.parameters.copy(), *vectors, tau.reshape(shape))
     print(*map(float.hex, tau.ravel().tolist()))
 """
 
