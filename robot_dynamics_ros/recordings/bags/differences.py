@@ -24,7 +24,6 @@ from robot_dynamics_ros.recordings.bags.storage import (
     message_types,
 )
 from robot_dynamics_ros.recordings.messages.joint_state import (
-    FIELDS,
     JointStateLayout,
     JointStateLayouts,
     Renaming,
@@ -275,10 +274,7 @@ class FieldComparison:
                 try:
                     if self._kind != JOINT_STATE:
                         raise ValueError
-                    layouts = self._layouts.find(a), self._layouts.find(b)
-                    if layouts[0].irregular or layouts[1].irregular:
-                        raise ValueError
-                    alike[layouts].append(k)
+                    alike[self._layouts.find(a), self._layouts.find(b)].append(k)
                 except ValueError:
                     others.append(k)
             for (layout_a, layout_b), rows in alike.items():
@@ -366,16 +362,19 @@ class FieldComparison:
 
 
 def _columns(layout: JointStateLayout, messages: list[bytes]) -> dict[str, Array]:
-    """Return the values (m,) of each joint and field in m messages of a layout, by name."""
+    """Return the values (m,) of each joint and field in m messages of a layout, by name.
+
+    Values of a field that has not one for each joint are named by their index, such as ``position[0]``.
+    """
     names = unique(layout.joint_names)
     table = layout.table(messages)
-    return {
-        f"{name} {field}": column
-        for field in layout.fields
-        for name, column in zip(
-            names, np.ascontiguousarray(table[field].T, dtype=np.float64), strict=True
-        )
-    }
+    columns = {}
+    for field in layout.fields:
+        values = np.ascontiguousarray(table[field].T, dtype=np.float64)
+        regular = field not in layout.irregular
+        for k, column in enumerate(values):
+            columns[f"{names[k]} {field}" if regular else f"{field}[{k}]"] = column
+    return columns
 
 
 def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
@@ -388,9 +387,6 @@ def contents(data: bytes, kind: str, rename: Renaming) -> dict[str, Any]:
     """
     fields: dict[str, Any] = {}
     try:
-        if kind == JOINT_STATE:
-            _joint_state(data, rename, fields)
-            return fields
         message: Any = message_types().deserialize_cdr(data, kind)
     except Exception:  # an unknown type; broken bytes raise errors of many types
         return {"bytes": np.frombuffer(data, np.uint8)}
@@ -415,20 +411,6 @@ def unique(names: Sequence[str]) -> list[str]:
 def without_number(frame_id: str) -> str:
     """Return ``frame_id``; "" for ten digits, a command's number, which depends on the controller's start."""
     return "" if len(frame_id) == 10 and frame_id.isdecimal() else frame_id
-
-
-def _joint_state(data: bytes, rename: Renaming, fields: dict[str, Any]) -> None:
-    layout = JointStateLayout(data, rename)
-    names = unique(layout.joint_names)
-    fields["header.frame_id"] = without_number(layout.frame_id(data))
-    for field, numbers in zip(FIELDS, layout.numbers(data), strict=True):
-        values = np.empty(0) if numbers is None else numbers.astype(np.float64)
-        if len(values) == len(names):
-            fields.update(
-                {f"{name} {field}": values[k : k + 1] for k, name in enumerate(names)}
-            )
-        else:
-            _flatten_value(values, field, fields)
 
 
 def _trajectory(message: Any, rename: Renaming, fields: dict[str, Any]) -> None:
