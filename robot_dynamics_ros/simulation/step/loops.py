@@ -46,14 +46,13 @@ from robot_dynamics_ros.simulation.step.elimination import (
 )
 from robot_dynamics_ros.simulation.step.friction_problem import (
     Problem,
-    solve,
     solve_modes,
 )
 from robot_dynamics_ros.simulation.step.stages import update_state, write_targets
 from robot_dynamics_ros.simulation.step.trees import (
     Block,
     set_up_motion,
-    write_impulse,
+    solve_problem,
 )
 from robot_dynamics_ros.simulation.thresholds import (
     LARGEST_GAP,
@@ -168,23 +167,18 @@ def _solve_problem(arm: Arm, buffers: Buffers) -> tuple[int, float]:
     residual, rad/s or m/s.
     """
     vectors = buffers.vectors
-    rows = buffers.rows
-    directions = arm.joints.directions
+    matrix = buffers.motion[2:]
     free = vectors[arrays.UNCONSTRAINED_VELOCITY]
-    velocity = vectors[arrays.VELOCITY]
     impulse = vectors[arrays.CONSTRAINT_IMPULSE]
     closure = _measure(arm, vectors[arrays.UNCONSTRAINED_POSITION], free, buffers)
     zero = np.zeros(closure.gap.shape[0])
     loops = _loop_equations(closure.jacobian, zero, buffers.loop_rank[0])
-    matrix = buffers.motion[2:]
-    problem = Problem(matrix, directions, rows, buffers.modes, free, impulse, loops)
-    solves, error = solve(problem, 1, velocity)
-    row.label_modes(rows, buffers.modes)
     torque = impulse.copy()
-    change = velocity - free
+    solves, error = solve_problem(arm.joints, buffers, loops)
+    row.label_modes(buffers.rows, buffers.modes)
+    change = vectors[arrays.VELOCITY] - free
     for i in range(free.shape[0]):
         torque[i] += row.product(matrix, i, change)
-    write_impulse(directions, rows, impulse)
     torque -= impulse
     add_loop_forces(closure, loops, torque, 1.0, buffers.loop_impulse)
     return solves, error

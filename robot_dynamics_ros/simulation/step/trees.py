@@ -43,6 +43,7 @@ from robot_dynamics_ros.simulation.step.arrays import (
     state_of,
 )
 from robot_dynamics_ros.simulation.step.elimination import (
+    Equations,
     hold_at_rest,
     no_equations,
     project_position,
@@ -128,18 +129,14 @@ def coupled_motion(
     return hold_at_rest(none, motion[2:], directions, buffers.rows, motion)[0]
 
 
-@kernel
-def write_impulse(directions: Array, rows: Array, impulse: Array) -> None:
-    """Write E^T lambda to ``impulse`` (n,), for E in ``directions`` (K, n) and the impulses lambda in ``rows``."""
-    for j in range(impulse.shape[0]):
-        impulse[j] = 0.0
-    for k in range(rows.shape[0]):
-        row.add_along(directions, k, rows[k, row.IMPULSE], impulse)
-
-
 @allocating_kernel
-def _solve_problem(joints: Joints, buffers: Buffers) -> tuple[int, float]:
-    """Solve the friction problem; write velocity and impulse; return the linear systems solved and the residual."""
+def solve_problem(
+    joints: Joints, buffers: Buffers, loops: Equations
+) -> tuple[int, float]:
+    """Solve the friction problem among the velocities that satisfy the equations of the ``loops``.
+
+    Writes velocity and impulse, and returns the number of linear systems solved and the residual, rad/s or m/s.
+    """
     vectors = buffers.vectors
     n = vectors.shape[1]
     directions = joints.directions
@@ -154,10 +151,13 @@ def _solve_problem(joints: Joints, buffers: Buffers) -> tuple[int, float]:
         buffers.modes,
         vectors[arrays.UNCONSTRAINED_VELOCITY],
         vectors[arrays.CONSTRAINT_IMPULSE],
-        no_equations(n),
+        loops,
     )
     solves, error = solve(problem, simultaneous, vectors[arrays.VELOCITY])
-    write_impulse(directions, buffers.rows, vectors[arrays.CONSTRAINT_IMPULSE])
+    impulse = vectors[arrays.CONSTRAINT_IMPULSE]
+    impulse[:] = 0.0
+    for k in range(directions.shape[0]):
+        row.add_along(directions, k, buffers.rows[k, row.IMPULSE], impulse)
     return solves, error
 
 
@@ -221,14 +221,16 @@ def finish_plain(arm: Arm, half: float, state: State, buffers: Buffers) -> Outco
     solves = 0
     error = 0.0
     if not keeps_modes(buffers):
-        solves, error = _solve_problem(arm.joints, buffers)
+        none = no_equations(buffers.vectors.shape[1])
+        solves, error = solve_problem(arm.joints, buffers, none)
     return _accept_velocity(arm.joints, half, state, buffers, solves, error)
 
 
 @allocating_kernel
 def finish_coupled(arm: Arm, half: float, state: State, buffers: Buffers) -> Outcome:
     """Compute ``finish_step`` of a coupled arm."""
-    solves, error = _solve_problem(arm.joints, buffers)
+    none = no_equations(buffers.vectors.shape[1])
+    solves, error = solve_problem(arm.joints, buffers, none)
     write_position(arm.joints, half, state, buffers)
     targets = buffers.rows[:, row.TARGET].copy()
     position = buffers.vectors[arrays.POSITION]
