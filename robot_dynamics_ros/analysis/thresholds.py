@@ -33,7 +33,7 @@ HINT_LEAST_REDUCTION = 0.3
 # number of causes in a hypothesis, at most
 HINT_MOST_CAUSES = 3
 # number of corrections that are combined with all sets of causes
-HINT_SHORTLIST = 2
+HINT_SHORTLIST = 3
 # share of a joint's measured RMS torque: first guess of its error
 HINT_ROUGH_NOISE = 0.3
 # share of a joint's measured RMS torque: smallest error
@@ -51,6 +51,13 @@ HINT_BETTER = 0.95
 HINT_UNIFORM = 3.0
 # share of a parameter's variance by the ridge alone: with more its standard error is infinite
 HINT_UNDETERMINED = 1e-6
+# number of parts of a recording, all but an eighth at each end of which are tried as the start of a payload
+LATER_STARTS = 200
+# standard errors by which an explanation must be better than a rival
+RIVAL_SIGNIFICANT = 2.0
+# logarithm of the squared error, and complexity, by which rivals may be worse
+RIVAL_RANGE = 0.5
+RIVAL_COMPLEXITY = 0.3
 # standard errors: significance of a ratio or difference
 HINT_SIGNIFICANT = 3.0
 # standard errors of half an interval
@@ -76,11 +83,15 @@ PAYLOAD_UNCERTAIN = 0.15
 # share of a link's own parameters: their prior standard deviation about the model's
 LINK_SPREAD = 0.3
 # prior standard deviations of a link's parameters, beyond which they are not plausible
-LINK_IMPLAUSIBLE = 5.0
+LINK_IMPLAUSIBLE = 3.0
 # number of samples that the prior of the links counts as
 LINK_PRIOR_SAMPLES = 30.0
-# share of the friction power: more negative power is rejected as driving
-DRIVING_FRICTION = 0.2
+# share of a joint's measured RMS torque: more negative friction is rejected
+NEGATIVE_FRICTION = 0.02
+# share of the model's friction that is none
+NO_FRICTION = 0.08
+# inertias at the joint by the links: larger rotors are rejected
+LARGEST_ROTOR = 10.0
 # ratio of the difference of two levels of Coulomb friction to their sum, above which they are uneven
 UNEVEN_FRICTION = 0.25
 # s: shortest and longest delay of the effort
@@ -90,6 +101,10 @@ LONGEST_EFFORT_DELAY = 0.1
 LEAST_UNIT_RATIO = 3.0
 # ratio of unit factors that errors of the model's masses explain
 EQUAL_UNIT_RATIO = 1.5
+# a recorded effort is compared with the joints' torques at every third sample
+MATCHED_EVERY = 3
+# logarithm of the RMS misfit by which another joint or sign must fit an effort better
+MATCHED_BETTER = 0.15
 # complexity of a correction with a fitted number
 FITTED_COMPLEXITY = 1.1
 # shares of the largest offset of a zero, at which the search for it begins
@@ -100,8 +115,8 @@ LARGEST_PRISMATIC_ZERO = 0.5
 SMALLEST_ZERO = 0.02, 0.002
 # number of Gauss-Newton steps of the search for a zero
 ZERO_STEPS = 4
-# rad or m: half step of its difference quotients
-ZERO_DIFFERENCE = 1e-4
+# rad or m: step of its difference quotients
+ZERO_DIFFERENCE = 1e-5
 # number of parts of a recording whose disagreement is the standard error of a correction
 CORRECTION_BLOCKS = 12
 # rad/s or m/s: slower joints are not compared with the derivative of their position
@@ -111,6 +126,43 @@ ALIKE_CORRELATION = 0.9
 UNLIKE_CORRELATION = 0.8
 # ratio of velocities that are equal but for filters
 EQUAL_VELOCITY_RATIO = 1.25
+# s, and least number of samples, of the parts of a recording by which its noise is estimated
+NOISE_PART = 0.5
+NOISE_PART_SAMPLES = 32
+# ratio to the noise of the recording of residuals that are not noise, and correlation below which they are impacts
+UNEXPLAINED_NOISE = 6.0
+UNEXPLAINED_CORRELATION = 0.1
+# number of bins of a residual by position or the like, and share of its variance that they must explain
+LOCATED_BINS = 16
+LOCATED_SHARE = 0.3
+# share of the highest speed of a joint that moves in steps, below which it is at rest
+STEPS_SPEED = 0.2
+# number of its rests, their share of the time, and share of motion onwards, at least
+STEPS_LEAST = 5
+STEPS_LEAST_REST = 0.4
+STEPS_ALIKE = 0.9
+# damping ratios that are tried
+DAMPING_RATIOS = np.arange(0.02, 1.0, 0.02)
+# s between messages: longer, or shorter by 1e-5, they are stamped in another unit
+LONGEST_MESSAGE_PERIOD = 0.5
+# ms: shortest delay of the velocity against the position
+SHORTEST_VELOCITY_DELAY = 5.0
+# spreads of a signal, by which single messages deviate from their neighbours
+SPIKE_SIZE = 10.0
+# share of the largest spread of a joint, which that of a joint at rest counts as
+STILL_SPREAD = 0.1
+# share of the messages at which an effort is at its bound, and ratio to the number at the next values
+CLIPPED_SHARE = 0.01
+CLIPPED_RATIO = 3.0
+# share of the messages that repeat the one before, of those between others, so many before and after, that differ
+REPEATED_SHARE = 0.3
+REPEATED_SPAN = 10
+# share of the model's torque, below which an effort is no joint torque
+EXTERNAL_SHARE = 0.3
+# share of an effort that its fit to the model's torque leaves, above which it is not proportional
+EXTERNAL_REST = 0.12
+# logarithm of the RMS misfit by which torques confirm a unit of the positions
+UNIT_CONFIRMED = 1.5
 # share of the range within the limits, and of 1 rad or m, by which positions may exceed them
 POSITION_RANGE_MARGIN = 0.1
 # rad or m beyond the limits, which no swapped joints explain

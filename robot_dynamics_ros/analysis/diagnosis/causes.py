@@ -13,18 +13,25 @@ from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.identification.friction_shapes import at_rest
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
+from robot_dynamics_ros.analysis.identification.torque_analysis import (
+    modelled_friction,
+    summed_products,
+)
 from robot_dynamics_ros.analysis.thresholds import (
-    DRIVING_FRICTION,
     HINT_EXACT,
     HINT_FINE,
     HINT_INTERVAL,
     HINT_NEGLIGIBLE,
     HINT_SIGNIFICANT,
+    LARGEST_ROTOR,
+    LATER_STARTS,
     LIGHTEST_PAYLOAD,
     LINK_IMPLAUSIBLE,
     LINK_PRIOR_SAMPLES,
     LINK_SPREAD,
     LONGEST_EFFORT_DELAY,
+    NEGATIVE_FRICTION,
+    NO_FRICTION,
     NO_GRAVITY,
     OBSERVABLE_GRAVITY,
     PAYLOAD_REACH,
@@ -77,6 +84,11 @@ class Hypothesis(NamedTuple):
 HypothesisFunction = Callable[[RobotModel, Evidence], Hypothesis]
 FRICTION = "missing friction"
 DELAY = "a delay of the effort"
+DRIFT = "drifting offsets"
+SPRINGS = "springs"
+LATER = "a later payload"
+RARE = (DRIFT, SPRINGS, LATER)
+"""Causes of which there is one at most beside others: together they imitate anything."""
 LINKS = "other link parameters"
 
 
@@ -92,10 +104,13 @@ def causes(model: RobotModel) -> Mapping[str, HypothesisFunction]:
             f"a payload on {links[body]}": partial(_payload, body)
             for body in _payload_bodies(model)
         },
-        FRICTION: friction,
-        "friction by load": load_friction,
+        LATER: partial(_later_payload, _payload_bodies(model)[0]),
+        FRICTION: _friction,
+        "friction by load": _load_friction,
         "constant offsets": _offsets,
-        "rotor inertia": rotors,
+        DRIFT: _drift,
+        SPRINGS: _springs,
+        "rotor inertia": _rotors,
         DELAY: _delay,
         LINKS: _links,
     }
@@ -188,7 +203,30 @@ def _payload_bodies(model: RobotModel) -> list[int]:
     return [*last, *sorted(branching)]
 
 
-def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
+def _later_payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
+    """Return the hypothesis of a payload that is added at the time, of some, at which it explains most."""
+    motion = evidence.motion
+    known = model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
+    residual = motion.tau - model.inverse_dynamics(*motion.states) - known
+    columns = _payload(body, model, evidence).columns
+    rows = np.concatenate([columns, residual[:, :, None]], axis=2)
+    rows /= root_mean_square(residual)[:, None] + TINY
+    edges = np.array_split(np.arange(len(rows)), LATER_STARTS)
+    squares = summed_products([rows[edge] for edge in edges]).sum(axis=1)
+    after = np.cumsum(squares[::-1], axis=0)[::-1]
+    explained = []
+    ends = LATER_STARTS // 8
+    for square in after[ends:-ends]:
+        solution = np.linalg.lstsq(square[:-1, :-1], square[:-1, -1], rcond=None)[0]
+        explained.append(solution @ square[:-1, -1])
+    first = edges[ends + int(np.argmax(explained))][0]
+    return _payload(body, model, evidence, float(motion.time[first]))
+
+
+def _payload(
+    body: int, model: RobotModel, evidence: Evidence, start: float = -np.inf
+) -> Hypothesis:
+    """Return the hypothesis of a payload on a body, ``start`` (s) and later."""
     motion = evidence.motion
     link = model.moving_links[body]
     own = slice(PARAMETERS * body, PARAMETERS * (body + 1))
@@ -198,6 +236,7 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
         *(float(np.linalg.norm(part.position)) for part in LinkTree.of(model).links),
     )
     known = _known_payload(body, model)
+    when = f" from {start:.1f} s on" if np.isfinite(start) else ""
 
     def describe(values: Array, errors: Array) -> str | None:
         mass = values[0]
@@ -211,19 +250,22 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
                 return None
             com_errors = np.hypot(errors[1:4], com * errors[0]) / abs(mass)
             where = f"with its centre of mass at {_vector(com, com_errors)} m in the axes of {link}"
-            payload = f"{interval(abs(mass), errors[0])} kg on {link}, {where}"
+            payload = f"{interval(abs(mass), errors[0])} kg on {link}{when}, {where}"
             heavier = mass > 0.0
             uncertain = HINT_INTERVAL * errors[0] > PAYLOAD_UNCERTAIN * abs(mass)
         else:
             # The mass is not observable, as where the link's origin does not move.
             size = float(np.linalg.norm(moment))
-            if size < LIGHTEST_PAYLOAD or not excludes_zero(
-                size, _largest(errors[1:4])
+            heaviest = abs(mass) + HINT_INTERVAL * errors[0]
+            if (
+                size < LIGHTEST_PAYLOAD
+                or size > far * heaviest
+                or not excludes_zero(size, _largest(errors[1:4]))
             ):
                 return None
             heavier = mass > 0.0 or not np.isfinite(errors[0])
             uncertain = False
-            payload = f"a first moment of {_vector(moment if heavier else -moment, errors[1:4])} kg m on {link}"
+            payload = f"a first moment of {_vector(moment if heavier else -moment, errors[1:4])} kg m on {link}{when}"
         if heavier:
             cure = (
                 f"add it to {known}"
@@ -244,7 +286,8 @@ def _payload(body: int, model: RobotModel, evidence: Evidence) -> Hypothesis:
         return f"the model carries a payload that the robot lacks: {payload}, such as an absent gripper. Cure: {cure}"
 
     columns = model.regressor(*motion.states)[:, :, own]
-    return Hypothesis(columns, describe)
+    columns = columns * (motion.time >= start)[:, None, None]
+    return Hypothesis(columns, describe, complexity=1.5 if when else 1.0)
 
 
 def _known_payload(body: int, model: RobotModel) -> str:
@@ -255,12 +298,8 @@ def _known_payload(body: int, model: RobotModel) -> str:
     return f"the payload of {change[body, 0]:.2f} kg on {link} in the dynamics file"
 
 
-def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
-    """Return the hypothesis of missing friction, with 3 n parameters.
-
-    These are n viscous coefficients (Nm s/rad or N s/m), n Coulomb levels (Nm or N) in positive direction, and n in
-    negative direction, each in the order of the model's n joints, which ``evidence`` must have too.
-    """
+def _friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
+    """Return the hypothesis of missing friction: n viscous coefficients, n Coulomb levels forwards, n backwards."""
     motion = evidence.motion
     n = model.n
     columns = np.zeros((len(motion.time), n, 3 * n))
@@ -273,28 +312,42 @@ def friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
         motion, lambda q, qd, qdd: np.where(qd < 0.0, 1.0, 0.0)
     )
 
+    # The model's friction as viscous and Coulomb friction.
+    known = modelled_friction(model, motion)
+    total = np.stack(
+        [
+            np.linalg.lstsq(columns[:, j, j::n], known[:, j], rcond=None)[0]
+            for j in range(n)
+        ],
+        axis=1,
+    )
+
     def describe(values: Array, errors: Array) -> str | None:
         viscous, forwards, backwards = np.reshape(
             list(map(interval, values.tolist(), errors.tolist())), (3, model.n)
         )
-        known = model.friction_torque(motion.q, motion.qd, qdd=motion.qdd)
-        torque = columns @ values
-        matters = _matters(torque, motion.tau)
-        # Friction dissipates in both directions; a torque that does not is an offset or due to another cause.
-        dissipates = np.ones(model.n, dtype=bool)
-        for direction in (1.0, -1.0):
-            moving = direction * motion.qd > 0.0
-            dissipates &= (moving * motion.qd * (known + torque)).sum(axis=0) >= 0.0
+        matters = _matters(columns @ values, motion.tau)
+        left = total + values.reshape(3, n)
+        deviations = HINT_INTERVAL * errors.reshape(3, n)
+        # Friction dissipates; levels of different signs may contain an offset of the effort.
+        speed = root_mean_square(motion.qd)
+        size = NEGATIVE_FRICTION * root_mean_square(np.hypot(motion.tau, known))
+        dissipates = left[0] * speed > -deviations[0] * speed - size
+        dissipates &= left[1] + left[2] > -np.hypot(*deviations[1:]) - size
         listed = matters & dissipates
-        power = (motion.qd * (known + torque)).sum(axis=0)
-        driving = power < -DRIVING_FRICTION * np.abs(motion.qd * torque).sum(axis=0)
         parts = np.tile(listed, 3)
         clear = any(map(excludes_zero, values[parts], errors[parts]))
-        if not clear or (matters & driving).any():
+        if not clear or (matters & ~dissipates).any():
             return None
         cause = "friction differs: add to the model's values"
         if not known[:, listed].any():
             cause = "the model has no friction where the robot has"
+        if (np.abs(left) < NO_FRICTION * np.abs(total) + TINY)[:, listed].all():
+            names = ", ".join(itertools.compress(model.joint_names, listed.tolist()))
+            return (
+                f"the measured effort has no friction in it: {names}. The driver compensates it, or the sensor is "
+                "behind the gear. Cure: --dynamics without friction, or record the effort of the motors"
+            )
         units = "Nm s/rad and Nm" + (
             ", or N s/m and N" if model.prismatic_joints else ""
         )
@@ -381,63 +434,88 @@ def _dry(
     return motion.filtered(lambda q, qd, qdd: np.sign(qd) * level(q, qd, qdd)) * ~rest
 
 
-def load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
-    """Return the hypothesis of friction by load, with the n load coefficients of ``model``'s joints."""
-    motion = evidence.motion
-    dry = _dry(motion, lambda q, qd, qdd: np.abs(model.gear_load(q, qd, qdd)))
-    columns = dry[:, :, None] * np.eye(model.n)
+def _of_joints(
+    model: RobotModel,
+    motion: RecordedMotion,
+    torque: Array,
+    text: str,
+    lower: Array | float = -np.inf,
+    upper: Array | float = np.inf,
+    *,
+    offset: bool = False,
+    complexity: float = 1.0,
+) -> Hypothesis:
+    """Return the hypothesis of a torque (m, n) times a coefficient of each joint, within bounds (n,).
+
+    ``text`` is the hint, with {} for the list of coefficients. With ``offset`` each joint has a constant torque, too.
+    """
+    n = model.n
+    columns = torque[:, :, None] * np.eye(n)
+    if offset:
+        constant = np.broadcast_to(np.eye(n), columns.shape)
+        columns = np.concatenate([columns, constant], axis=2)
 
     def describe(values: Array, errors: Array) -> str | None:
-        matters = _matters(columns @ values, motion.tau)
-        listed = matters & (values > 0.0) & (values < 1.0)
-        each = _by_joint(model, values, errors, listed)
-        if not each or (matters & ~listed).any():
-            return None
-        return (
-            f"friction grows with the load, as in gears, by this share of the transmitted torque: {each}. Cure: add it "
-            "to load_coefficient in the dynamics file, or let identify do it"
-        )
+        coefficients = values[:n]
+        slack = HINT_INTERVAL * errors[:n]
+        matters = _matters(torque * coefficients, motion.tau)
+        possible = coefficients > lower - slack
+        possible &= coefficients < upper + slack
+        within = matters & (coefficients > lower) & (coefficients < upper)
+        each = _by_joint(model, coefficients, errors[:n], within)
+        return text.format(each) if each and possible[matters].all() else None
 
-    return Hypothesis(columns, describe)
+    return Hypothesis(columns, describe, complexity=complexity)
+
+
+def _load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
+    motion = evidence.motion
+    dry = _dry(motion, lambda q, qd, qdd: np.abs(model.gear_load(q, qd, qdd)))
+    text = (
+        "friction grows with the load, as in gears, by this share of the transmitted torque: {}. Cure: add it to "
+        "load_coefficient in the dynamics file, or let identify do it"
+    )
+    return _of_joints(model, motion, dry, text, 0.0, 1.0)
 
 
 def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
-    tau = evidence.motion.tau
-    columns = np.broadcast_to(np.eye(model.n), (len(tau), model.n, model.n)).copy()
-
-    def describe(values: Array, errors: Array) -> str | None:
-        listed = _matters(columns @ values, tau)
-        each = _by_joint(model, values, errors, listed)
-        if not each:
-            return None
-        return f"the measured effort has constant offsets: {each}. Cure: zero the torque sensors"
-
+    motion = evidence.motion
+    text = "the measured effort has constant offsets: {}. Cure: zero the torque sensors"
     # A larger complexity: gravity of a vertical prismatic joint is constant too, and so is the part of Coulomb friction
     # that differs by direction.
-    return Hypothesis(columns, describe, complexity=1.25)
+    return _of_joints(model, motion, np.ones_like(motion.q), text, complexity=1.25)
 
 
-def rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
-    """Return the hypothesis of n rotor inertias (kg m^2 or kg) at ``model``'s joints."""
+def _drift(model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion = evidence.motion
-    columns = motion.qdd[:, :, None] * np.eye(model.n)
+    time = np.repeat(motion.time[:, None] - motion.time.mean(), model.n, axis=1)
+    text = "the measured effort drifts, in Nm/s or N/s: {}. Cure: let sensors and gears warm up, and zero the sensors"
+    return _of_joints(model, motion, time, text, offset=True, complexity=1.5)
 
-    def describe(values: Array, errors: Array) -> str | None:
-        matters = _matters(columns @ values, motion.tau)
-        each = _by_joint(model, values, errors, matters & (values > 0.0))
-        if not each:
-            return None
-        known = (
-            "; to the rotor_inertia that a joint has already, add it divided by the square of gear_ratio"
-            if model.rotor_names
-            else ""
-        )
-        return (
-            f"rotor inertia is missing in the model: {each} kg m^2 (kg) at the joint. Cure: give it as rotor_inertia "
-            f"with gear_ratio: 1 and rotor_carrier: none in the dynamics file, or let identify do it{known}"
-        )
 
-    return Hypothesis(columns, describe)
+def _springs(model: RobotModel, evidence: Evidence) -> Hypothesis:
+    motion = evidence.motion
+    text = (
+        "a spring acts on the joint, such as a cable or a balancer, of this stiffness: {} Nm/rad (N/m). Cure: record "
+        "without it, or subtract its torque from the effort"
+    )
+    # A negative stiffness is that of gravity, which tilts a link further.
+    position = motion.q - motion.q.mean(axis=0)
+    return _of_joints(model, motion, position, text, 0.0, offset=True, complexity=1.5)
+
+
+def _rotors(model: RobotModel, evidence: Evidence) -> Hypothesis:
+    motion = evidence.motion
+    text = (
+        "rotor inertia is missing in the model: {} kg m^2 (kg) at the joint. Cure: give it as rotor_inertia with "
+        "gear_ratio: 1 and rotor_carrier: none in the dynamics file, or let identify do it"
+    )
+    if model.rotor_names:
+        text += "; to the rotor_inertia that a joint has already, add it divided by the square of gear_ratio"
+    # The rotor of a wrist can be larger than its links, but not than the whole arm.
+    inertia = np.diagonal(model.mass_matrix(motion.q), axis1=1, axis2=2)
+    largest = LARGEST_ROTOR * inertia.max()
+    return _of_joints(model, motion, motion.qdd, text, 0.0, largest)
 
 
 def _delay(model: RobotModel, evidence: Evidence) -> Hypothesis:
@@ -469,6 +547,8 @@ def _links(model: RobotModel, evidence: Evidence) -> Hypothesis:
         shares = root_mean_square(columns @ values) / np.maximum(
             root_mean_square(motion.tau), TINY
         )
+        if shares.max() > 1.0:
+            return None
         each = ", ".join(
             f"{name} {100 * share:.0f} %"
             for name, share in zip(model.joint_names, shares, strict=True)

@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 from robot_dynamics_ros.analysis.diagnosis.causes import (
     Evidence,
     excludes_zero,
-    friction,
     interval,
-    load_friction,
-    rotors,
 )
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
@@ -23,22 +20,18 @@ from robot_dynamics_ros.analysis.identification.torque_analysis import (
     modelled_friction,
 )
 from robot_dynamics_ros.analysis.thresholds import (
-    ALIKE_CORRELATION,
-    COMPARED_VELOCITY,
     CORRECTION_BLOCKS,
     EQUAL_UNIT_RATIO,
-    EQUAL_VELOCITY_RATIO,
-    FARTHEST_BEYOND_LIMITS,
-    FASTEST_OVER_LIMITS,
+    EXTERNAL_SHARE,
     FITTED_COMPLEXITY,
-    GAP_STEPS,
     HINT_SIGNIFICANT,
     LARGEST_PRISMATIC_ZERO,
     LEAST_UNIT_RATIO,
-    POSITION_RANGE_MARGIN,
+    LINK_SPREAD,
+    MATCHED_BETTER,
+    MATCHED_EVERY,
     SMALLEST_ZERO,
     TINY,
-    UNLIKE_CORRELATION,
     ZERO_DIFFERENCE,
     ZERO_STARTS,
     ZERO_STEPS,
@@ -48,12 +41,6 @@ from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
 _PREFIXES = {1e3: "mNm", 1e-3: "kNm"}
-_DEGREE = np.pi / 180.0  # rad
-_RATIOS = {
-    -1.0: "one of both has the wrong sign",
-    1.0 / _DEGREE: "in degrees/s",
-    _DEGREE: "the position is in degrees",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +59,8 @@ class Correction:
         Index (n,) in the recording, and gain (n,) in Nm or N per recorded unit, of the effort of each joint.
     complexity
         Number of causes that it counts as in model selection.
+    alone
+        True if it leaves no scale by which further causes could be determined.
     """
 
     hint: str
@@ -81,6 +70,7 @@ class Correction:
     efforts: list[int]
     gains: Array
     complexity: float
+    alone: bool = False
 
     @classmethod
     def none(cls, n: int, complexity: float = 0.0) -> Correction:
@@ -101,130 +91,17 @@ class Correction:
         )
 
 
-def impossible_motion(model: RobotModel, motion: RecordedMotion) -> list[str]:
-    """Return hints, without a fit, for a motion that contradicts itself or the limits; empty if there are none.
-
-    ``motion`` has the joints of ``model``, in its order. The hints are for velocities that are not the derivative of
-    the position or, if there are none, for positions more than 4 pi (rad or m) beyond a limit and velocities above five
-    times theirs. Torques of such a motion tell nothing.
-    """
-    velocities: dict[str, list[str]] = {}
-    steps = np.diff(motion.time)
-    even = steps < GAP_STEPS * np.median(steps)
-    inside = 1 + np.flatnonzero(even[:-1] & even[1:])
-    slope = (motion.q[inside + 1] - motion.q[inside - 1]) / (
-        motion.time[inside + 1] - motion.time[inside - 1]
-    )[:, None]
-    speeds = root_mean_square(motion.qd[inside]) + TINY
-    rates = root_mean_square(slope) + TINY
-    # correlations, velocities by positions
-    likeness = (motion.qd[inside] / speeds).T @ (slope / rates) / len(inside)
-    for j in np.flatnonzero((rates > COMPARED_VELOCITY) & ~motion.still).tolist():
-        name = motion.joint_names[j]
-        ratio = likeness[j, j] * speeds[j] / rates[j]
-        other = int(np.abs(likeness[j]).argmax())
-        if (
-            abs(likeness[j, j]) > ALIKE_CORRELATION
-            and not 1.0 / EQUAL_VELOCITY_RATIO < ratio < EQUAL_VELOCITY_RATIO
-        ):
-            cause = next(
-                (
-                    text
-                    for value, text in _RATIOS.items()
-                    if 1.0 / EQUAL_VELOCITY_RATIO < ratio / value < EQUAL_VELOCITY_RATIO
-                ),
-                "other units",
-            )
-            velocities.setdefault(cause, []).append(f"{name} {ratio:.3g} times")
-        elif (
-            abs(likeness[j, other]) > ALIKE_CORRELATION
-            and abs(likeness[j, j]) < UNLIKE_CORRELATION
-        ):
-            velocities.setdefault("another order", []).append(
-                f"{name} that of {motion.joint_names[other]}"
-            )
-    contradictions = [
-        f"the recorded velocity is not the derivative of the position, but {', '.join(joints)}: {cause}. Cure: correct "
-        "positions or velocities in the driver"
-        for cause, joints in velocities.items()
-    ]
-    return contradictions or _out_of_limits(model, motion, impossible=True)
-
-
-def beyond_limits(model: RobotModel, motion: RecordedMotion) -> list[str]:
-    """Return hints for positions beyond the limits, but not so far that they are impossible; empty without any."""
-    return _out_of_limits(model, motion, impossible=False)
-
-
-def _out_of_limits(
-    model: RobotModel, motion: RecordedMotion, impossible: bool
-) -> list[str]:
-    lower = model.position_lower
-    upper = model.position_upper
-    least = motion.q.min(axis=0)
-    most = motion.q.max(axis=0)
-    beyond = np.maximum(lower - least, most - upper)
-    margin = POSITION_RANGE_MARGIN * (1.0 + upper - lower)
-    fast = np.abs(motion.qd).max(axis=0) / model.velocity_limits
-    joints: dict[str, list[str]] = {}
-    for j, name in enumerate(motion.joint_names):
-        unit, other, factor = (
-            ("m", "mm", 1e-3)
-            if name in model.prismatic_joints
-            else ("rad", "degrees", _DEGREE)
-        )
-        far = beyond[j] > FARTHEST_BEYOND_LIMITS
-        if beyond[j] > margin[j] and far == impossible:
-            fits = (
-                max(lower[j] - factor * least[j], factor * most[j] - upper[j])
-                < margin[j]
-            )
-            cause = (
-                f"in {other}"
-                if far and fits
-                else "in counts"
-                if far
-                else "another zero, sign, order or unit"
-            )
-            joints.setdefault(
-                f"positions are beyond the limits{{}}: {cause}?", []
-            ).append(f"{name} by {beyond[j]:.3g} {unit}")
-        elif impossible and fast[j] > FASTEST_OVER_LIMITS:
-            joints.setdefault(
-                f"velocities exceed the limits{{}}: in {other}/s or counts/s?", []
-            ).append(f"{name} {fast[j]:.3g} times")
-    return [
-        f"{text.format(', ' + ', '.join(parts))} Cure: report SI units from the URDF's zero in the driver, or correct "
-        "the limits in the URDF"
-        for text, parts in joints.items()
-    ]
-
-
-def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
-    """Yield corrections of units, signs or order that ``evidence``, with the joints of ``model``, may need."""
-    names = evidence.motion.joint_names
-    plain = Correction.none(len(names), 1.0)
-    columns = _gear_columns(model, evidence)
-    ratios = _torque_ratios(model, evidence, columns)
-    yield from _unit_corrections(model, *ratios)
+def corrections(model: RobotModel, motion: RecordedMotion) -> Iterator[Correction]:
+    """Yield corrections of units, signs, zeros or order that ``motion``, with the joints of ``model``, may need."""
+    columns = gear_columns(model, motion)
+    ratios = _torque_ratios(model, motion, columns)
     yield from _gain_corrections(model, *ratios)
-    yield from _degree_corrections(model, evidence.motion)
-    yield from _zero_corrections(model, evidence, columns)
-    yield replace(
-        plain,
-        hint="every effort has the wrong sign. Cure: reverse the signs in the driver: positive effort must "
-        "accelerate the joint in positive direction",
-        gains=-plain.gains,
-    )
+    yield from _zero_corrections(model, motion, columns)
+    yield from _effort_order(model, motion)
+    names = model.joint_names
+    plain = Correction.none(model.n, 1.0)
     for j, name in enumerate(names):
-        signs = plain.scales.copy()
-        signs[j] = -1.0
-        yield replace(
-            plain,
-            hint=f"the measured effort of {name} has the wrong sign. Cure: reverse its sign in the driver, or "
-            f"--drive-gains {name}=-1",
-            gains=signs,
-        )
+        signs = np.where(np.arange(model.n) == j, -1.0, 1.0)
         yield replace(
             plain,
             hint=f"{name} turns the other way: position, velocity and effort have the wrong sign. Cure: reverse the "
@@ -238,17 +115,12 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
             "driver",
             scales=signs,
         )
-    for i, j in itertools.combinations(range(len(names)), 2):
+    for i, j in itertools.combinations(range(model.n), 2):
         first = names[i]
         second = names[j]
-        order = list(range(len(names)))
+        order = list(range(model.n))
         order[i] = j
         order[j] = i
-        yield replace(
-            plain,
-            hint=f"the efforts of {first} and {second} are swapped. Cure: check the order of the effort in the driver",
-            efforts=order,
-        )
         yield replace(
             plain,
             hint=f"{first} and {second} are swapped. Cure: check the names in the driver, or swap them back with "
@@ -264,10 +136,94 @@ def corrections(model: RobotModel, evidence: Evidence) -> Iterator[Correction]:
         )
 
 
-def _unit_corrections(
+def gear_columns(model: RobotModel, motion: RecordedMotion) -> list[Array]:
+    """Return for each joint the torques (m, 5) that its gear may add.
+
+    They are those of viscous friction, of Coulomb friction in both directions, of friction that grows with the load,
+    and of rotor inertia, each for a coefficient of 1, with which they do not drive the joint.
+    """
+    load = np.abs(model.gear_load(*motion.states)) * np.sign(motion.qd)
+    way = np.sign(motion.qd)
+    parts = (motion.qd, np.maximum(way, 0.0), np.minimum(way, 0.0), load, motion.qdd)
+    return list(np.stack(parts, axis=2).transpose(1, 0, 2))
+
+
+def misfit(model: RobotModel, motion: RecordedMotion, effort: Array) -> Array:
+    """Return the logarithm (n, k) of the RMS difference between the model's torques and ``effort`` (m, k).
+
+    To the rigid-body torque of each of the n joints, friction and rotor inertia of any size are added, but none that
+    drives the joint. ``motion`` has the joints of ``model``.
+    """
+    from scipy.optimize import nnls  # slow to import, which would delay --help
+
+    rigid = model.inverse_dynamics(*motion.states)
+    result = np.empty((model.n, effort.shape[1]))
+    for j, gear in enumerate(gear_columns(model, motion)):
+        q, r = np.linalg.qr(gear)
+        left = effort - rigid[:, j, None]
+        projected = q.T @ left
+        beside = np.maximum((left**2).sum(axis=0) - (projected**2).sum(axis=0), 0.0)
+        within = [nnls(r, column)[1] for column in projected.T]
+        squares = (beside + np.square(within)) / len(effort)
+        result[j] = 0.5 * np.log(squares + TINY**2)
+    return result
+
+
+def _effort_order(model: RobotModel, motion: RecordedMotion) -> Iterator[Correction]:
+    """Yield the order and the signs in which the efforts fit the model's torques best, if it is another one.
+
+    Each joint gets one recorded effort, so that the sum of the misfits is least: an assignment problem.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    n = model.n
+    thinned = motion.part(slice(None, None, MATCHED_EVERY))
+    misfits = misfit(model, thinned, np.hstack([thinned.tau, -thinned.tau]))
+    # A joint keeps its effort and sign unless another one fits clearly better.
+    misfits[:, :n] -= MATCHED_BETTER * np.eye(n)
+    both = np.stack([misfits[:, :n], misfits[:, n:]])
+    _, order = linear_sum_assignment(both.min(axis=0))
+    signs = np.where(both.argmin(axis=0)[np.arange(n), order] == 1, -1.0, 1.0)
+    names = model.joint_names
+    moved = np.flatnonzero(order != np.arange(n)).tolist()
+    reversed_joints = np.flatnonzero(signs < 0.0).tolist()
+    texts = []
+    if len(moved) == 2:
+        first, second = (names[j] for j in moved)
+        texts.append(
+            f"the efforts of {first} and {second} are swapped. Cure: check the order of the effort in the driver"
+        )
+    elif moved:
+        owners = np.argsort(order)
+        each = ", ".join(f"{names[j]} has that of {names[owners[j]]}" for j in moved)
+        texts.append(
+            f"the efforts are in another order: {each}. Cure: check the order of the effort in the driver"
+        )
+    if len(reversed_joints) == n:
+        texts.append(
+            "every effort has the wrong sign. Cure: reverse the signs in the driver: positive effort must "
+            "accelerate the joint in positive direction"
+        )
+    elif reversed_joints:
+        each = ", ".join(names[j] for j in reversed_joints)
+        gains = " ".join(f"{names[j]}=-1" for j in reversed_joints)
+        texts.append(
+            f"the measured effort of {each} has the wrong sign. Cure: reverse its sign in the driver, or "
+            f"--drive-gains {gains}"
+        )
+    if texts:
+        yield replace(
+            Correction.none(n, float(len(texts))),
+            hint="; and ".join(texts),
+            efforts=order.tolist(),
+            gains=signs,
+        )
+
+
+def _gain_corrections(
     model: RobotModel, ratios: Array, errors: Array
 ) -> Iterator[Correction]:
-    """Yield gains, one for all efforts and one for each, if the efforts are not in Nm or N by the model's torque."""
+    """Yield gains, of all efforts, of single ones and of each, if efforts are not in Nm or N by the model's torque."""
     names = model.joint_names
     plain = Correction.none(model.n, 1.0)
     explained = np.abs(ratios) > HINT_SIGNIFICANT * errors
@@ -286,58 +242,59 @@ def _unit_corrections(
         ),
         common,
     )
-    if max(abs(common), 1.0 / abs(common)) > LEAST_UNIT_RATIO and excludes_zero(
-        common - 1.0, scatter
+    # A remainder of the torque, after that of a model, looks alike.
+    small = unit not in _PREFIXES and abs(common) < EXTERNAL_SHARE
+    external = ", or an external torque" if small else ""
+    if (
+        max(abs(common), 1.0 / abs(common)) > LEAST_UNIT_RATIO
+        and abs(common) > HINT_SIGNIFICANT * scatter
+        and excludes_zero(common - 1.0, scatter)
     ):
         where = (
             f"as in {_PREFIXES[unit]}"
             if unit in _PREFIXES
-            else "as currents, or torques before the gear"
+            else f"as currents, torques before the gear{external}"
         )
         yield replace(
             plain,
             hint=f"every effort is {interval(common, scatter)} times the model's, {where}. Cure: record torque at the "
             f"joints in Nm, or --drive-gains {1.0 / unit:.4g}",
             gains=np.full(model.n, 1.0 / unit),
+            alone=small,
         )
+    fitted = Correction.none(model.n, FITTED_COMPLEXITY)
+    different = np.abs(ratios - 1.0) > HINT_SIGNIFICANT * errors
+    different &= (ratios > HINT_SIGNIFICANT * errors) & (errors > TINY * ratios)
+    for j in np.flatnonzero(different).tolist():
+        name = names[j]
+        gain = interval(ratios[j], errors[j])
+        yield replace(
+            fitted,
+            hint=f"the gain of the measured effort of {name} is {gain}, as by a wrong gear ratio or torque constant. "
+            f"Cure: correct it in the driver, or --drive-gains {name}={1.0 / ratios[j]:.4g}",
+            gains=np.where(np.arange(model.n) == j, 1.0 / ratios, 1.0),
+        )
+    # Smaller ones are as well by the links' masses.
+    large = np.maximum(ratios, 1.0 / ratios) > 1.0 + LINK_SPREAD
+    if unit in _PREFIXES or (different & large).sum() < 2:
+        return
     ratios = np.where(explained, ratios, common)
     errors = np.where(explained, errors, np.inf)
-    spread = np.maximum(ratios / common, common / ratios)
-    if unit in _PREFIXES and 0.0 < spread.min() and spread.max() < EQUAL_UNIT_RATIO:
-        return
-    if (np.maximum(np.abs(ratios), 1.0 / np.abs(ratios)) > LEAST_UNIT_RATIO).any():
-        pairs = zip(names, 1.0 / ratios, errors / ratios**2, strict=True)
-        gains = ", ".join(
-            f"{name} {interval(gain, error)}" for name, gain, error in pairs
-        )
-        yield replace(
-            plain,
-            hint="joint efforts are in different units per joint, as currents or torques before the gear: gains "
-            f"{gains} by the model's masses. Cure: --drive-gains with the drives' own gains, or with these",
-            gains=1.0 / ratios,
-            complexity=1.5,
-        )
-
-
-def _gain_corrections(
-    model: RobotModel, ratios: Array, errors: Array
-) -> Iterator[Correction]:
-    """Yield the gain of each joint's effort that is determined to differ from 1."""
-    plain = Correction.none(model.n, FITTED_COMPLEXITY)
-    for j, (name, ratio, error) in enumerate(
-        zip(model.joint_names, ratios.tolist(), errors.tolist(), strict=True)
-    ):
-        if ratio > HINT_SIGNIFICANT * error and excludes_zero(ratio - 1.0, error):
-            yield replace(
-                plain,
-                hint=f"the gain of the measured effort of {name} is {interval(ratio, error)}, as by a wrong gear ratio "
-                f"or torque constant. Cure: correct it in the driver, or --drive-gains {name}={1.0 / ratio:.4g}",
-                gains=np.where(np.arange(model.n) == j, 1.0 / ratio, 1.0),
-            )
+    pairs = zip(names, 1.0 / ratios, errors / ratios**2, strict=True)
+    gains = ", ".join(f"{name} {interval(gain, error)}" for name, gain, error in pairs)
+    yield replace(
+        fitted,
+        hint="joint efforts are in different units per joint, by wrong gear ratios, or as currents, torques before "
+        f"the gear{external}: gains {gains} by the model's masses. Cure: --drive-gains with the drives' own gains, or "
+        "with these",
+        gains=1.0 / ratios,
+        complexity=1.5,
+        alone=small,
+    )
 
 
 def _torque_ratios(
-    model: RobotModel, evidence: Evidence, columns: Sequence[Array]
+    model: RobotModel, motion: RecordedMotion, columns: Sequence[Array]
 ) -> tuple[Array, Array]:
     """Return the ratio (n,) of measured to model torque, and its standard error (n,).
 
@@ -345,7 +302,6 @@ def _torque_ratios(
     gain. If the torque with the model's friction has the same ratio within its uncertainty, this more precise ratio is
     taken.
     """
-    motion = evidence.motion
     rigid = model.inverse_dynamics(*motion.states)
     whole = rigid + modelled_friction(model, motion)
     found = []
@@ -371,33 +327,14 @@ def _ratio(measured: Array, columns: Array) -> tuple[float, float]:
     return float(whole), float(jackknife(np.array(others)))
 
 
-def _degree_corrections(
-    model: RobotModel, motion: RecordedMotion
-) -> Iterator[Correction]:
-    """Yield radians for degrees, of the revolute joints that would turn far if they were in radians."""
-    far = np.ptp(motion.q, axis=0) > FARTHEST_BEYOND_LIMITS
-    joints = [
-        bool(far[j]) and name not in model.prismatic_joints
-        for j, name in enumerate(model.joint_names)
-    ]
-    if any(joints):
-        yield replace(
-            Correction.none(model.n, 1.0),
-            hint=f"position and velocity of {', '.join(itertools.compress(model.joint_names, joints))} are in degrees. "
-            "Cure: report radians in the driver",
-            scales=np.where(joints, _DEGREE, 1.0),
-        )
-
-
 def _zero_corrections(
-    model: RobotModel, evidence: Evidence, columns: Sequence[Array]
+    model: RobotModel, motion: RecordedMotion, columns: Sequence[Array]
 ) -> Iterator[Correction]:
     """Yield an offset for the position of each joint whose zero the model's torque determines to differ.
 
     Gauss-Newton starts at the best of several offsets. Unknown friction and rotor inertia, the ``columns`` of each
     joint, are fitted too.
     """
-    motion = evidence.motion
     plain = Correction.none(model.n, FITTED_COMPLEXITY)
     known = modelled_friction(model, motion)
     bases = [np.linalg.svd(own, full_matrices=False)[0] for own in columns]
@@ -425,17 +362,14 @@ def _zero_corrections(
         )
         for _ in range(ZERO_STEPS):
             here = error(offset * unit)
-            slope = (
-                error((offset + ZERO_DIFFERENCE) * unit)
-                - error((offset - ZERO_DIFFERENCE) * unit)
-            ) / (2.0 * ZERO_DIFFERENCE)
+            slope = error((offset + ZERO_DIFFERENCE) * unit) - here
+            slope /= ZERO_DIFFERENCE
             weights = 1.0 / (root_mean_square(here) + TINY) ** 2
             moment = -(slope * here) @ weights
-            square = slope**2 @ weights
-            offset += float(moment.sum() / (square.sum() + TINY))
+            square = slope**2 @ weights + TINY
+            offset += float(moment.sum() / square.sum())
         steps = [
-            moment[k].sum() / (square[k].sum() + TINY)
-            for k in _without_blocks(len(moment))
+            moment[k].sum() / square[k].sum() for k in _without_blocks(len(moment))
         ]
         deviation = float(jackknife(np.array(steps)))
         offset = offset if prismatic else float(np.angle(np.exp(1j * offset)))
@@ -451,15 +385,6 @@ def _zero_corrections(
                 "joint's <origin> in the URDF",
                 offsets=offset * unit,
             )
-
-
-def _gear_columns(model: RobotModel, evidence: Evidence) -> list[Array]:
-    """Return for each joint the columns (m, 5) of friction, friction by load and rotor inertia."""
-    columns = np.concatenate(
-        [cause(model, evidence).columns for cause in (friction, load_friction, rotors)],
-        axis=2,
-    )
-    return [columns[:, j, j :: model.n] for j in range(model.n)]
 
 
 def _without_blocks(count: int) -> list[NDArray[np.intp]]:

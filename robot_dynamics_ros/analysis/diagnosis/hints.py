@@ -6,7 +6,7 @@ import copy
 import itertools
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,16 +16,23 @@ from robot_dynamics_ros.analysis.diagnosis.causes import (
     DELAY,
     FRICTION,
     LINKS,
+    RARE,
     Evidence,
     causes,
-    friction,
 )
 from robot_dynamics_ros.analysis.diagnosis.corrections import (
     Correction,
-    beyond_limits,
     corrections,
-    impossible_motion,
+    misfit,
 )
+from robot_dynamics_ros.analysis.diagnosis.low_speed import steps_at_low_speed
+from robot_dynamics_ros.analysis.diagnosis.recording_checks import (
+    beyond_limits,
+    doubtful_messages,
+    impossible_recording,
+    late_velocity,
+)
+from robot_dynamics_ros.analysis.diagnosis.residual import torque_noise, unexplained
 from robot_dynamics_ros.analysis.identification.torque_analysis import (
     TorqueAnalysis,
     analyse_torque,
@@ -48,7 +55,11 @@ from robot_dynamics_ros.analysis.thresholds import (
     HINT_UNDETERMINED,
     HINT_UNIFORM,
     LINK_PRIOR_SAMPLES,
+    MATCHED_EVERY,
     RIDGE,
+    RIVAL_COMPLEXITY,
+    RIVAL_RANGE,
+    RIVAL_SIGNIFICANT,
     TINY,
 )
 from robot_dynamics_ros.base.progress import progress
@@ -63,17 +74,24 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     ``model`` is the model of ``analysis``. A hypothesis is a set of up to three causes, such as a payload or friction,
     and at most one mistake of signs, order, units, gain or zero. It is fitted by weighted least squares and judged by
     cross-validation over blocks of the recording. Each cause must reduce the squared error, most by about 30 %, have a
-    significant share of some joint's torque, and plausible parameters. Fewer than 60 samples give no hints. A motion
-    that contradicts itself or the limits gives hints at that alone. Positions a little beyond the limits give a hint in
-    addition.
+    significant share of some joint's torque, and possible parameters. Hypotheses that cannot be distinguished share a
+    sentence. The last sentence is on a residual that is clearly more than the noise. Fewer than 60 samples give no
+    hints. A recording that contradicts itself or the limits, and a joint that moves in steps, give hints at that alone.
     """
     motion = analysis.motion
     stride = -(-len(motion.time) // HINT_MOST_SAMPLES)
     thin = slice(None, None, stride)
     if len(motion.time[thin]) < HINT_LEAST_SAMPLES:
         return []
-    if impossible := impossible_motion(model, motion):
+    if impossible := impossible_recording(model, motion):
         return impossible
+    doubtful = doubtful_messages(motion)
+    if steps := steps_at_low_speed(model, motion):
+        return [*doubtful, *steps]
+    if late := late_velocity(motion):
+        doubtful.append(late)
+        qd = np.gradient(motion.q, motion.time, axis=0)
+        motion = replace(motion, qd=qd, qdd=np.gradient(qd, motion.time, axis=0))
     part = replace(motion.part(thin), every=motion.every * stride)
     evidence = Evidence(part, np.gradient(motion.tau, motion.time, axis=0)[thin])
     floor = HINT_NOISE_FLOOR * root_mean_square(evidence.motion.tau) + TINY
@@ -81,9 +99,8 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     floor[np.ptp(evidence.motion.tau, axis=0) < TINY] = np.inf
     plain = _CrossValidation(model, Correction.none(model.n), evidence)
     if (root_mean_square(plain.residual) <= floor).all():
-        return beyond_limits(model, motion)
-    noise = np.maximum(plain.noise(), floor)
-    shortlist = _shortlist(model, evidence, 1.0 / noise)
+        return [*doubtful, *beyond_limits(model, motion)]
+    shortlist = _shortlist(model, evidence)
     fits = [
         plain,
         *(_CrossValidation(model, correction, evidence) for correction in shortlist),
@@ -95,33 +112,99 @@ def hints(model: RobotModel, analysis: TorqueAnalysis) -> list[str]:
     )
     for fit in fits:
         fit.weigh(weights)
+    candidates = _candidates(fits, plain, least)
+    if not candidates:
+        candidates = [_Candidate(plain, (), {})]
+    best, texts = _with_rivals(candidates)
+    corrected = best.fit.correction.apply(evidence).motion
+    texts = [*doubtful, *beyond_limits(model, corrected), *texts]
+    noise = torque_noise(model, corrected, best.fit.correction)
+    if noise is not None:
+        left = best.fit.left(best.names)
+        texts += unexplained(model, corrected, left, best.fit.sliding, noise)
+    return texts
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A correction, by its cross-validation ``fit``, and the ``names`` of causes, with a hint for each of them."""
+
+    fit: _CrossValidation
+    names: tuple[str, ...]
+    hints: dict[str, str]
+
+    @cached_property
+    def costs(self) -> Array:
+        """Squared errors (blocks,)."""
+        return self.fit.block_costs(self.names)
+
+    @property
+    def complexity(self) -> float:
+        return _complexity((self.fit, self.names))
+
+    def is_better(self, rival: _Candidate) -> bool:
+        """Return True if its error is less than that of ``rival``, by two standard errors of the difference."""
+        differences = rival.costs - self.costs
+        error = differences.std(ddof=1) * np.sqrt(len(differences))
+        return bool(differences.sum() > RIVAL_SIGNIFICANT * error)
+
+
+def _candidates(
+    fits: Sequence[_CrossValidation], plain: _CrossValidation, least: float
+) -> list[_Candidate]:
+    """Return plausible candidates of the residual, the best score first, without those far from the best one."""
     # All causes together leave about the least error, which bounds the scores of the subsets: most need no fit.
     bounds = {
-        fit: np.log(
-            (1.0 - HINT_LEAST_REDUCTION) * max(fit.cost(list(fit.hypotheses)), least)
-        )
+        fit: np.log((1.0 - HINT_LEAST_REDUCTION) * max(fit.least_cost(), least))
         for fit in fits
     }
-    best = np.inf
-    best_hints = beyond_limits(model, motion)
     subsets = [
         itertools.combinations(plain.hypotheses, count)
         for count in range(HINT_MOST_CAUSES + 1)
     ]
-    for fit, names in sorted(
-        itertools.product(fits, itertools.chain(*subsets)), key=_complexity
-    ):
-        if bounds[fit] + _complexity((fit, names)) >= best:
+    sets = [names for names in itertools.chain(*subsets) if len({*names} & {*RARE}) < 2]
+    limit = np.inf
+    found: list[tuple[float, _Candidate]] = []
+    for fit, names in sorted(itertools.product(fits, sets), key=_complexity):
+        # A fitted gain and link parameters explain the same.
+        gained = (np.abs(fit.correction.gains) != 1.0).any()
+        if (LINKS in names and gained) or (names and fit.correction.alone):
+            continue
+        if bounds[fit] + _complexity((fit, names)) >= limit:
             continue
         score = np.log(max(fit.cost(names), least)) + _complexity((fit, names))
         if (
-            score < best
+            score < limit
             and (described := fit.describe(names, plain.cost([]))) is not None
         ):
-            corrected = fit.correction.apply(evidence).motion
-            best = score
-            best_hints = [*beyond_limits(model, corrected), *described]
-    return best_hints
+            found.append((score, _Candidate(fit, names, described)))
+            limit = min(limit, score + RIVAL_RANGE)
+    found.sort(key=lambda one: one[0])
+    return [candidate for _, candidate in found]
+
+
+def _with_rivals(candidates: list[_Candidate]) -> tuple[_Candidate, list[str]]:
+    """Return the best candidate, and its hints, each with those of rivals that do as well.
+
+    A simpler candidate, of some of its parts, is preferred unless the best one is clearly better.
+    """
+    best = candidates[0]
+    for simpler in candidates[1:]:
+        # The hint at a delay has its own test.
+        if simpler.hints.keys() | {DELAY} < best.hints.keys() | {
+            DELAY
+        } and not best.is_better(simpler):
+            best = simpler
+    texts = dict(best.hints)
+    most = best.complexity - RIVAL_COMPLEXITY * np.log(1.0 - HINT_LEAST_REDUCTION)
+    for rival in candidates:
+        own = [key for key in best.hints if key not in rival.hints]
+        others = [text for key, text in rival.hints.items() if key not in best.hints]
+        if not own or not 0 < len(others) <= len(own) or best.is_better(rival):
+            continue
+        if rival.complexity <= most or rival.is_better(best):
+            texts[own[0]] += f". Or instead: {'; and '.join(others)}"
+    return best, list(texts.values())
 
 
 def _complexity(hypothesis: tuple[_CrossValidation, Sequence[str]]) -> float:
@@ -133,23 +216,19 @@ def _complexity(hypothesis: tuple[_CrossValidation, Sequence[str]]) -> float:
     return float(-np.log(1.0 - HINT_LEAST_REDUCTION) * count)
 
 
-def _shortlist(
-    model: RobotModel, evidence: Evidence, weights: Array
-) -> list[Correction]:
-    """Return the corrections with the best score, alone or with friction."""
+def _shortlist(model: RobotModel, evidence: Evidence) -> list[Correction]:
+    """Return the corrections after which the model's torques fit the efforts best."""
     costs = []
-    candidates = list(corrections(model, evidence))
-    evidence = Evidence(
-        evidence.motion.part(slice(None, None, 3)), evidence.effort_rate[::3]
+    candidates = list(corrections(model, evidence.motion))
+    thinned = Evidence(
+        evidence.motion.part(slice(None, None, MATCHED_EVERY)),
+        evidence.effort_rate[::MATCHED_EVERY],
     )
     for correction in progress(candidates, "causes of the residual"):
-        fit = _CrossValidation(model, correction, evidence, only_friction=True)
-        fit.weigh(weights)
-        score = min(
-            np.log(fit.cost(names)) + _complexity((fit, names))
-            for names in ([], [FRICTION])
-        )
-        costs.append((score, correction))
+        motion = correction.apply(thinned).motion
+        gains = np.log(np.abs(correction.gains))
+        errors = np.diagonal(misfit(model, motion, motion.tau)) - gains
+        costs.append((float(errors.sum()) + correction.complexity * 0.1, correction))
     costs.sort(key=lambda cost: cost[0])
     return [correction for _, correction in costs[:HINT_SHORTLIST]]
 
@@ -165,13 +244,13 @@ class _CrossValidation:
         model: RobotModel,
         correction: Correction,
         evidence: Evidence,
-        only_friction: bool = False,
     ) -> None:
         self.correction = correction
         self._evidence = correction.apply(evidence)
         analysis = analyse_torque(model, self._evidence.motion)
         self.residual = analysis.residual * analysis.used
-        selected = {FRICTION: friction} if only_friction else causes(model)
+        self.sliding = analysis.used & ~analysis.reversing
+        selected = causes(model)
         self.hypotheses = {
             name: cause(model, self._evidence) for name, cause in selected.items()
         }
@@ -191,6 +270,12 @@ class _CrossValidation:
         self._rows = np.concatenate([columns, self.residual[:, :, None]], axis=2)
         self._squares = summed_products(np.array_split(self._rows, HINT_BLOCKS))
 
+    def left(self, names: Sequence[str]) -> Array:
+        """Return the residual (m, n) that the causes, fitted together, leave."""
+        columns = self._indices(names)
+        values = self._solved(self._blocks.sum(axis=0), columns)
+        return self.residual - self._rows[:, :, columns] @ values
+
     def weigh(self, weights: Array) -> None:
         """Set the weights (n,) of the joints' errors, in the order and inverse unit of the recorded effort."""
         self._weights = weights
@@ -200,42 +285,52 @@ class _CrossValidation:
 
     def noise(self) -> Array:
         """Return each joint's RMS error (n,) with all causes or none, in the order and unit of the recorded effort."""
-        everything = list(self.hypotheses)
         sizes = root_mean_square(self._evidence.motion.tau) + TINY
         errors = []
         for j, (size, before) in enumerate(
             zip(sizes, root_mean_square(self.residual), strict=True)
         ):
-            self._normal = (
-                _by_fold(self._squares[:, j]) / (HINT_ROUGH_NOISE * size) ** 2
-            )
+            self._blocks = self._squares[:, j] / (HINT_ROUGH_NOISE * size) ** 2
+            self._normal = _by_fold(self._blocks)
             errors.append(
                 min(
                     before,
                     HINT_ROUGH_NOISE
                     * size
-                    * np.sqrt(self.cost(everything) / len(self.residual)),
+                    * np.sqrt(self.least_cost() / len(self.residual)),
                 )
             )
         recorded = np.empty(len(sizes))
         recorded[self.correction.efforts] = errors / np.abs(self.correction.gains)
         return recorded
 
-    def cost(self, names: Sequence[str]) -> float:
-        """Return the weighted sum of squared prediction errors over all folds, each predicted from the others."""
+    def block_costs(self, names: Sequence[str]) -> Array:
+        """Return the weighted sums (blocks,) of squared errors, predicted from the other folds."""
         columns = self._indices(names)
         used = np.append(columns, -1)
         values = np.append(
             -self._fits_without_fold(columns), np.ones((HINT_FOLDS, 1)), axis=1
         )
-        normal = self._normal[:, used[:, None], used]
-        cost = np.einsum("kp,kpq,kq->", values, normal, values)
-        # Rounding can make the cost of an exact fit negative.
-        rounding = HINT_ROUNDING * normal[:, -1, -1].sum()
-        return float(max(cost, rounding, sys.float_info.min))
+        values = np.tile(values, (HINT_BLOCKS // HINT_FOLDS, 1))
+        squares = self._blocks[:, used[:, None], used]
+        return np.asarray(np.einsum("kp,kpq,kq->k", values, squares, values))
 
-    def describe(self, names: Sequence[str], before: float) -> list[str] | None:
-        """Return the hints for a set of causes, fitted together; None if one is implausible or none explains anything.
+    def cost(self, names: Sequence[str]) -> float:
+        """Return the weighted sum of squared prediction errors over all folds, each predicted from the others."""
+        # Rounding can make the cost of an exact fit negative.
+        rounding = HINT_ROUNDING * self._blocks[:, -1, -1].sum()
+        return float(max(self.block_costs(names).sum(), rounding, sys.float_info.min))
+
+    @property
+    def _frequent(self) -> list[str]:
+        return [name for name in self.hypotheses if name not in RARE]
+
+    def least_cost(self) -> float:
+        """Return about the least ``cost`` of all sets of causes."""
+        return min(self.cost([*self._frequent, *more]) for more in ((), *zip(RARE)))
+
+    def describe(self, names: Sequence[str], before: float) -> dict[str, str] | None:
+        """Return the hints, by name, for causes fitted together; None if one is implausible or none explains anything.
 
         The hints end before the first one that explains nothing.
         ``before`` is the cost without correction and causes.
@@ -255,7 +350,7 @@ class _CrossValidation:
                 return None
             described[name] = hint
         # The correction comes first, then in each place the cause that reduces the remaining cost most.
-        texts: list[str] = []
+        texts: dict[str, str] = {}
         if self.correction.hint:
             # Alone it may explain nothing: with the right units, too much friction in the model is seen.
             cost = self.cost([])
@@ -265,7 +360,9 @@ class _CrossValidation:
                 with_it = "with the causes below it explains"
             if cost >= before:
                 return None
-            texts.append(f"{self.correction.hint} ({with_it} {_share(cost, before)})")
+            texts[self.correction.hint] = (
+                f"{self.correction.hint} ({with_it} {_share(cost, before)})"
+            )
             before = self.cost([])
         order: list[str] = []
         while len(order) < len(names):
@@ -278,8 +375,9 @@ class _CrossValidation:
             cost = self.cost(order)
             if cost >= before:
                 return texts or None
-            texts.append(
-                f"{described[order[-1]]} (it explains {_share(cost, before, bool(texts))})"
+            name = order[-1]
+            texts[name] = (
+                f"{described[name]} (it explains {_share(cost, before, bool(texts))})"
             )
             before = cost
         return texts
@@ -294,7 +392,7 @@ class _CrossValidation:
         """
         motion = self._evidence.motion
         fit = copy.copy(self)
-        others = [name for name in self.hypotheses if name != DELAY]
+        others = [name for name in self._frequent if name != DELAY]
         columns = self._indices(others)
         own = self._indices([DELAY])
         unexplained = self.residual - self._rows[:, :, columns] @ self._solved(

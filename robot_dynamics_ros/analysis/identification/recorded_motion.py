@@ -121,6 +121,8 @@ class RecordedMotion:
         Number of recorded messages for each sample.
     effort_delay
         Time (s) by which the effort lagged and was shifted.
+    series
+        The recording itself, with the same joints; None for a motion that was not recorded.
     """
 
     joint_names: tuple[str, ...]
@@ -132,6 +134,7 @@ class RecordedMotion:
     smoothing: Smoothing = Smoothing(0.0)
     every: int = 1
     effort_delay: float = 0.0
+    series: JointSeries | None = None
 
     @property
     def period(self) -> float:
@@ -283,7 +286,16 @@ def recorded_motion(
     )
     every = max(1, round(float(np.median(np.diff(time))) / period))
     return RecordedMotion(
-        series.joint_names, time, q, qd, qdd, tau, smoothing, every, effort_delay
+        series.joint_names,
+        time,
+        q,
+        qd,
+        qdd,
+        tau,
+        smoothing,
+        every,
+        effort_delay,
+        series,
     )
 
 
