@@ -306,7 +306,7 @@ def test_bags_become_a_dynamics_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """From two bags of a SCARA, friction that the model lacks is identified within 3 %."""
-    actual = with_friction(SCARA, tmp_path)
+    actual = with_friction(SCARA, tmp_path, uneven=False)
     names = [f"left_{name}" for name in actual.joint_names]
     bags = []
     for k in (1, 2):
@@ -387,7 +387,7 @@ def test_another_bag_tests_the_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """All of the first bag is used. A rotor of a light joint, lost in the noise, gets an impossible estimate."""
-    actual = with_friction(SCARA, tmp_path)
+    actual = with_friction(SCARA, tmp_path, uneven=False)
     bags = []
     for k in (4, 2):
         series = fourier(actual, 20.0, 100.0, k).recorded(k, 0.1)
@@ -437,7 +437,9 @@ def test_the_hint_to_keep_friction_is_followed_once(
 @pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
 def test_identify_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The numbers are those of ``identify`` and of the file."""
-    series = fourier(with_friction(SCARA, tmp_path), 20.0, 100.0, 1).recorded(1, 0.01)
+    series = fourier(
+        with_friction(SCARA, tmp_path, uneven=False), 20.0, 100.0, 1
+    ).recorded(1, 0.01)
     fields = (series.position, series.velocity, series.effort)
     bag = write_bag(tmp_path / "bag", series.joint_names, series.stamps, *fields)
     line = ("identify", bag, "--robot", SCARA, "-o", tmp_path / "new.yaml", "--json")
@@ -525,7 +527,7 @@ def test_payload_and_gains_from_two_bags(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The first bag of an arm with friction that the model lacks is empty, the second has 1.2 kg; unit: half Nm."""
-    actual = with_friction(SCARA, tmp_path)
+    actual = with_friction(SCARA, tmp_path, uneven=False)
     known = (1.2, [0.1, 0.05, 0.0], [0.003, 0.0, 0.0, 0.003, 0.0, 0.003])
     bags = []
     for k, model in enumerate((actual, actual.with_payload("link3", *known))):

@@ -71,9 +71,14 @@ def fourier(
 
 
 def with_friction(
-    urdf: Path, folder: Path, rotor: tuple[str, float] | None = None, **more: Any
+    urdf: Path,
+    folder: Path,
+    rotor: tuple[str, float] | None = None,
+    *,
+    uneven: bool = True,
+    **more: Any,
 ) -> RobotModel:
-    """Load a robot whose joints all have viscous and Coulomb friction, a level for each direction.
+    """Load a robot whose joints all have viscous and Coulomb friction, if ``uneven`` a level for each direction.
 
     But for a slide along gravity, where one level is all that a recording can tell. ``rotor``: a joint that has one,
     and its inertia (kg m^2) at the joint; ``more``: the dynamics file's rest.
@@ -87,6 +92,9 @@ def with_friction(
         }
         for k, name in enumerate(bare.joint_names)
     }
+    if not uneven:
+        for keys in joints.values():
+            del keys["coulomb_negative"]
     if urdf.stem == "scara":
         joints["joint3"] = {"viscous": 8.0, "coulomb": 3.0}
     if rotor is not None:

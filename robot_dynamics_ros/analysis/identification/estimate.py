@@ -29,6 +29,7 @@ from robot_dynamics_ros.analysis.identification.friction_shapes import (
     IDENTIFIED,
     LOAD,
     NO_DRY_FRICTION,
+    SIGMOID,
     STATIC,
     FrictionShape,
     extended_shapes,
@@ -60,6 +61,7 @@ from robot_dynamics_ros.analysis.thresholds import (
     NEWTON_HALVINGS,
     NEWTON_STEPS,
     PRIOR_WEIGHTS,
+    REST_SPEED_SHARE,
     RIDGE,
     SHAPE_BETTER,
     SHAPE_BLOCKS,
@@ -268,6 +270,8 @@ class Identification:
         Relative increase of the weighted RMS residual from unconstrained least squares to ``values``; 0.1 is 10 %.
     samples
         Number of measured torques used, over all joints.
+    effort_offsets
+        Offset (recordings, n) of the measured effort, Nm or N, that goes with ``values``; 0 where it has none.
     """
 
     parameterization: Parameterization
@@ -276,6 +280,7 @@ class Identification:
     weight: float
     loss: float
     samples: int
+    effort_offsets: Array
 
     @property
     def impossible(self) -> NDArray[np.bool_]:
@@ -306,7 +311,16 @@ def identify(
     parameterization = Parameterization.of(
         model, KINDS[0] if friction == FRICTION_KINDS[0] else friction
     )
+    # An offset looks like the Coulomb friction of a joint that moves in one direction only.
+    reverses = _reverses(motions)
+    offsets = parameterization.offsets & reverses
+    parameterization = replace(parameterization, offsets=offsets)
     fit = _fitted(parameterization, motions)
+    needed = reverses & _needed_offsets(parameterization, fit)
+    if needed.any():
+        offsets = parameterization.offsets + needed
+        parameterization = replace(parameterization, offsets=offsets)
+        fit = _fitted(parameterization, motions)
     for _ in range(SHAPE_CHOICES if friction == FRICTION_KINDS[0] else 0):
         shapes = chosen_shapes(
             parameterization, fit.samples, fit.values, fit.estimate.noise
@@ -315,17 +329,26 @@ def identify(
             break
         parameterization, fit = _with_shapes(parameterization, shapes, fit, motions)
     shapes = determined_shapes(parameterization, fit.estimate)
-    if shapes != parameterization.shapes:
+    sizes = np.abs(fit.estimate.offsets)
+    large = sizes > SHAPE_DETERMINED * fit.estimate.offset_deviations
+    offsets = np.asarray(large.any(axis=0))
+    if shapes != parameterization.shapes or (offsets != parameterization.offsets).any():
+        parameterization = replace(parameterization, offsets=offsets)
         parameterization, fit = _with_shapes(parameterization, shapes, fit, motions)
     _, factors, estimate, weight, values = fit
-    x = np.zeros(len(values))
-    x[estimate.base.independent] = estimate.values
     least, constrained = (
-        float((factors.squares(y) / estimate.noise**2).sum()) for y in (x, values)
+        float((factors.squares(x) / estimate.noise**2).sum())
+        for x in (estimate.parameters, values)
     )
     loss = math.sqrt(constrained / least) - 1.0
     return Identification(
-        parameterization, estimate, values, weight, loss, int(factors.counts.sum())
+        parameterization,
+        estimate,
+        values,
+        weight,
+        loss,
+        int(factors.counts.sum()),
+        factors.offsets(values),
     )
 
 
@@ -347,14 +370,19 @@ def _with_shapes(
 ) -> tuple[Parameterization, _ModelFit]:
     """Return the parameterization with friction shapes and its fit, begun at the values of ``fit``."""
     known = dict(zip(parameterization.names, fit.values.tolist(), strict=True))
-    parameterization = Parameterization.of(parameterization.model, KINDS[0], shapes)
+    offsets = parameterization.offsets
+    parameterization = replace(
+        Parameterization.of(parameterization.model, parameterization.friction, shapes),
+        offsets=offsets,
+    )
     values = np.array([known.get(name, 0.0) for name in parameterization.names])
     fit = fit._replace(values=values)
-    for _ in range(FRICTION_ROUNDS if any(shape.nonlinear for shape in shapes) else 1):
+    nonlinear = any(shape.nonlinear for shape in shapes)
+    for _ in range(FRICTION_ROUNDS):
         parameterization = replace(parameterization, at=fit.values, shapes=shapes)
         before = fit.estimate
         fit = _fitted(parameterization, motions)
-        if fit.estimate.agrees(before):
+        if not nonlinear or fit.estimate.agrees(before):
             break
         shapes = refined_shapes(
             replace(parameterization, at=fit.values), fit.samples, fit.estimate
@@ -445,6 +473,30 @@ def _chosen_weight(
     )
 
 
+def _reverses(motions: Sequence[RecordedMotion]) -> NDArray[np.bool_]:
+    """Return True (n,) for joints that move in both directions."""
+    rates = np.concatenate([motion.qd for motion in motions])
+    slow = REST_SPEED_SHARE * np.abs(rates).max(axis=0)
+    return np.asarray((rates.max(axis=0) > slow) & (rates.min(axis=0) < -slow))
+
+
+def _needed_offsets(
+    parameterization: Parameterization, fit: _ModelFit
+) -> NDArray[np.bool_]:
+    """Return True (n,) for coordinates whose effort has an offset that no physical weight explains.
+
+    No motion distinguishes it from a weight.
+    """
+    directions = [shape.directions for shape in parameterization.shapes]
+    possible = ~parameterization.moves[directions].any(axis=0)
+    least, consistent = (
+        fit.factors.squares(x).sum(axis=0)
+        for x in (fit.estimate.parameters, fit.values)
+    )
+    worse = least < SHAPE_BETTER**2 * consistent
+    return np.asarray(possible & worse & ~parameterization.offsets)
+
+
 def chosen_shapes(
     parameterization: Parameterization, samples: Samples, values: Array, noise: Array
 ) -> Shapes:
@@ -480,7 +532,9 @@ def chosen_shapes(
     for parameter in _ADDED:
         without = tuple(shape.without(parameter) for shape in shapes)
         shapes = choice.improved(without, shapes)
-    smooth = tuple(shape.having(NO_DRY_FRICTION) for shape in shapes)
+    smooth = tuple(
+        shape if shape.unevenness else shape.having(NO_DRY_FRICTION) for shape in shapes
+    )
     return choice.improved(smooth, shapes)
 
 
@@ -547,8 +601,12 @@ class _Choice:
         base = parameterization.base.independent
         inertial = base[base < parameterization.new_rotors.stop]
         columns = parameterization.columns(*motion, samples.friction)[:, :, inertial]
-        self._inertial = columns / noise[:, None]
-        self._torque = (samples.tau / noise)[:, :, None]
+        self._inertial = samples.centred(
+            columns / noise[:, None], parameterization.offsets
+        )
+        self._torque = samples.centred(
+            (samples.tau / noise)[:, :, None], parameterization.offsets
+        )
         load = replace(parameterization, at=values).gear_load(*motion)
         self._loads = parameterization.joint_loads(load)[:, :, None]
         self._part = (
@@ -601,9 +659,12 @@ class _Choice:
         # The static level may grow with the load independently of the Coulomb level: without it the fit is nonlinear.
         friction[:, :, [LOAD]] *= self._loads
         by_load = friction[:, :, [STATIC]] * self._loads
+        friction[:, :, FORWARDS] += friction[:, :, BACKWARDS]
         terms = np.concatenate([friction, by_load], axis=2)
         columns = parameterization.at_coordinates(terms) / self._noise[:, None]
+        columns = samples.centred(columns, parameterization.offsets)
         has = np.array([shape.used for shape in shapes]).T
+        has[BACKWARDS] = False
         used = np.concatenate([has, has[[LOAD]] & has[[STATIC]]]).ravel()
         rows = np.concatenate(
             [self._inertial, columns[:, :, used], self._torque], axis=2
@@ -613,6 +674,7 @@ class _Choice:
         inertial = self._inertial.shape[2]
         lower = np.zeros(rows.shape[2] - 1)
         lower[:inertial] = -np.inf
+        uneven = np.array([abs(shape.unevenness) for shape in shapes])
         physical = np.ones(len(shapes), dtype=bool)
         coefficients = np.zeros(len(used))
         residuals = np.ones((VALIDATION_PARTS, rows.shape[2]))
@@ -621,9 +683,9 @@ class _Choice:
             fit = _bounded_fit(others, lower)
             coefficients[used] = fit[inertial:]
             values = coefficients.reshape(len(COEFFICIENTS) + 1, -1)
-            level = np.maximum(values[FORWARDS], values[BACKWARDS])
-            physical &= (values[STATIC] >= level) | ~has[STATIC]
+            physical &= (values[STATIC] >= values[FORWARDS]) | ~has[STATIC]
             physical &= values[LOAD] < 1.0
+            physical &= values[FORWARDS] >= uneven * values[SIGMOID]
             residuals[part, :-1] = -fit
         squares, squares_everywhere = (
             np.einsum("kjpq,kp,kq->kj", products, residuals, residuals)

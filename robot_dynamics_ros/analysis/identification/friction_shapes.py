@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,9 @@ COEFFICIENTS = tuple(parameter.group for parameter in IDENTIFIED)
 """Friction coefficients of a joint by their keys in the dynamics file; ``sigmoid`` is its amplitude."""
 COLUMNS = [parameter.column for parameter in IDENTIFIED]
 """Columns of COEFFICIENTS in the friction table."""
-FORWARDS, BACKWARDS, STATIC, LOAD = map(
-    COEFFICIENTS.index, ("coulomb", "coulomb_negative", "static", "load_coefficient")
+FORWARDS, BACKWARDS, STATIC, LOAD, SIGMOID = map(
+    COEFFICIENTS.index,
+    ("coulomb", "coulomb_negative", "static", "load_coefficient", "sigmoid"),
 )
 """Indices of these in COEFFICIENTS."""
 # exponent of the velocity in a parameter, by its unit
@@ -66,19 +67,22 @@ class FrictionShape:
 
     By default: viscous and Coulomb friction. ``row`` (FRICTION_SIZE,) is a row of the friction table with 1
     for each of COEFFICIENTS that friction has; dependence on the load, which needs Coulomb friction, has one
-    coefficient for both directions of the power.
+    coefficient for both directions of the power. With ``directions`` each direction of motion has its own Coulomb
+    level, and the effort of the joint no offset: their torques are the same.
     """
 
     row: tuple[float, ...] = _DEFAULT
+    directions: bool = False
 
     def having(self, values: Mapping[int, float]) -> FrictionShape:
         """Return the shape with these values in columns of its row."""
-        return FrictionShape(tuple(values.get(k, x) for k, x in enumerate(self.row)))
+        row = tuple(values.get(k, x) for k, x in enumerate(self.row))
+        return replace(self, row=row)
 
     def scaled(self, factor: float) -> FrictionShape:
         """Return the shape whose velocities are larger by ``factor``."""
         scaled = (x * factor**p for x, p in zip(self.row, _POWERS, strict=True))
-        return FrictionShape(tuple(scaled))
+        return replace(self, row=tuple(scaled))
 
     def without(self, parameter: FrictionParameter) -> FrictionShape:
         """Return the shape without one of IDENTIFIED, and with the default of the parameters that it was tried with.
@@ -93,6 +97,17 @@ class FrictionShape:
     def used(self) -> tuple[bool, ...]:
         """True for each of COEFFICIENTS, in their order, that this shape has."""
         return tuple(self.row[column] > 0.0 for column in COLUMNS)
+
+    @property
+    def unevenness(self) -> float:
+        """Half the difference of the levels of a sigmoid of unit amplitude; 0 with ``directions``.
+
+        It looks like an offset. Columns of friction are without it, and levels of Coulomb friction compensate for it.
+        """
+        if self.directions:
+            return 0.0
+        argument = self.row[friction.SIGMOID_SLOPE] * self.row[friction.SIGMOID_SHIFT]
+        return float(friction.logistic(argument)) - 0.5
 
     @property
     def nonlinear(self) -> bool:
@@ -124,6 +139,7 @@ def friction_columns(
         load = np.ones_like(rate)
         entries.friction_batch(*_FREE_JOINTS, table, 0.0, rate, rate, load, unit)
         unit[:, [FORWARDS, BACKWARDS]] -= unit[:, [STATIC]]
+        unit[:, SIGMOID] += shape.unevenness
         columns[:, j] = unit * shape.used
     return columns
 
@@ -143,8 +159,9 @@ def extended_shapes(
         for tried in parameter.tried:
             values = {k: x * speed ** _POWERS[k] for k, x in tried.items()}
             extended = shape.having({parameter.column: 1.0, **values})
-            # dependence on the load needs Coulomb friction
+            # Dependence on the load needs Coulomb friction, and so do the two levels of a shifted sigmoid.
             possible = extended.used[FORWARDS] or not shape.used[LOAD]
+            possible &= extended.used[FORWARDS] or extended.unevenness == 0.0
             yield extended if motor and possible and not has else shape
 
 

@@ -120,7 +120,12 @@ def _friction_entry(
             values[parameter.key] = coefficients[parameter.group]
         elif not parameter.linear and value != 0.0:
             values[parameter.key] = value
-    levels = values["coulomb"], values["coulomb_negative"]
+    uneven = shape.unevenness * coefficients.get("sigmoid", 0.0)
+    levels = (
+        max(values["coulomb"] + uneven, 0.0),
+        max(values["coulomb_negative"] - uneven, 0.0),
+    )
+    values["coulomb"], values["coulomb_negative"] = levels
     if "static" in values:
         values["static"] = max(values["static"], *levels)
     if "load_coefficient" in values:  # a larger one locks the joint

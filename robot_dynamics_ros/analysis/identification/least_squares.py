@@ -63,6 +63,8 @@ class Samples:
         The result (m, n) of ``torque_is_determined`` for each recording: torques that are used.
     part
         Number (m,) of the part of its recording, from 0 to VALIDATION_PARTS - 1.
+    recording
+        Number (m,) of the recording.
     """
 
     recordings: tuple[tuple[RecordedMotion, int], ...]
@@ -76,6 +78,7 @@ class Samples:
     frictiond: Array
     used: NDArray[np.bool_]
     part: NDArray[np.intp]
+    recording: NDArray[np.intp]
 
     @classmethod
     def of(
@@ -89,7 +92,7 @@ class Samples:
         samples = []
         recordings = []
         moves = ~np.all([motion.still for motion in motions], axis=0)
-        for motion in motions:
+        for k, motion in enumerate(motions):
             step = max(1, int(0.5 / motion.step + 1e-6)) if motion.step else 1
             used = torque_is_determined(parameterization.model, motion)[::step]
             part = np.arange(len(used)) * VALIDATION_PARTS // max(len(used), 1)
@@ -107,7 +110,8 @@ class Samples:
             qddd, taud, frictiond = rates
             tau = motion.tau - moving.filtered(parameterization.known)
             arrays = (q, qd, qdd, tau, qddd, taud, friction, frictiond)
-            samples.append((*(values[::step] for values in arrays), used, part))
+            number = np.full(len(used), k)
+            samples.append((*(values[::step] for values in arrays), used, part, number))
             recordings.append((moving, step))
         return cls(
             tuple(recordings),
@@ -119,6 +123,17 @@ class Samples:
         return np.concatenate(
             [motion.filtered(law)[::step] for motion, step in self.recordings]
         )
+
+    def centred(self, values: Array, offsets: NDArray[np.bool_]) -> Array:
+        """Return ``values`` (m, n, c) without their means over each recording, where the effort has ``offsets`` (n,)."""
+        result = values.copy()
+        for k in range(len(self.recordings)):
+            rows = self.recording == k
+            used = self.used[rows][:, :, None]
+            sums = np.sum(values[rows], axis=0, where=used)
+            means = sums / np.maximum(used.sum(axis=0), 1)
+            result[rows] -= means * offsets[:, None]
+        return result
 
     def __len__(self) -> int:
         return len(self.q)
@@ -158,11 +173,14 @@ class Samples:
 class Factors:
     """Factors [R z], ``triangles`` (parts, n, p + 1, p + 1), of regressor and torque, for each part and joint.
 
-    ``counts`` (parts, n) are the numbers of torques used.
+    Where the effort has an offset in each recording, all columns are without their means over its torques used, which
+    has the effect of a free offset. ``means`` (n, recordings, p + 1) are these means, 0 elsewhere; ``counts`` (parts,
+    n) are the numbers of torques used.
     """
 
     triangles: Array
     counts: NDArray[np.intp]
+    means: Array
 
     @classmethod
     def of(
@@ -177,14 +195,16 @@ class Factors:
         (k, n, p).
         """
         n = parameterization.model.n
+        offsets = np.eye(len(samples.recordings))[samples.recording]
         triangles = np.zeros((VALIDATION_PARTS, n, 0, 0))
         for chunk, columns, torque in progress(
             samples.columns(parameterization), "regressor", samples.chunks
         ):
             used = samples.used[chunk]
-            rows = [columns, torque[:, :, None]]
+            ones = (parameterization.offsets & used)[:, :, None]
+            rows = [offsets[chunk, None, :] * ones, columns, torque[:, :, None]]
             if additional is not None:
-                rows.insert(1, additional(chunk, columns) * used[:, :, None])
+                rows.insert(2, additional(chunk, columns) * used[:, :, None])
             stacked = np.concatenate(rows, axis=2)
             if not triangles.size:
                 triangles = np.zeros(
@@ -203,7 +223,11 @@ class Factors:
                 for k in range(VALIDATION_PARTS)
             ]
         )
-        return cls(triangles, counts)
+        first = slice(offsets.shape[1])
+        others = slice(offsets.shape[1], None)
+        means = _shares(triangles, others, to=first)
+        centred = triangles[..., others] - triangles[..., first] @ means
+        return cls(centred, counts, means)
 
     def weighted(
         self, deviations: Array, parts: NDArray[np.bool_] | None = None
@@ -227,18 +251,29 @@ class Factors:
     def orthogonal(self, columns: slice, to: slice) -> Factors:
         """Return factors whose ``columns`` are orthogonal to the columns ``to``, which come first, for each joint."""
         triangles = self.triangles.copy()
-        for of_joint in triangles.swapaxes(0, 1):  # (parts, p + 1, p + 1)
-            stacked = of_joint.reshape(-1, of_joint.shape[-1])
-            shares = np.linalg.lstsq(
-                stacked[:, to], stacked[:, columns], rcond=COLUMN_RANK
-            )[0]
-            of_joint[:, :, columns] -= of_joint[:, :, to] @ shares
+        triangles[..., columns] -= triangles[..., to] @ _shares(triangles, columns, to)
         return replace(self, triangles=triangles)
+
+    def offsets(self, x: Array) -> Array:
+        """Return the effort offset (recordings, n), Nm or N, for the parameters ``x`` (p,); 0 where it has none."""
+        return np.asarray((self.means @ np.append(-x, 1.0)).T)
 
     def squares(self, x: Array) -> Array:
         """Return the sum of squared residuals (parts, n) of the parameters ``x`` (p,)."""
         residual = self.triangles @ np.append(-x, 1.0)
         return np.asarray(np.einsum("kji,kji->kj", residual, residual))
+
+
+def _shares(triangles: Array, columns: slice, to: slice) -> Array:
+    """Return the shares (n, t, c) of t columns in a least-squares fit of c ``columns`` of factors, for each joint."""
+    stacked = triangles.swapaxes(0, 1).reshape(
+        triangles.shape[1], -1, triangles.shape[-1]
+    )
+    fits = [
+        np.linalg.lstsq(rows[:, to], rows[:, columns], rcond=COLUMN_RANK)[0]
+        for rows in stacked
+    ]
+    return np.array(fits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,6 +298,8 @@ class BaseEstimate:
         Names of the base parameters of the model that the recording does not excite.
     still
         Names of the moving joints that do not move in the recording. Their torque is not used.
+    offsets, offset_deviations
+        Offset (recordings, n) of the measured effort, Nm or N, and its standard deviation; 0 where it has none.
     """
 
     base: BaseParameters
@@ -271,7 +308,16 @@ class BaseEstimate:
     noise: Array
     condition: float
     unseen: tuple[str, ...]
-    still: tuple[str, ...] = ()
+    still: tuple[str, ...]
+    offsets: Array
+    offset_deviations: Array
+
+    @property
+    def parameters(self) -> Array:
+        """Parameters (p,) with the torque of the estimate: ``values``, and 0 for those that are not independent."""
+        result = np.zeros(self.base.combination.shape[1])
+        result[self.base.independent] = self.values
+        return result
 
     def agrees(self, other: BaseEstimate) -> bool:
         """Return True if the values of another estimate differ by less than a thousandth of the standard deviations."""
@@ -314,7 +360,8 @@ def estimate_base(
     if len(recorded.names) < len(base.names):
         unexcited = np.setdiff1d(base.independent, recorded.independent).tolist()
         base = recorded
-    freedom = 1.0 - len(base.names) / factors.counts.sum()
+    offsets = np.count_nonzero(factors.means.any(axis=2))
+    freedom = 1.0 - (len(base.names) + offsets) / factors.counts.sum()
     x = np.zeros(len(parameterization.names))
     floor = LEAST_NOISE * np.sqrt(factors.squares(x).sum(axis=0) / counts) + TINY_NOISE
     for _ in range(WEIGHTING_ITERATIONS):
@@ -328,22 +375,30 @@ def estimate_base(
     condition = float(np.linalg.cond(matrix / np.linalg.norm(matrix, axis=0)))
     inverse = np.linalg.pinv(matrix)
     inverse = inverse @ inverse.T
-    covariance = (
-        inverse
-        @ _score_covariance(parameterization, samples, base, x, noise, freedom)
-        @ inverse
+    scores, of_means = _score_covariance(
+        parameterization, samples, factors, base, x, noise, freedom
     )
-    variances = np.maximum(np.diag(covariance), 0.0) * _variance_factor(
-        factors, base, noise, np.diag(covariance)
-    )
-    deviations = np.sqrt(
-        variances + _modelling_error(parameterization, samples, base, x, noise) ** 2
-    )
+    covariance = inverse @ scores @ inverse
+    factor = _variance_factor(factors, base, noise, np.diag(covariance))
+    variances = factor * np.maximum(np.diag(covariance), 0.0)
+    error = _modelling_error(parameterization, samples, base, x, noise)
+    means = factors.means[:, :, base.independent]
+    by_parameters = np.einsum("jri,ik,jrk->rj", means, covariance, means)
+    of_offsets = factor * (of_means * noise**2 + by_parameters) + (means @ error).T ** 2
+    has_offset = factors.means.any(axis=2).T
     unseen = tuple(parameterization.names[k] for k in unexcited)
     turned = parameterization.moves[:, moves].any(axis=1)
     still = tuple(np.array(parameterization.model.moving_joints)[~turned].tolist())
     return BaseEstimate(
-        base, x[base.independent], deviations, noise, condition, unseen, still
+        base,
+        x[base.independent],
+        np.sqrt(variances + error**2),
+        noise,
+        condition,
+        unseen,
+        still,
+        factors.offsets(x),
+        np.sqrt(of_offsets) * has_offset,
     )
 
 
@@ -435,20 +490,23 @@ def _modelling_error(
 def _score_covariance(
     parameterization: Parameterization,
     samples: Samples,
+    factors: Factors,
     base: BaseParameters,
     x: Array,
     noise: Array,
     freedom: float,
-) -> Array:
+) -> tuple[Array, Array]:
     """Return the covariance (r, r) of X^T e for residuals e that are correlated over time and between joints.
+
+    And the variance (recordings, n) of the mean of e.
 
     It is the sum over lags l of w_l X_t^T C_l X_(t+l), with the residuals' covariance C_l (n, n) and Bartlett's weights
     w_l: the estimator of Newey and West for stationary residuals, which needs fewer samples.
     """
     chunks = progress(samples.columns(parameterization), "residuals", samples.chunks)
-    error = (
-        np.concatenate([torque - columns @ x for _, columns, torque in chunks]) / noise
-    )
+    error = np.concatenate([torque - columns @ x for _, columns, torque in chunks])
+    error -= factors.offsets(x)[samples.recording] * samples.used
+    error /= noise
     lags = _lags(error)
     counted = samples.used.astype(np.float64)
     covariances = []
@@ -462,7 +520,9 @@ def _score_covariance(
     for chunk, columns, _ in progress(
         samples.columns(parameterization, overlap=lags), "deviations", samples.chunks
     ):
-        rows = columns[:, :, base.independent] / noise[:, None]
+        means = factors.means[:, samples.recording[chunk]].swapaxes(0, 1)
+        centred = columns - means[..., :-1] * samples.used[chunk][:, :, None]
+        rows = centred[:, :, base.independent] / noise[:, None]
         fresh = 0 if chunk.start == 0 else lags
         for lag, covariance in enumerate(covariances):
             late = rows[max(fresh, lag) :]
@@ -471,7 +531,9 @@ def _score_covariance(
                 -1, len(total)
             )
             total += product if lag == 0 else product + product.T
-    return total
+    both_sides = 2.0 * sum(covariances) - covariances[0]
+    of_recordings = np.eye(len(samples.recordings))[:, samples.recording] @ counted
+    return total, np.diag(both_sides) / np.maximum(of_recordings, 1.0)
 
 
 def _lags(error: Array) -> int:

@@ -19,6 +19,7 @@ from robot_dynamics_ros.analysis.identification.friction_shapes import (
     friction_columns,
 )
 from robot_dynamics_ros.analysis.thresholds import (
+    COLUMN_RANK,
     LARGEST_STATIC_RATIO,
     PARAMETER_DIFFERENCE,
     REGRESSOR_CHUNK,
@@ -60,12 +61,15 @@ class Parameterization:
     names
         Names (p,) of the parameters: ten for each moving body, as ``link.mcx``; inertias of the rotors of the model;
         ``joint.rotor_inertia``, reflected to the joint, for joints without a rotor in the model; ``joint.viscous`` and
-        other COEFFICIENTS that the joint's shape has. A joint has only ``joint.coulomb`` for both directions if no
-        motion distinguishes a second level from a weight.
+        other COEFFICIENTS that the joint's shape has. A joint has only ``joint.coulomb`` for both directions unless its
+        shape has ``directions`` and motions distinguish a second level from a weight.
     own
         Values (p,) of the prior model in SI units, without its payload, whose torque is in ``known``.
     at
         Values (p,) that determine the load; as returned by ``of``, ``own``.
+    offsets
+        True (n,) for coordinates whose measured effort has an offset in each recording; as returned by ``of``, where
+        motions distinguish it from a weight, and friction has no ``directions``.
     """
 
     model: RobotModel
@@ -74,6 +78,7 @@ class Parameterization:
     names: tuple[str, ...]
     own: Array
     at: Array
+    offsets: NDArray[np.bool_]
     _bare: RobotModel
     # (joints, n): G, from the rates of the coordinates to those of the moving joints
     _factors: Array
@@ -116,12 +121,16 @@ class Parameterization:
             names,
             own,
             own,
+            np.zeros(model.n, dtype=np.bool_),
             bare,
             tree.couplings,
             np.eye(len(tail)),
         )
         driven = np.any(tree.rotor_couplings != 0.0, axis=0)
-        return full._reduced(np.any(tree.couplings[:, driven], axis=1))
+        reduced = full._reduced(np.any(tree.couplings[:, driven], axis=1))
+        directions = [shape.directions for shape in shapes]
+        distinct = reduced._distinct_offsets() & ~reduced.moves[directions].any(axis=0)
+        return replace(reduced, offsets=distinct)
 
     def _reduced(self, driven: NDArray[np.bool_]) -> Parameterization:
         """Return the parameters without added rotors on ``driven`` joints and coefficients that the shapes lack."""
@@ -135,8 +144,9 @@ class Parameterization:
             used = np.array([shape.used for shape in self.shapes])  # (joints, kinds)
             kept[joints:] = used.T.ravel()
             backwards = range(joints * (1 + BACKWARDS), len(tail))[:joints]
-            for k in backwards:
-                if kept[k] and first + k not in self.base.independent:
+            for k, shape in zip(backwards, self.shapes, strict=True):
+                distinct = shape.directions and first + k in self.base.independent
+                if kept[k] and not distinct:
                     kept[k] = False
                     tail[k, k - joints] = 1.0
         keep = np.concatenate([np.ones(first, dtype=bool), kept])
@@ -148,6 +158,23 @@ class Parameterization:
     @cached_property
     def base(self) -> BaseParameters:
         """Base parameters: the combinations that motions within the limits distinguish, from random states."""
+        return BaseParameters.of(
+            self._random_columns.reshape(-1, len(self.names)), self.names
+        )
+
+    def _distinct_offsets(self) -> NDArray[np.bool_]:
+        """Return True (n,) for coordinates in which motions distinguish an offset of the effort from the parameters."""
+        columns = self._random_columns
+        count, n, _ = columns.shape
+        units = np.tile(np.eye(n), (count, 1))
+        base = columns.reshape(count * n, -1)[:, self.base.independent]
+        shares = np.linalg.lstsq(base, units, rcond=None)[0]
+        squares = np.square(units - base @ shares).sum(axis=0)
+        return np.asarray(squares > COLUMN_RANK * count)
+
+    @cached_property
+    def _random_columns(self) -> Array:
+        """Columns (m, n, p) at random states within the limits."""
         rng = np.random.default_rng(0)
         model = self.model
         count = STATES_PER_PARAMETER * max(PARAMETERS, len(self.names) // model.n)
@@ -157,9 +184,7 @@ class Parameterization:
         q = rng.uniform(*position_ranges(model), (count, model.n))
         qd = rng.uniform(-1.0, 1.0, (count, model.n)) * speed
         qdd = rng.uniform(-RANDOM_ACCELERATION, RANDOM_ACCELERATION, (count, model.n))
-        return BaseParameters.of(
-            self.columns(q, qd, qdd).reshape(-1, len(self.names)), self.names
-        )
+        return self.columns(q, qd, qdd)
 
     @property
     def bodies(self) -> int:

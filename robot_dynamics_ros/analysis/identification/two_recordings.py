@@ -21,6 +21,7 @@ from robot_dynamics_ros.analysis.identification.estimate import (
     body_parameters,
     pseudo_inertia,
 )
+from robot_dynamics_ros.analysis.identification.friction_shapes import FrictionShape
 from robot_dynamics_ros.analysis.identification.least_squares import Samples
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
@@ -69,7 +70,7 @@ def estimate_payload(
     RobotDynamicsError for an unknown link and one that no joint moves.
     """
     body, transform = _placement(model, link)
-    parameterization = Parameterization.of(model.without_payload())
+    parameterization = _by_direction(model.without_payload())
     samples = Samples.of(parameterization, _aligned(unloaded, loaded))
     columns, torque = _stacked(parameterization, samples)
     k = len(samples) // 2
@@ -107,7 +108,7 @@ def estimate_drive_gains(
     RobotModelError as ``RobotModel.with_payload``.
     """
     bare = model.without_payload()
-    parameterization = Parameterization.of(bare)
+    parameterization = _by_direction(bare)
     samples = Samples.of(parameterization, [unloaded, loaded])
     columns, effort = _stacked(parameterization, samples)
     columns = columns[:, :, parameterization.base.independent]
@@ -223,6 +224,12 @@ def _placement(model: RobotModel, link: str) -> tuple[int, Array]:
         )
     pose = np.linalg.inv(model.link_pose(zero, model.moving_links[body])) @ pose
     return body, body_parameters(pose @ pseudo_inertia(np.eye(PARAMETERS)) @ pose.T).T
+
+
+def _by_direction(model: RobotModel) -> Parameterization:
+    """Return the parameterization with Coulomb friction by direction, which includes offsets of the effort."""
+    shapes = (FrictionShape(directions=True),) * len(model.moving_joints)
+    return Parameterization.of(model, shapes=shapes)
 
 
 def _stacked(

@@ -9,6 +9,7 @@ from hypothesis import given
 from numpy.typing import NDArray
 
 from robot_dynamics_ros import RobotDynamicsError, RobotModel
+from robot_dynamics_ros.analysis.identification.friction_shapes import FrictionShape
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
 from robot_dynamics_ros.dynamics.kernels.friction import (
     RIPPLE_AMPLITUDE,
@@ -128,10 +129,15 @@ def test_coulomb_level_is_dropped_if_indistinguishable_from_weight(
     load_robot: Callable[..., RobotModel],
 ) -> None:
     """A weight on a vertical prismatic joint equals a Coulomb level. Rotors of the model are not added again."""
-    names = Parameterization.of(load_robot("scara")).names
+    model = load_robot("scara")
+    directions = (FrictionShape(directions=True),) * 3
+    names = Parameterization.of(model, shapes=directions).names
     assert "joint1.rotor_inertia" in names and "joint2.rotor_inertia" in names
     assert "joint3.coulomb" in names and "joint3.coulomb_negative" not in names
     assert "joint1.coulomb_negative" in names
+    parameterization = Parameterization.of(model)
+    assert "joint1.coulomb_negative" not in parameterization.names
+    np.testing.assert_array_equal(parameterization.offsets, [True, True, False])
     names = Parameterization.of(load_robot("puma560", "puma560")).names
     assert "joint3 rotor.inertia" in names and not [
         name for name in names if name.endswith(".rotor_inertia")
@@ -141,7 +147,8 @@ def test_coulomb_level_is_dropped_if_indistinguishable_from_weight(
 def torque(
     model: RobotModel, friction: str, q: Array, qd: Array, qdd: Array
 ) -> tuple[Array, Array]:
-    parameterization = Parameterization.of(model, friction)
+    directions = (FrictionShape(directions=True),) * len(model.moving_joints)
+    parameterization = Parameterization.of(model, friction, directions)
     motion = tuple(x[np.newaxis] for x in (q, qd, qdd))
     return (
         parameterization.columns(*motion) @ parameterization.own
@@ -172,7 +179,8 @@ def test_friction_columns_reproduce_model_friction(robot: Robot) -> None:
     table = model.friction_parameters.copy()
     table[:, [STATIC, RIPPLE_AMPLITUDE, SIGMOID_AMPLITUDE]] = 0.0
     model = replace(model, _data=replace(model._data, friction=table))
-    parameterization = Parameterization.of(model)
+    directions = (FrictionShape(directions=True),) * len(model.moving_joints)
+    parameterization = Parameterization.of(model, shapes=directions)
     if len(
         [name for name in parameterization.names if name.endswith(".coulomb_negative")]
     ) < len(model.moving_joints):

@@ -93,7 +93,7 @@ TOGETHER = {k: x for added in ADDED for k, x in added.items()}
 )
 def test_columns_times_coefficients_are_the_friction(added: dict[int, float]) -> None:
     """For each term alone, and for all, but static friction and load, whose product is nonlinear; a load of 1."""
-    shape = FrictionShape().having(added)
+    shape = FrictionShape(directions=True).having(added)
     coefficients = np.linspace(0.3, 0.9, len(COLUMNS))
     coefficients[COLUMNS.index(STATIC)] = 2.0
     row = np.array(shape.row)
@@ -195,7 +195,8 @@ def test_estimate_is_weighted_least_squares(
     model = load_robot("scara")
     noise = np.array([1.0, 0.1, 3.0])
     motion = motion_of(model, 1, 3000, noise)
-    parameterization = Parameterization.of(model, "none")
+    no_offsets = np.zeros(model.n, dtype=np.bool_)
+    parameterization = replace(Parameterization.of(model, "none"), offsets=no_offsets)
     samples = Samples.of(parameterization, [motion])
     estimate = estimate_base(
         parameterization, samples, Factors.of(parameterization, samples)
@@ -395,10 +396,19 @@ def random_identification(
     )
     parameterization = replace(parameterization, at=values)
     nothing = np.zeros(len(parameterization.base.names))
+    none = np.zeros((1, model.n))
     estimate = BaseEstimate(
-        parameterization.base, nothing, nothing, np.ones(model.n), 1.0, ()
+        parameterization.base,
+        nothing,
+        nothing,
+        np.ones(model.n),
+        1.0,
+        (),
+        (),
+        none,
+        none,
     )
-    return Identification(parameterization, estimate, values, 1.0, 0.0, 0)
+    return Identification(parameterization, estimate, values, 1.0, 0.0, 0, none)
 
 
 @pytest.mark.parametrize("friction", ["viscous_coulomb", "keep", "none"])
