@@ -184,6 +184,8 @@ FRICTION_DECAY = 0.05
 SHAPE_CHOICES = 2
 # number of consecutive blocks of the samples: every fifth is left out at a time
 SHAPE_BLOCKS = 25
+# number of samples, at 20 in a period of the filter's cutoff, from which friction and offsets are chosen, at most
+SHAPE_SAMPLES = 10_000
 # standard errors by which a shape must be better: Breiman et al. 1984, "Classification and regression trees"
 SHAPE_SIGNIFICANT = 1.0
 # share to which a shape must reduce the RMS error

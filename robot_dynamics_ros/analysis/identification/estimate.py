@@ -25,12 +25,14 @@ from scipy.optimize import lsq_linear
 from robot_dynamics_ros.analysis.identification.friction_shapes import (
     BACKWARDS,
     COEFFICIENTS,
+    COLUMNS,
     FORWARDS,
     IDENTIFIED,
     LOAD,
     NO_DRY_FRICTION,
     SIGMOID,
     STATIC,
+    TERMS,
     FrictionShape,
     extended_shapes,
     friction_columns,
@@ -41,6 +43,7 @@ from robot_dynamics_ros.analysis.identification.least_squares import (
     Samples,
     estimate_base,
     least_squares,
+    solve_base,
 )
 from robot_dynamics_ros.analysis.identification.parameterization import (
     KINDS,
@@ -69,6 +72,7 @@ from robot_dynamics_ros.analysis.thresholds import (
     SHAPE_DETERMINED,
     SHAPE_LARGEST_STEP,
     SHAPE_REFINEMENTS,
+    SHAPE_SAMPLES,
     SHAPE_SIGNIFICANT,
     VALIDATION_PARTS,
 )
@@ -311,31 +315,17 @@ def identify(
     parameterization = Parameterization.of(
         model, KINDS[0] if friction == FRICTION_KINDS[0] else friction
     )
-    # An offset looks like the Coulomb friction of a joint that moves in one direction only.
-    reverses = _reverses(motions)
-    offsets = parameterization.offsets & reverses
-    parameterization = replace(parameterization, offsets=offsets)
-    fit = _fitted(parameterization, motions)
-    needed = reverses & _needed_offsets(parameterization, fit)
-    if needed.any():
-        offsets = parameterization.offsets + needed
-        parameterization = replace(parameterization, offsets=offsets)
+    searched = [_thinned(motion, motions) for motion in motions]
+    parameterization, fit = _structured(
+        parameterization, searched, friction == FRICTION_KINDS[0]
+    )
+    if sum(len(motion.time) for motion in searched) < sum(
+        len(motion.time) for motion in motions
+    ):
+        parameterization = replace(parameterization, at=fit.values)
         fit = _fitted(parameterization, motions)
-    for _ in range(SHAPE_CHOICES if friction == FRICTION_KINDS[0] else 0):
-        shapes = chosen_shapes(
-            parameterization, fit.samples, fit.values, fit.estimate.noise
-        )
-        if shapes == parameterization.shapes:
-            break
-        parameterization, fit = _with_shapes(parameterization, shapes, fit, motions)
-    shapes = determined_shapes(parameterization, fit.estimate)
-    sizes = np.abs(fit.estimate.offsets)
-    large = sizes > SHAPE_DETERMINED * fit.estimate.offset_deviations
-    offsets = np.asarray(large.any(axis=0))
-    if shapes != parameterization.shapes or (offsets != parameterization.offsets).any():
-        parameterization = replace(parameterization, offsets=offsets)
-        parameterization, fit = _with_shapes(parameterization, shapes, fit, motions)
-    _, factors, estimate, weight, values = fit
+    samples, factors, _, weight, values = fit
+    estimate = estimate_base(parameterization, samples, factors)
     least, constrained = (
         float((factors.squares(x) / estimate.noise**2).sum())
         for x in (estimate.parameters, values)
@@ -350,6 +340,48 @@ def identify(
         int(factors.counts.sum()),
         factors.offsets(values),
     )
+
+
+def _thinned(
+    motion: RecordedMotion, motions: Sequence[RecordedMotion]
+) -> RecordedMotion:
+    """Return SHAPE_BLOCKS blocks of a motion, so that all ``motions`` have no more than SHAPE_SAMPLES samples."""
+    share = SHAPE_SAMPLES / sum(len(other.time) for other in motions)
+    if share >= 1.0:
+        return motion
+    place = np.arange(len(motion.time)) * SHAPE_BLOCKS / len(motion.time)
+    return motion.part(place % 1.0 < share)
+
+
+def _structured(
+    parameterization: Parameterization, motions: Sequence[RecordedMotion], auto: bool
+) -> tuple[Parameterization, _ModelFit]:
+    """Return the parameterization with offsets and, if ``auto``, friction that the motions show; and its fit."""
+    # An offset looks like the Coulomb friction of a joint that moves in one direction only.
+    reverses = _reverses(motions)
+    offsets = parameterization.offsets & reverses
+    parameterization = replace(parameterization, offsets=offsets)
+    fit = _fitted(parameterization, motions)
+    needed = reverses & _needed_offsets(parameterization, fit)
+    if needed.any():
+        offsets = parameterization.offsets + needed
+        parameterization = replace(parameterization, offsets=offsets)
+        fit = _fitted(parameterization, motions)
+    for _ in range(SHAPE_CHOICES if auto else 0):
+        shapes = chosen_shapes(
+            parameterization, fit.samples, fit.values, fit.estimate.noise
+        )
+        if shapes == parameterization.shapes:
+            break
+        parameterization, fit = _with_shapes(parameterization, shapes, fit, motions)
+    estimate = estimate_base(parameterization, fit.samples, fit.factors)
+    shapes = determined_shapes(parameterization, estimate)
+    large = np.abs(estimate.offsets) > SHAPE_DETERMINED * estimate.offset_deviations
+    offsets = np.asarray(large.any(axis=0))
+    if shapes != parameterization.shapes or (offsets != parameterization.offsets).any():
+        parameterization = replace(parameterization, offsets=offsets)
+        parameterization, fit = _with_shapes(parameterization, shapes, fit, motions)
+    return parameterization, fit
 
 
 class _ModelFit(NamedTuple):
@@ -395,7 +427,7 @@ def _fitted(
 ) -> _ModelFit:
     samples = Samples.of(parameterization, motions)
     factors = Factors.of(parameterization, samples)
-    estimate = estimate_base(parameterization, samples, factors)
+    estimate = solve_base(parameterization, samples, factors)
     prior = _prior(parameterization, estimate, samples)
     weight = _chosen_weight(parameterization, factors, estimate.noise, prior)
     return _ModelFit(
@@ -613,6 +645,7 @@ class _Choice:
             np.arange(len(samples)) * SHAPE_BLOCKS // len(samples) % VALIDATION_PARTS
         )
         self._known: dict[Shapes, tuple[Array, Array, NDArray[np.bool_]]] = {}
+        self._columns: dict[tuple[int, tuple[float, ...]], Array] = {}
 
     def improved(
         self,
@@ -651,11 +684,7 @@ class _Choice:
     def _validated(self, shapes: Shapes) -> tuple[Array, Array, NDArray[np.bool_]]:
         parameterization = self._parameterization
         samples = self._samples
-        friction = samples.filtered(
-            lambda q, qd, qdd: friction_columns(
-                parameterization.joint_rates(qd), shapes
-            )
-        )
+        friction = self._friction(shapes)
         # The static level may grow with the load independently of the Coulomb level: without it the fit is nonlinear.
         friction[:, :, [LOAD]] *= self._loads
         by_load = friction[:, :, [STATIC]] * self._loads
@@ -700,6 +729,32 @@ class _Choice:
             squares_everywhere @ moved.T,
             physical,
         )
+
+    def _friction(self, shapes: Shapes) -> Array:
+        """Return the columns (m, joints, c) of friction; those of a term are computed once for a joint."""
+        friction = np.zeros((len(self._samples), len(shapes), len(COEFFICIENTS)))
+        for term in TERMS:
+            kinds = [k for k, column in enumerate(COLUMNS) if column in term]
+            keys = [
+                (j, tuple(shape.row[k] for k in term)) for j, shape in enumerate(shapes)
+            ]
+            new = [j for j, key in enumerate(keys) if key not in self._columns]
+            if new and kinds:
+                columns = self._term(kinds, new, [shapes[j] for j in new])
+                self._columns |= {keys[j]: columns[:, k] for k, j in enumerate(new)}
+            for j, key in enumerate(keys if kinds else []):
+                friction[:, j, kinds] = self._columns[key]
+        return friction
+
+    def _term(
+        self, kinds: list[int], joints: list[int], shapes: Sequence[FrictionShape]
+    ) -> Array:
+        rates = self._parameterization.joint_rates
+
+        def law(q: Array, qd: Array, qdd: Array) -> Array:
+            return friction_columns(rates(qd)[:, joints], shapes, kinds)[:, :, kinds]
+
+        return self._samples.filtered(law)
 
     def _squares(self, rows: Array) -> Array:
         """Return the products (parts, n, c, c) of columns ``rows`` (m, n, c), summed over each part."""

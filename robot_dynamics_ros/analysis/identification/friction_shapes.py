@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,21 +43,24 @@ _EXPONENTS = {"rad/s, m/s": 1, "s/rad, s/m": -1}
 _POWERS = [_EXPONENTS.get(x.unit, 0) for x in sorted(FRICTION_PARAMETERS)]
 
 _COUNT = len(COEFFICIENTS)
-_EACH = np.arange(_COUNT)
-# model arrays of a joint without mass and with its own coordinate for each of COEFFICIENTS
-_FREE_JOINTS = layout.pack(
-    layout.ModelArrays(
-        np.stack(
-            [-np.ones_like(_EACH), np.zeros_like(_EACH), _EACH, _EACH + 1], axis=1
-        ),
-        _EACH,
-        np.ones(_COUNT),
-        np.zeros((_COUNT, layout.BODY_SIZE)),
+TERMS = [[parameter.column for parameter in term.parameters] for term in friction.TERMS]
+"""Columns of the friction table by term; torques of a term depend on its own parameters only."""
+
+
+@lru_cache
+def _free_joints(count: int) -> tuple[NDArray[np.int64], Array]:
+    """Return model arrays of ``count`` joints without mass, each with its own coordinate."""
+    each = np.arange(count)
+    arrays = layout.ModelArrays(
+        np.stack([-np.ones_like(each), np.zeros_like(each), each, each + 1], axis=1),
+        each,
+        np.ones(count),
+        np.zeros((count, layout.BODY_SIZE)),
         np.zeros((0, layout.ROTOR_SIZE)),
         np.zeros(3),
-    ),
-    _COUNT,
-)
+    )
+    return layout.pack(arrays, count)
+
 
 _DEFAULT = tuple(float(k in _PLAIN) for k in range(friction.FRICTION_SIZE))
 
@@ -120,27 +124,36 @@ NO_DRY_FRICTION = dict.fromkeys([*_COULOMB, friction.LOAD_COEFFICIENT], 0.0)
 
 
 def friction_columns(
-    rates: Array, shapes: Sequence[FrictionShape] | None = None
+    rates: Array,
+    shapes: Sequence[FrictionShape] | None = None,
+    kinds: Iterable[int] = range(_COUNT),
 ) -> Array:
     """Return each joint's friction torque (m, joints, c) in Nm or N for a unit of each of COEFFICIENTS and of the load.
 
     ``rates`` (m, joints) are in rad/s or m/s. ``shapes`` has one for each joint; the default is viscous and Coulomb
-    friction. Columns of coefficients that a shape lacks are zero.
+    friction. Columns of coefficients that a shape lacks, and that are not of ``kinds``, are zero.
     """
     columns = np.zeros((*rates.shape, _COUNT))
     for j, shape in enumerate(shapes or [FrictionShape()] * rates.shape[1]):
+        used = [k for k in kinds if shape.used[k]]
+        if not used:
+            continue
         table = np.tile(shape.row, (_COUNT, 1))
         table[:, COLUMNS] *= np.eye(_COUNT)
         table[LOAD, friction.LOAD_COEFFICIENT_BACKDRIVING] = 1.0
         # A Coulomb level reduces the excess of the static level: its column is the difference that it makes.
         table[[FORWARDS, BACKWARDS], friction.STATIC] = 1.0
-        rate = np.repeat(rates[:, [j]], _COUNT, axis=1)
+        chosen = [*used, STATIC]
+        rate = np.repeat(rates[:, [j]], len(chosen), axis=1)
         unit = np.empty_like(rate)
         load = np.ones_like(rate)
-        entries.friction_batch(*_FREE_JOINTS, table, 0.0, rate, rate, load, unit)
-        unit[:, [FORWARDS, BACKWARDS]] -= unit[:, [STATIC]]
-        unit[:, SIGMOID] += shape.unevenness
-        columns[:, j] = unit * shape.used
+        joints = _free_joints(len(chosen))
+        entries.friction_batch(*joints, table[chosen], 0.0, rate, rate, load, unit)
+        columns[:, j, used] = unit[:, :-1]
+        dry = [k for k in used if k in (FORWARDS, BACKWARDS)]
+        columns[:, j, dry] -= unit[:, -1:]
+        if SIGMOID in used:
+            columns[:, j, SIGMOID] += shape.unevenness
     return columns
 
 

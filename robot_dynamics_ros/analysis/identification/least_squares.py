@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import compress
 
 import numpy as np
@@ -125,7 +126,7 @@ class Samples:
         )
 
     def centred(self, values: Array, offsets: NDArray[np.bool_]) -> Array:
-        """Return ``values`` (m, n, c) without their means over each recording, where the effort has ``offsets`` (n,)."""
+        """Return ``values`` (m, n, c) without the means of each recording, where the effort has ``offsets`` (n,)."""
         result = values.copy()
         for k in range(len(self.recordings)):
             rows = self.recording == k
@@ -229,6 +230,14 @@ class Factors:
         centred = triangles[..., others] - triangles[..., first] @ means
         return cls(centred, counts, means)
 
+    @cached_property
+    def _of_joints(self) -> Array:
+        """Factors (n, p + 1, p + 1) of all parts."""
+        stacked = self.triangles.swapaxes(0, 1)
+        return np.asarray(
+            np.linalg.qr(stacked.reshape(len(stacked), -1, stacked.shape[-1]), mode="r")
+        )
+
     def weighted(
         self, deviations: Array, parts: NDArray[np.bool_] | None = None
     ) -> Array:
@@ -236,7 +245,7 @@ class Factors:
 
         Residuals of each joint are weighted by 1 / ``deviations`` (n,), in Nm or N.
         """
-        chosen = self.triangles if parts is None else self.triangles[parts]
+        chosen = self._of_joints if parts is None else self.triangles[parts]
         stacked = (chosen / deviations[:, None, None]).reshape(-1, chosen.shape[-1])
         return np.asarray(np.linalg.qr(stacked, mode="r"))
 
@@ -300,6 +309,8 @@ class BaseEstimate:
         Names of the moving joints that do not move in the recording. Their torque is not used.
     offsets, offset_deviations
         Offset (recordings, n) of the measured effort, Nm or N, and its standard deviation; 0 where it has none.
+    covariance
+        Covariance (r, r) of ``values`` for white noise.
     """
 
     base: BaseParameters
@@ -311,6 +322,7 @@ class BaseEstimate:
     still: tuple[str, ...]
     offsets: Array
     offset_deviations: Array
+    covariance: Array
 
     @property
     def parameters(self) -> Array:
@@ -332,10 +344,37 @@ class BaseEstimate:
 def estimate_base(
     parameterization: Parameterization, samples: Samples, factors: Factors
 ) -> BaseEstimate:
+    """Return ``solve_base`` with standard deviations for correlated noise and neglected effects."""
+    estimate = solve_base(parameterization, samples, factors)
+    base = estimate.base
+    x = estimate.parameters
+    noise = estimate.noise
+    inverse = estimate.covariance
+    scores, of_means = _score_covariance(
+        parameterization, samples, factors, base, x, noise
+    )
+    covariance = inverse @ scores @ inverse
+    factor = _variance_factor(factors, base, noise, np.diag(covariance))
+    variances = factor * np.maximum(np.diag(covariance), 0.0)
+    error = _modelling_error(parameterization, samples, base, x, noise)
+    means = factors.means[:, :, base.independent]
+    by_parameters = np.einsum("jri,ik,jrk->rj", means, covariance, means)
+    of_offsets = factor * (of_means * noise**2 + by_parameters) + (means @ error).T ** 2
+    return replace(
+        estimate,
+        deviations=np.sqrt(variances + error**2),
+        offset_deviations=np.sqrt(of_offsets) * factors.means.any(axis=2).T,
+    )
+
+
+def solve_base(
+    parameterization: Parameterization, samples: Samples, factors: Factors
+) -> BaseEstimate:
     """Estimate the base parameters by least squares, iteratively weighted by the inverse of each joint's RMS residual.
 
-    ``factors`` are ``Factors.of(parameterization, samples)``. Raises BagError if a joint moves, but never for
-    long enough, or if there are too few torques (two or less for each base parameter).
+    The standard deviations are for white noise and no offset. ``factors`` are ``Factors.of(parameterization,
+    samples)``. Raises BagError if a joint moves, but never for long enough, or if there are too few torques (two or
+    less for each base parameter).
     """
     base = parameterization.base
     counts = factors.counts.sum(axis=0)
@@ -360,8 +399,7 @@ def estimate_base(
     if len(recorded.names) < len(base.names):
         unexcited = np.setdiff1d(base.independent, recorded.independent).tolist()
         base = recorded
-    offsets = np.count_nonzero(factors.means.any(axis=2))
-    freedom = 1.0 - (len(base.names) + offsets) / factors.counts.sum()
+    freedom = _freedom(factors, base)
     x = np.zeros(len(parameterization.names))
     floor = LEAST_NOISE * np.sqrt(factors.squares(x).sum(axis=0) / counts) + TINY_NOISE
     for _ in range(WEIGHTING_ITERATIONS):
@@ -374,32 +412,28 @@ def estimate_base(
     matrix = factors.weighted(noise)[:, base.independent]
     condition = float(np.linalg.cond(matrix / np.linalg.norm(matrix, axis=0)))
     inverse = np.linalg.pinv(matrix)
-    inverse = inverse @ inverse.T
-    scores, of_means = _score_covariance(
-        parameterization, samples, factors, base, x, noise, freedom
-    )
-    covariance = inverse @ scores @ inverse
-    factor = _variance_factor(factors, base, noise, np.diag(covariance))
-    variances = factor * np.maximum(np.diag(covariance), 0.0)
-    error = _modelling_error(parameterization, samples, base, x, noise)
-    means = factors.means[:, :, base.independent]
-    by_parameters = np.einsum("jri,ik,jrk->rj", means, covariance, means)
-    of_offsets = factor * (of_means * noise**2 + by_parameters) + (means @ error).T ** 2
-    has_offset = factors.means.any(axis=2).T
+    covariance = inverse @ inverse.T
     unseen = tuple(parameterization.names[k] for k in unexcited)
     turned = parameterization.moves[:, moves].any(axis=1)
     still = tuple(np.array(parameterization.model.moving_joints)[~turned].tolist())
     return BaseEstimate(
         base,
         x[base.independent],
-        np.sqrt(variances + error**2),
+        np.sqrt(np.diag(covariance)),
         noise,
         condition,
         unseen,
         still,
         factors.offsets(x),
-        np.sqrt(of_offsets) * has_offset,
+        np.zeros(factors.means.shape[1::-1]),
+        covariance,
     )
+
+
+def _freedom(factors: Factors, base: BaseParameters) -> float:
+    """Return the share of the torques beyond those that determine the base parameters and offsets."""
+    offsets = np.count_nonzero(factors.means.any(axis=2))
+    return 1.0 - (len(base.names) + offsets) / float(factors.counts.sum())
 
 
 def least_squares(triangle: Array, columns: Sequence[int] | NDArray[np.intp]) -> Array:
@@ -494,7 +528,6 @@ def _score_covariance(
     base: BaseParameters,
     x: Array,
     noise: Array,
-    freedom: float,
 ) -> tuple[Array, Array]:
     """Return the covariance (r, r) of X^T e for residuals e that are correlated over time and between joints.
 
@@ -508,6 +541,7 @@ def _score_covariance(
     error -= factors.offsets(x)[samples.recording] * samples.used
     error /= noise
     lags = _lags(error)
+    freedom = _freedom(factors, base)
     counted = samples.used.astype(np.float64)
     covariances = []
     for lag in range(lags + 1):
