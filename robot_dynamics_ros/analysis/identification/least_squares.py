@@ -189,13 +189,15 @@ class Factors:
         parameterization: Parameterization,
         samples: Samples,
         additional: Callable[[slice, Array], Array] | None = None,
+        chosen: NDArray[np.intp] | None = None,
     ) -> Factors:
         """Return the factors of samples by sequential QR (Golub, Van Loan).
 
         ``additional`` returns columns (k, n, e) to insert before the torque, for a slice of the samples and its columns
-        (k, n, p).
+        (k, n, p). ``chosen`` are the columns to use instead of all p.
         """
         n = parameterization.model.n
+        chosen = np.arange(len(parameterization.names)) if chosen is None else chosen
         offsets = np.eye(len(samples.recordings))[samples.recording]
         triangles = np.zeros((VALIDATION_PARTS, n, 0, 0))
         for chunk, columns, torque in progress(
@@ -203,7 +205,8 @@ class Factors:
         ):
             used = samples.used[chunk]
             ones = (parameterization.offsets & used)[:, :, None]
-            rows = [offsets[chunk, None, :] * ones, columns, torque[:, :, None]]
+            kept = columns[:, :, chosen]
+            rows = [offsets[chunk, None, :] * ones, kept, torque[:, :, None]]
             if additional is not None:
                 rows.insert(2, additional(chunk, columns) * used[:, :, None])
             stacked = np.concatenate(rows, axis=2)
@@ -214,9 +217,9 @@ class Factors:
             part = samples.part[chunk]
             for k in np.unique(part):
                 for j in range(n):
-                    chosen = stacked[(part == k) & used[:, j], j]
+                    added = stacked[(part == k) & used[:, j], j]
                     triangles[k, j] = np.linalg.qr(
-                        np.vstack([triangles[k, j], chosen]), mode="r"
+                        np.vstack([triangles[k, j], added]), mode="r"
                     )
         counts = np.array(
             [
@@ -499,11 +502,12 @@ def _modelling_error(
             effects.append(parameterization.at_coordinates(nonlinear[chunk]))
         return np.concatenate(effects, axis=2)
 
-    friction = slice(parameterization.new_rotors.stop, len(x))
-    factors = Factors.of(parameterization, samples, neglected)
-    triangles = factors.orthogonal(slice(len(x) + 2, -1), to=friction).weighted(noise)
-    kept = [*base.independent, *range(len(x), triangles.shape[1])]
-    triangle = np.asarray(np.linalg.qr(triangles[:, kept], mode="r"))
+    r = len(base.names)
+    first = np.searchsorted(base.independent, parameterization.new_rotors.stop)
+    factors = Factors.of(parameterization, samples, neglected, base.independent)
+    nonlinear_columns = slice(r + 2, -1)
+    friction = slice(int(first), r)
+    triangle = factors.orthogonal(nonlinear_columns, to=friction).weighted(noise)
     lengths = np.linalg.norm(triangle[:, :-1], axis=0)
     lengths[lengths == 0.0] = 1.0
     values = (
@@ -512,8 +516,7 @@ def _modelling_error(
         ]
         / lengths
     )
-    r = len(base.names)
-    count = len(lengths) - len(base.names)
+    count = len(lengths) - r
     # for pure noise: chi-squared with count degrees of freedom
     explained = float(np.sum(triangle[r:-1, -1] ** 2))
     if explained < count + NEGLECTED_SIGNIFICANT * math.sqrt(2.0 * count):
