@@ -80,7 +80,8 @@ def run(case: Case) -> dict[str, Any]:
         )
         return recorded_motion(series, Smoothing(), effort_delay=DELAY)
 
-    result = identify(prior, [recorded(10.3) for _ in range(MOTIONS)])
+    forms = dict.fromkeys(prior.joint_names, frozenset({"auto", "directions"}))
+    result = identify(prior, [recorded(10.3) for _ in range(MOTIONS)], forms=forms)
     test = recorded(20.0)
     with TemporaryDirectory() as folder:
         file = Path(folder) / "identified.yaml"

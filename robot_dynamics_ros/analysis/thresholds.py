@@ -225,6 +225,8 @@ NEWTON_HALVINGS = 60
 # share of the decrement that a step has to reach (Armijo), and units of the cost at which the decrement has converged
 NEWTON_ARMIJO = 0.1
 NEWTON_CONVERGED = 1e-10
+# share of a joint's RMS effort: half-width of the interval of an offset that the motion does not determine
+WIDE_OFFSET = 0.1
 # number of consecutive parts of each recording that cross-validation leaves out in turn
 VALIDATION_PARTS = 5
 # relative length of a column that is independent of the others

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from csv import DictReader
 from pathlib import Path
 from typing import Any
 
@@ -357,7 +358,7 @@ def test_bags_become_a_dynamics_file(
         found.friction_parameters[:, :3], actual.friction_parameters[:, :3], rtol=0.03
     )
     assert_same_dynamics(found, files[1], files[3])
-    assert "direction of Coulomb friction" in reported and "rotor inertia" in reported
+    assert "the URDF lacks rotor inertia" in " ".join(reported.split())
     with pytest.raises(RobotDynamicsError, match="new.urdf: it exists already"):
         run(
             "identify",
@@ -386,7 +387,7 @@ def test_bags_become_a_dynamics_file(
 def test_another_bag_tests_the_result(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All of the first bag is used. A rotor of a light joint, lost in the noise, gets an impossible estimate."""
+    """All of the first bag is used. A rotor of a light joint, lost in the noise, is undetermined."""
     actual = with_friction(SCARA, tmp_path, uneven=False)
     bags = []
     for k in (4, 2):
@@ -405,10 +406,9 @@ def test_another_bag_tests_the_result(
         for row in file.splitlines()
         if row.endswith(".rotor_inertia") and " + " not in row
     ]
-    negative = [row[-1] for row in rows if float(row[0]) < 0.0]
-    warning = reported.partition("warning: determined weakly: ")[2]
-    assert negative and all(name in warning for name in negative)
-    assert all(float(row[2]) > 0.0 for row in rows)
+    undetermined = [row[-1] for row in rows if row[0] == "undetermined"]
+    assert undetermined == ["joint2.rotor_inertia", "joint3.rotor_inertia"]
+    assert all(float(row[-2]) > 0.0 for row in rows) and "warning" not in reported
     with pytest.raises(SystemExit):
         run(*line, "--test", bags[1], "--holdout", 0.2)
 
@@ -474,8 +474,9 @@ def test_identify_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         (tmp_path / "report.html").read_text(),
     )
     shown = {name: list(map(float, numbers)) for name, *numbers in cells}
-    assert len(shown) == len(facts["base_parameters"])
-    for row in facts["base_parameters"]:
+    determined = [row for row in facts["base_parameters"] if not row["undetermined"]]
+    assert len(shown) == len(determined)
+    for row in determined:
         value, half, in_file = shown[row["name"]]
         assert half == pytest.approx(
             2.0 * row["deviation"], rel=0.2, abs=1.1e-3 * abs(row["estimate"])
@@ -517,6 +518,55 @@ def test_a_payload_that_the_robot_lacks_is_reported(
         assert_same_dynamics(
             RobotModel.from_urdf_file(robot_urdf("panda"), dynamics=output), urdf, mjcf
         )
+
+
+@pytest.mark.filterwarnings("ignore::robot_dynamics_ros.RobotModelWarning")
+def test_offsets_are_reported_and_not_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Twice the Coulomb level, with forms of friction for two joints; the CSV table has the numbers of --json."""
+    actual = with_friction(SCARA, tmp_path, uneven=False)
+    series = fourier(actual, 30.0, 100.0, 1).recorded(1, 0.01)
+    effort = series.effort + [1.2, 0.0, 0.0]
+    bag = write_bag(
+        tmp_path / "bag",
+        actual.joint_names,
+        series.stamps,
+        series.position,
+        series.velocity,
+        effort,
+    )
+    files = ("-o", tmp_path / "new.yaml", "--table", tmp_path / "table.csv")
+    line = ("identify", bag, "--robot", SCARA, *files, "--overwrite", "--friction")
+    run(*line, "viscous_coulomb", "joint2=quadratic,directions", "--json")
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["effort_offsets"][0]["joint1"] == pytest.approx(1.2, abs=0.05)
+    assert list(facts["friction_terms"]) == ["joint2.quadratic"]
+    joints = load_yaml((tmp_path / "new.yaml").read_text(encoding="utf-8"))["joints"]
+    assert joints["joint1"]["coulomb"] == joints["joint1"]["coulomb_negative"]
+    assert joints["joint2"]["coulomb"] != joints["joint2"]["coulomb_negative"]
+    with (tmp_path / "table.csv").open(encoding="utf-8", newline="") as file:
+        table = {
+            (row["item"], row["quantity"]): row["value"] for row in DictReader(file)
+        }
+    assert float(table["joint1", "effort_offset_1"]) == pytest.approx(1.2, abs=0.05)
+    entry = facts["held_out"]["joints"][0]
+    assert float(table["joint1", "error_now"]) == entry["error_now"]
+    assert 0.99 < entry["r2"] < 1.0 and entry["error_now"] < 0.05 * entry["measured"]
+    assert float(table["all", "condition"]) == facts["condition"]
+    assert table["joint1.viscous", "latex"] == "F_v_{1}"
+    run(*line, "viscous_coulomb")
+    reported = " ".join(capsys.readouterr().out.split())
+    assert f"effort offset in {bag}" in reported and "joint1 1.2" in reported
+    assert "offset undetermined: joint3" in reported
+    for friction, culprit in (
+        (["joint1=oil"], "oil"),
+        (["joint9=load"], "joint9"),
+        (["keep", "joint1=load"], "joint1"),
+    ):
+        with pytest.raises((SystemExit, RobotDynamicsError)) as caught:
+            run(*line, *friction)
+        assert culprit in f"{caught.value}{capsys.readouterr().err}"
 
 
 # --- payload

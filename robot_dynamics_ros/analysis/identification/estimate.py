@@ -13,8 +13,9 @@ definite: T. Lee, P. Wensing, F. Park, "Geometric robot dynamic identification: 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ from robot_dynamics_ros.analysis.identification.friction_shapes import (
     SIGMOID,
     STATIC,
     TERMS,
+    Form,
     FrictionShape,
     extended_shapes,
     friction_columns,
@@ -75,8 +77,11 @@ from robot_dynamics_ros.analysis.thresholds import (
     SHAPE_SAMPLES,
     SHAPE_SIGNIFICANT,
     VALIDATION_PARTS,
+    WIDE_OFFSET,
 )
+from robot_dynamics_ros.base.errors import RobotDynamicsError, require_known
 from robot_dynamics_ros.base.progress import progress
+from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -240,15 +245,6 @@ FRICTION_KINDS = ("auto", *KINDS)
 ``viscous_coulomb``: viscous and Coulomb friction. ``none``: no friction. ``keep``: the prior model's, unchanged.
 """
 
-_POSITIVE = (
-    ".mass",
-    ".ixx",
-    ".iyy",
-    ".izz",
-    "inertia",
-    *(f".{name}" for name in COEFFICIENTS),
-)
-
 # --- choice of friction shapes
 
 _ADDED = [parameter for parameter in IDENTIFIED if parameter.tried]
@@ -276,6 +272,10 @@ class Identification:
         Number of measured torques used, over all joints.
     effort_offsets
         Offset (recordings, n) of the measured effort, Nm or N, that goes with ``values``; 0 where it has none.
+    reductions
+        Share by which each further term of friction, such as "joint2.sigmoid", reduces the cross-validated RMS error.
+    undetermined_offsets
+        Coordinates whose effort may have an offset that the motions do not distinguish from gravity or friction.
     """
 
     parameterization: Parameterization
@@ -285,14 +285,16 @@ class Identification:
     loss: float
     samples: int
     effort_offsets: Array
+    reductions: Mapping[str, float]
+    undetermined_offsets: tuple[str, ...]
 
     @property
-    def impossible(self) -> NDArray[np.bool_]:
-        """True (r,) if the estimate of a base parameter is negative although it is a sum of nonnegative quantities."""
-        positive = [name.endswith(_POSITIVE) for name in self.parameterization.names]
-        combination = self.estimate.base.combination
-        sums = np.all((combination == 0.0) | ((combination > 0.0) & positive), axis=1)
-        return np.asarray(sums & (self.estimate.values < 0.0))
+    def undetermined(self) -> NDArray[np.bool_]:
+        """True (r,) for base parameters whose 95 % interval is wider than the estimate and the terms of the value."""
+        estimate = self.estimate
+        terms = np.abs(estimate.base.combination) @ np.abs(self.values)
+        size = np.maximum(terms, np.abs(estimate.values))
+        return np.asarray(SHAPE_DETERMINED * estimate.deviations > size)
 
     @property
     def base_values(self) -> Array:
@@ -304,20 +306,31 @@ def identify(
     model: RobotModel,
     motions: Sequence[RecordedMotion],
     friction: str = FRICTION_KINDS[0],
+    forms: Mapping[str, Form] = MappingProxyType({}),
 ) -> Identification:
     """Identify inertial parameters, rotor inertias and friction of a robot from recorded motions.
 
     ``model`` is the prior. ``motions`` must have its joints, in its order. ``friction`` is "viscous_coulomb", "none",
-    "keep" (the prior's) or "auto" (also what FRICTION_KINDS lists, where cross-validation favours it). Of a joint that
-    does not move, neither torque nor friction is used. Raises RobotDynamicsError for any other kind, and BagError as
-    ``estimate_base`` if the motions are too short.
+    "keep" (the prior's) or "auto" (also what FRICTION_KINDS lists, where cross-validation favours it). ``forms`` has
+    other friction of joints by name. Of a joint that does not move, neither torque nor friction is used. Raises
+    RobotDynamicsError for any other kind, for an unknown joint, and for forms with "none" and "keep"; and BagError as
+    ``solve_base`` if the motions are too short.
     """
-    parameterization = Parameterization.of(
-        model, KINDS[0] if friction == FRICTION_KINDS[0] else friction
-    )
+    for joint in forms:
+        require_known(
+            joint, model.moving_joints, f"friction of {joint!r}: no such joint"
+        )
+    if forms and friction not in FRICTION_KINDS[:2]:
+        raise RobotDynamicsError(
+            f"friction {friction!r} and forms for {', '.join(forms)}. Cure: give auto or viscous_coulomb"
+        )
+    common = frozenset({"auto"} & {friction})
+    of_joints = [forms.get(joint, common) for joint in model.moving_joints]
+    kind = KINDS[0] if friction == FRICTION_KINDS[0] else friction
+    parameterization = Parameterization.of(model, kind, _plain_shapes(of_joints))
     searched = [_thinned(motion, motions) for motion in motions]
-    parameterization, fit = _structured(
-        parameterization, searched, friction == FRICTION_KINDS[0]
+    parameterization, fit, reductions, undetermined = _structured(
+        parameterization, searched, of_joints
     )
     if sum(len(motion.time) for motion in searched) < sum(
         len(motion.time) for motion in motions
@@ -339,6 +352,8 @@ def identify(
         loss,
         int(factors.counts.sum()),
         factors.offsets(values),
+        reductions,
+        undetermined,
     )
 
 
@@ -354,34 +369,50 @@ def _thinned(
 
 
 def _structured(
-    parameterization: Parameterization, motions: Sequence[RecordedMotion], auto: bool
-) -> tuple[Parameterization, _ModelFit]:
-    """Return the parameterization with offsets and, if ``auto``, friction that the motions show; and its fit."""
+    parameterization: Parameterization,
+    motions: Sequence[RecordedMotion],
+    forms: Sequence[Form],
+) -> tuple[Parameterization, _ModelFit, dict[str, float], tuple[str, ...]]:
+    """Return the parameterization with offsets and friction that the motions show, and its fit.
+
+    And ``reductions`` and ``undetermined_offsets`` of the result.
+    """
     # An offset looks like the Coulomb friction of a joint that moves in one direction only.
     reverses = _reverses(motions)
     offsets = parameterization.offsets & reverses
     parameterization = replace(parameterization, offsets=offsets)
     fit = _fitted(parameterization, motions)
-    needed = reverses & _needed_offsets(parameterization, fit)
+    possible = reverses & _even(parameterization)
+    needed = _needed_offsets(parameterization, fit, possible)
     if needed.any():
         offsets = parameterization.offsets + needed
         parameterization = replace(parameterization, offsets=offsets)
         fit = _fitted(parameterization, motions)
-    for _ in range(SHAPE_CHOICES if auto else 0):
-        shapes = chosen_shapes(
-            parameterization, fit.samples, fit.values, fit.estimate.noise
-        )
+    reductions = dict[str, float]()
+    for _ in range(SHAPE_CHOICES if any(forms) else 0):
+        shapes, reductions = chosen_shapes(parameterization, fit, forms)
         if shapes == parameterization.shapes:
             break
         parameterization, fit = _with_shapes(parameterization, shapes, fit, motions)
     estimate = estimate_base(parameterization, fit.samples, fit.factors)
-    shapes = determined_shapes(parameterization, estimate)
+    shapes = determined_shapes(parameterization, estimate, forms)
     large = np.abs(estimate.offsets) > SHAPE_DETERMINED * estimate.offset_deviations
     offsets = np.asarray(large.any(axis=0))
+    effort = root_mean_square(fit.samples.tau, where=fit.samples.used)
+    wide = (
+        SHAPE_DETERMINED * estimate.offset_deviations.min(axis=0) > WIDE_OFFSET * effort
+    )
+    unknown = (wide | ~parameterization.offsets) & ~offsets & _even(parameterization)
+    unknown |= needed
+    unknown &= fit.samples.used.any(axis=0)
+    names = np.array(parameterization.model.joint_names)[unknown]
     if shapes != parameterization.shapes or (offsets != parameterization.offsets).any():
         parameterization = replace(parameterization, offsets=offsets)
         parameterization, fit = _with_shapes(parameterization, shapes, fit, motions)
-    return parameterization, fit
+    kept = {
+        name: reductions[name] for name in parameterization.names if name in reductions
+    }
+    return parameterization, fit, kept, tuple(names.tolist())
 
 
 class _ModelFit(NamedTuple):
@@ -512,43 +543,55 @@ def _reverses(motions: Sequence[RecordedMotion]) -> NDArray[np.bool_]:
     return np.asarray((rates.max(axis=0) > slow) & (rates.min(axis=0) < -slow))
 
 
-def _needed_offsets(
-    parameterization: Parameterization, fit: _ModelFit
-) -> NDArray[np.bool_]:
-    """Return True (n,) for coordinates whose effort has an offset that no physical weight explains.
-
-    No motion distinguishes it from a weight.
-    """
+def _even(parameterization: Parameterization) -> NDArray[np.bool_]:
+    """Return True (n,) for coordinates whose friction has no ``directions``."""
     directions = [shape.directions for shape in parameterization.shapes]
-    possible = ~parameterization.moves[directions].any(axis=0)
-    least, consistent = (
-        fit.factors.squares(x).sum(axis=0)
-        for x in (fit.estimate.parameters, fit.values)
-    )
-    worse = least < SHAPE_BETTER**2 * consistent
-    return np.asarray(possible & worse & ~parameterization.offsets)
+    return np.asarray(~parameterization.moves[directions].any(axis=0))
+
+
+def _needed_offsets(
+    parameterization: Parameterization, fit: _ModelFit, possible: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return True (n,) for ``possible`` coordinates whose effort has an offset that no physical weight explains.
+
+    No motion distinguishes it from a weight, but masses are positive, and recordings may have different offsets.
+    """
+    further = possible & ~parameterization.offsets
+    if not further.any():
+        return further
+    parameterization = replace(parameterization, offsets=possible)
+    factors = Factors.of(parameterization, fit.samples)
+    estimate = solve_base(parameterization, fit.samples, factors)
+    least = factors.squares(estimate.parameters).sum(axis=0)
+    consistent = fit.factors.squares(fit.values).sum(axis=0)
+    return np.asarray(further & (least < SHAPE_BETTER**2 * consistent))
 
 
 def chosen_shapes(
-    parameterization: Parameterization, samples: Samples, values: Array, noise: Array
-) -> Shapes:
+    parameterization: Parameterization, fit: _ModelFit, forms: Sequence[Form]
+) -> tuple[Shapes, dict[str, float]]:
     """Return the friction shape of each joint, chosen by cross-validation in which inertias are fitted, too.
+
+    And the share by which each added term reduces the RMS error, by its name in a parameterization. Joints with a given
+    form get its terms.
 
     Forward selection: in each round a joint gets the term of ``extended_shapes`` that reduces its error most. The term
     must reduce the RMS error by 3 % and a standard error, and must not increase the error of all samples, including
-    those at rest. Then velocities are refined. At the end, terms that others make superfluous are left out.
-    ``values`` (p,) determine the load, ``noise`` (n,) weights the joints.
+    those at rest. Then velocities are refined. At the end, terms that others make superfluous are left out. The values
+    of ``fit`` determine the load, its noise weights the joints.
     """
-    choice = _Choice(parameterization, samples, values, noise)
+    samples = fit.samples
+    noise = fit.estimate.noise
+    choice = _Choice(parameterization, samples, fit.values, noise, forms)
     rates = parameterization.joint_rates(samples.qd)
     fastest = np.abs(rates).max(axis=0, initial=0.0).tolist()
     motors = [
         joint in parameterization.model.joint_names
         for joint in parameterization.model.moving_joints
     ]
-    shapes: Shapes = (FrictionShape(),) * parameterization.bodies
+    shapes = _plain_shapes(forms)
     while True:
-        candidates = map(extended_shapes, shapes, fastest, motors)
+        candidates = map(extended_shapes, shapes, fastest, motors, forms)
         extended = choice.improved(shapes, *zip(*candidates, strict=True))
         if extended == shapes:
             break
@@ -558,32 +601,49 @@ def chosen_shapes(
                 tuple(shape.scaled(share) for shape in shapes)
                 for share in (factor, 1.0 / factor)
             )
-            shapes = choice.improved(
-                shapes, faster, slower, better=1.0, significant=0.0
-            )
+            shapes = choice.improved(shapes, faster, slower, refined=True)
     for parameter in _ADDED:
         without = tuple(shape.without(parameter) for shape in shapes)
         shapes = choice.improved(without, shapes)
     smooth = tuple(
         shape if shape.unevenness else shape.having(NO_DRY_FRICTION) for shape in shapes
     )
-    return choice.improved(smooth, shapes)
+    shapes = choice.improved(smooth, shapes)
+    reductions = {}
+    for parameter in _ADDED:
+        without = tuple(shape.without(parameter) for shape in shapes)
+        shares = choice.reductions(without, shapes)
+        for joint, shape, share in zip(
+            parameterization.model.moving_joints, shapes, shares, strict=True
+        ):
+            if shape.row[parameter.column] > 0.0:
+                reductions[f"{joint}.{parameter.group}"] = share
+    return shapes, reductions
+
+
+def _plain_shapes(forms: Sequence[Form]) -> Shapes:
+    """Return shapes of viscous and Coulomb friction."""
+    directions = ("directions" in form for form in forms)
+    return tuple(FrictionShape(directions=distinct) for distinct in directions)
 
 
 def determined_shapes(
-    parameterization: Parameterization, estimate: BaseEstimate
+    parameterization: Parameterization, estimate: BaseEstimate, forms: Sequence[Form]
 ) -> Shapes:
-    """Return the shapes without the terms whose coefficient is smaller than two standard deviations."""
+    """Return the shapes without the chosen terms whose coefficient is smaller than two standard deviations."""
     sizes = (estimate.values / estimate.deviations).tolist()
     names = np.array(parameterization.names)[estimate.base.independent].tolist()
     small = {
         name: size < SHAPE_DETERMINED for name, size in zip(names, sizes, strict=True)
     }
     shapes = []
-    for joint, shape in zip(
-        parameterization.model.moving_joints, parameterization.shapes, strict=True
+    for joint, shape, form in zip(
+        parameterization.model.moving_joints,
+        parameterization.shapes,
+        forms,
+        strict=True,
     ):
-        for parameter in _ADDED:
+        for parameter in _ADDED if "auto" in form else ():
             if small.get(f"{joint}.{parameter.group}"):
                 shape = shape.without(parameter)
         shapes.append(shape)
@@ -625,10 +685,15 @@ class _Choice:
         samples: Samples,
         values: Array,
         noise: Array,
+        forms: Sequence[Form],
     ) -> None:
         self._parameterization = parameterization
         self._samples = samples
         self._noise = noise
+        # terms of a given form need no reason
+        given = np.array(["auto" not in form for form in forms])
+        self._better = np.where(given, np.inf, SHAPE_BETTER)
+        self._significant = np.where(given, -np.inf, SHAPE_SIGNIFICANT)
         motion = samples.q, samples.qd, samples.qdd
         base = parameterization.base.independent
         inertial = base[base < parameterization.new_rotors.stop]
@@ -651,13 +716,15 @@ class _Choice:
         self,
         shapes: Shapes,
         *candidates: Shapes,
-        better: float = SHAPE_BETTER,
-        significant: float = SHAPE_SIGNIFICANT,
+        refined: bool = False,
     ) -> Shapes:
         """Return ``shapes`` with those of the candidates that predict a joint's torque better.
 
-        A candidate must reduce the RMS error to the share ``better``, by ``significant`` standard errors.
+        A candidate must reduce the RMS error by 3 % and a standard error, unless the form is given, or if ``refined``
+        at all.
         """
+        better = np.ones_like(self._better) if refined else self._better
+        significant = np.zeros_like(better) if refined else self._significant
         chosen = list(shapes)
         before, before_all, _ = self._errors(shapes)
         least = better**2 * before.mean(axis=0)
@@ -667,13 +734,19 @@ class _Choice:
             clear = gain.mean(axis=0) > significant * gain.std(
                 axis=0, ddof=1
             ) / np.sqrt(VALIDATION_PARTS)
-            smaller = (after.mean(axis=0) < least) & (
-                after_all.sum(axis=0) <= before_all.sum(axis=0)
-            )
+            not_worse = after_all.sum(axis=0) <= before_all.sum(axis=0)
+            smaller = (after.mean(axis=0) < least) & (not_worse | np.isinf(better))
             for j in np.flatnonzero(physical & clear & smaller):
                 chosen[j] = candidate[j]
                 least[j] = after[:, j].mean()
         return tuple(chosen)
+
+    def reductions(self, before: Shapes, after: Shapes) -> list[float]:
+        """Return the share by which the RMS error of each joint is smaller with the shapes ``after``."""
+        squares = [self._errors(shapes)[0].mean(axis=0) for shapes in (before, after)]
+        floor = np.finfo(float).tiny
+        ratio = squares[1] / np.maximum(squares[0], floor)
+        return [float(share) for share in 1.0 - np.sqrt(ratio)]
 
     def _errors(self, shapes: Shapes) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Return the mean square of used and the sum of squares of all samples (parts, joints); True if physical."""

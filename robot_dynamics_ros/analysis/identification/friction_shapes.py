@@ -123,6 +123,14 @@ NO_DRY_FRICTION = dict.fromkeys([*_COULOMB, friction.LOAD_COEFFICIENT], 0.0)
 """Values of a shape without Coulomb friction and dependence on the load."""
 
 
+Form = frozenset[str]
+"""Values of FORM_TERMS: further COEFFICIENTS, "directions", and "auto" if terms are chosen from the data."""
+FORM_TERMS = {"load": "load_coefficient", "stribeck": "static"} | {
+    name: name for name in ("sigmoid", "quadratic", "cubic", "directions", "auto")
+}
+"""Terms beside viscous and Coulomb friction by their names in --friction."""
+
+
 def friction_columns(
     rates: Array,
     shapes: Sequence[FrictionShape] | None = None,
@@ -158,9 +166,11 @@ def friction_columns(
 
 
 def extended_shapes(
-    shape: FrictionShape, fastest: float, loadable: bool
+    shape: FrictionShape, fastest: float, loadable: bool, form: Form
 ) -> Iterator[FrictionShape]:
-    """Yield the shape of a joint with one more term, or unchanged if it has this term; the same terms for all joints.
+    """Yield the shape of a joint with one more term, or unchanged if it has it, or if it is not of the ``form``.
+
+    The order of the terms is the same for all joints.
 
     The terms are those of IDENTIFIED with the values that they list, for the joint's highest speed, ``fastest``, rad/s
     or m/s; for the speed 0 they are those of the speed 1. Dependence on the load is for a ``loadable`` joint.
@@ -175,6 +185,7 @@ def extended_shapes(
             # Dependence on the load needs Coulomb friction, and so do the two levels of a shifted sigmoid.
             possible = extended.used[FORWARDS] or not shape.used[LOAD]
             possible &= extended.used[FORWARDS] or extended.unevenness == 0.0
+            possible &= "auto" in form or parameter.group in form
             yield extended if motor and possible and not has else shape
 
 

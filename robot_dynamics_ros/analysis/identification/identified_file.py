@@ -37,6 +37,25 @@ _TABLE_ROW = re.compile(
 )
 
 
+# symbols of W. Khalil, E. Dombre, "Modeling, Identification and Control of Robots", 2002, chapters 9 and 12
+_SYMBOLS = {
+    "mass": "M",
+    **{f"mc{axis}": f"M{axis.upper()}" for axis in "xyz"},
+    **{f"i{axes}": axes.upper() for axes in ("xx", "xy", "xz", "yy", "yz", "zz")},
+    "rotor.inertia": "IA",
+    "rotor_inertia": "IA",
+    "inertia": "IA",
+    "viscous": "F_v",
+    "coulomb": "F_s",
+    "coulomb_negative": "F_s^-",
+    "static": "F_{st}",
+    "sigmoid": "A",
+    "quadratic": "F_{v2}",
+    "cubic": "F_{v3}",
+    "load_coefficient": r"\mu",
+}
+
+
 def dynamics_document(
     identification: Identification, prior: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -152,12 +171,18 @@ class IdentifiedParameter(NamedTuple):
         Unconstrained least-squares estimate and its standard deviation.
     in_file
         Value by the dynamics file, whose inertias are physically consistent.
+    undetermined
+        True if the 95 % interval is wider than the estimate and the value in the file.
+    latex
+        Name in Khalil's symbols, with the number of the joint.
     """
 
     name: str
     estimate: float
     deviation: float
     in_file: float
+    undetermined: bool
+    latex: str
 
 
 def identified_parameters(identification: Identification) -> list[IdentifiedParameter]:
@@ -168,20 +193,47 @@ def identified_parameters(identification: Identification) -> list[IdentifiedPara
         estimate.values,
         estimate.deviations,
         identification.base_values,
+        identification.undetermined,
+        [_latex(name, identification) for name in estimate.base.names],
     )
     return list(itertools.starmap(IdentifiedParameter, zip(*columns, strict=True)))
 
 
 def parameter_table(parameters: Sequence[IdentifiedParameter]) -> list[str]:
     """Return the lines of a table of ``parameters``, for ``read_parameter_table``."""
-    row = "{0.estimate:>11.4g}{0.deviation:>11.2g}{0.in_file:>13.4g}  {0.name}".format
-    return [_TABLE_HEAD, *map(row, parameters)]
+    lines = [_TABLE_HEAD]
+    for row in parameters:
+        found = f"{row.estimate:>11.4g}{row.deviation:>11.2g}"
+        if row.undetermined:
+            found = f"{'undetermined':>22}"
+        lines.append(f"{found}{row.in_file:>13.4g}  {row.name}")
+    return lines
+
+
+def _latex(name: str, identification: Identification) -> str:
+    """Return the name of a base parameter in LaTeX."""
+    model = identification.parameterization.model
+    owners = [*model.moving_links, *model.moving_joints]
+    count = len(model.moving_joints)
+
+    def symbol(found: re.Match[str]) -> str:
+        number = owners.index(found[1]) % count + 1 if found[1] in owners else found[1]
+        return f"{_SYMBOLS[found[2]]}_{{{number}}}"
+
+    return re.sub(
+        rf"(\S+?)[. ]({'|'.join(map(re.escape, _SYMBOLS))})(?!\S)", symbol, name
+    )
 
 
 def read_parameter_table(text: str) -> list[IdentifiedParameter]:
-    """Return the parameters of the ``parameter_table`` in the comments of a dynamics file; empty without one."""
+    """Return the determined parameters of the ``parameter_table`` in the comments of a dynamics file."""
     rows = _TABLE_ROW.findall(text.partition(_TABLE_HEAD)[2])
-    return [IdentifiedParameter(name, *map(float, numbers)) for *numbers, name in rows]
+    return [
+        IdentifiedParameter(
+            name, float(estimate), float(deviation), float(value), False, name
+        )
+        for estimate, deviation, value, name in rows
+    ]
 
 
 def write_dynamics_file(

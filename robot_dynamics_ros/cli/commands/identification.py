@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-import re
+import csv
 import warnings
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from robot_dynamics_ros.analysis.identification.estimate import (
 )
 from robot_dynamics_ros.analysis.identification.friction_shapes import (
     COEFFICIENTS,
+    FORM_TERMS,
     IDENTIFIED,
 )
 from robot_dynamics_ros.analysis.identification.identified_file import (
@@ -39,12 +38,13 @@ from robot_dynamics_ros.analysis.identification.model_files import (
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from robot_dynamics_ros.analysis.thresholds import TINY
-from robot_dynamics_ros.base.errors import RobotDynamicsError
+from robot_dynamics_ros.base.errors import RobotDynamicsError, use_one_of
 from robot_dynamics_ros.base.plain_yaml import load_yaml
 from robot_dynamics_ros.base.statistics import root_mean_square
 from robot_dynamics_ros.cli.command_line import (
     add_filter,
     add_json,
+    add_list,
     add_output,
     add_recorded_robot,
     check_output,
@@ -64,6 +64,7 @@ from robot_dynamics_ros.cli.thresholds import (
     LARGEST_HOLDOUT,
     SMALL_RESIDUAL,
 )
+from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
 
 _TERMS = ("gravity_torque", "mass_matrix", "bias_torque")
@@ -121,14 +122,22 @@ def add_identify(parser: ArgumentParser) -> None:
         metavar="BAG",
         help="bag that tests the result and is not fitted, instead of a share of each bag; may be repeated",
     )
-    parser.add_argument(
+    add_list(
+        parser,
         "--friction",
-        type=partial(one_of, names=FRICTION_KINDS),
-        choices=FRICTION_KINDS,
-        default=FRICTION_KINDS[0],
-        help="friction to identify; auto: viscous and Coulomb friction, and each further term that cross-validation "
-        "favours in a joint (docs/dynamics_file.md); none: no friction; keep: the model's, "
-        "unchanged (default: %(default)s)",
+        "KIND|JOINT=TERM[,TERM...]",
+        f"friction to identify: one of {', '.join(FRICTION_KINDS)} for all joints (auto: viscous and Coulomb friction, "
+        "and each further term that cross-validation favours in a joint; none: no friction; keep: the model's, "
+        "unchanged; default: auto), and the terms of joints beside viscous and Coulomb friction, of "
+        f"{', '.join(FORM_TERMS)} (directions: Coulomb friction by direction, and no offset of the effort)",
+        _friction,
+    )
+    parser.add_argument(
+        "--table",
+        dest="csv",
+        type=Path,
+        metavar="FILE",
+        help="new CSV file with errors of the test, offsets of the effort and base parameters",
     )
     add_filter(parser)
     add_json(parser)
@@ -146,14 +155,19 @@ def run_identify(arguments: Namespace) -> None:
         )
     outputs = [
         path
-        for path in (arguments.output, arguments.urdf, arguments.mjcf)
+        for path in (
+            arguments.output,
+            arguments.urdf,
+            arguments.mjcf,
+            arguments.csv,
+        )
         if path is not None
     ]
     for path in outputs:
         check_output(arguments, path)
     if len({path.resolve() for path in outputs}) < len(outputs):
         raise RobotDynamicsError(
-            "--output, --urdf and --mjcf name the same file. Cure: name a file for each"
+            "--output, --urdf, --mjcf and --table name the same file. Cure: name a file for each"
         )
     first = arguments.bags[0]
     series, setup = read_measured(first, arguments)
@@ -179,9 +193,12 @@ def run_identify(arguments: Namespace) -> None:
         ]
         used = [motion.part(slice(end)) for motion, end in zip(used, ends, strict=True)]
         test_data = f"the last {100 * arguments.holdout:.0f} % of each bag"
-    identification = identify(model, used, arguments.friction)
+    given = dict(arguments.friction)
+    friction = given.pop("", FRICTION_KINDS[0])
+    identification = identify(model, used, friction, given)
     notes = _notes(identification, recorded)
     deviations = _deviations(identification)
+    offsets = _offsets(identification, arguments.bags)
     document = dynamics_document(
         identification, load_yaml(setup.robot.dynamics_content()) or {}
     )
@@ -189,7 +206,10 @@ def run_identify(arguments: Namespace) -> None:
         arguments.output,
         document,
         "\n".join(
-            map(wrapped, [*_report(arguments, identification, used), *notes])
+            map(
+                wrapped,
+                [*_report(arguments, friction, identification, used), *offsets, *notes],
+            )
         ).splitlines(),
         joint_comments={
             joint: f"std. dev.: {', '.join(f'{key} {value:.2g}' for key, value in row.items())}"
@@ -206,12 +226,19 @@ def run_identify(arguments: Namespace) -> None:
         )
     held_out = None
     if tested:
-        held_out = {"data": test_data, **_held_out(model, identified, tested)}
+        found = identification.effort_offsets
+        shifts = [found.mean(axis=0)] * len(tested) if arguments.test else found
+        held_out = {
+            "data": test_data,
+            **_held_out(model, identified, tested, shifts),
+        }
     facts = _facts(identification, _friction_rows(deviations, document["joints"])) | {
         "held_out": held_out
     }
     if files := _write_model_files(arguments, setup.robot.text, identified):
         facts["model_files"] = files
+    if arguments.csv is not None:
+        _write_table(arguments.csv, facts)
     if arguments.json:
         print_json({"dynamics_file": arguments.output, **facts, "notes": notes})
         return
@@ -220,12 +247,13 @@ def run_identify(arguments: Namespace) -> None:
         print(
             wrapped(f"held out: {test_data}, {held_out['samples']} samples, {without}")
         )
-        print(_holdout_table(held_out["joints"], arguments.friction), end="\n\n")
+        print(_holdout_table(held_out["joints"], friction), end="\n\n")
     print(
         f"{facts['determined']} of {len(facts['base_parameters'])} base parameters are determined better than "
         f"{100 * DETERMINED_DEVIATION:.0f} %; the other inertias keep mostly the prior's values\n"
     )
-    print("\n".join([*_friction_table(facts["joints"]), *map(wrapped, notes)]).rstrip())
+    texts = [*_choices(identification), *offsets, *notes]
+    print("\n".join([*_friction_table(facts["joints"]), *map(wrapped, texts)]).rstrip())
     if files:
         print(_files_report(files))
     print(
@@ -240,6 +268,7 @@ def _facts(
 ) -> dict[str, Any]:
     """Return the quality of the estimate, all base parameters, and ``friction``, the result of ``_friction_rows``."""
     estimate = identification.estimate
+    model = identification.parameterization.model
     return {
         "samples": identification.samples,
         "condition": estimate.condition,
@@ -252,36 +281,135 @@ def _facts(
             row._asdict() for row in identified_parameters(identification)
         ],
         "joints": friction,
+        "friction_terms": dict(identification.reductions),
+        "effort_offsets": [
+            dict(zip(model.joint_names, row, strict=True))
+            for row in identification.effort_offsets.tolist()
+        ],
     }
 
 
 def _held_out(
-    model: RobotModel, identified: RobotModel, tested: list[RecordedMotion]
+    model: RobotModel,
+    identified: RobotModel,
+    tested: list[RecordedMotion],
+    offsets: Sequence[Array] | Array,
 ) -> dict[str, Any]:
     """Return the number of samples of the motions ``tested``, and errors of prior and ``identified`` model there.
 
-    ``joints`` has each joint's RMS effort and errors (Nm or N), None if its friction is undetermined in all samples.
+    The error of the identified model is without the ``offsets`` (n,) of the effort, one for each motion. ``joints`` has
+    each joint's RMS effort and errors (Nm or N), also those in motion and near reversals, and the share of the variance
+    that the model explains; None if its friction is undetermined in all samples.
     """
-    before, now = (
-        [analyse_torque(one, part) for part in tested] for one in (model, identified)
-    )
-    efforts = {
-        "measured": np.concatenate([part.tau for part in tested]),
-        "error_before": np.concatenate([analysis.residual for analysis in before]),
-        "error_now": np.concatenate([analysis.residual for analysis in now]),
-    }
-    determined = np.concatenate([analysis.determined for analysis in before])
-    joints = [
-        {"joint": name}
-        | {
-            key: float(root_mean_square(values[rows, j])) if rows.any() else None
-            for key, values in efforts.items()
-        }
-        for j, (name, rows) in enumerate(
-            zip(model.joint_names, determined.T, strict=True)
-        )
+    shifted = [
+        replace(part, tau=part.tau - offset)
+        for part, offset in zip(tested, offsets, strict=True)
     ]
+    before = [analyse_torque(model, part) for part in tested]
+    now = [analyse_torque(identified, part) for part in shifted]
+    measured = np.concatenate([part.tau for part in tested])
+    errors = [
+        np.concatenate([analysis.residual for analysis in analyses])
+        for analyses in (before, now)
+    ]
+    determined = np.concatenate([analysis.determined for analysis in before])
+    reversing = np.concatenate([analysis.reversing for analysis in now])
+    joints = []
+    for j, name in enumerate(model.joint_names):
+        rows = determined[:, j]
+        near = reversing[:, j]
+        spread = float(measured[rows, j].std()) if rows.any() else 0.0
+        row = {
+            "measured": _rms(measured[rows, j]),
+            "error_before": _rms(errors[0][rows, j]),
+            "error_now": _rms(errors[1][rows, j]),
+            "error_moving": _rms(errors[1][rows & ~near, j]),
+            "error_reversals": _rms(errors[1][rows & near, j]),
+        }
+        if spread > TINY:
+            left = errors[1][rows, j]
+            row["r2"] = 1.0 - (float(left.std()) / spread) ** 2
+            row["nrmse"] = float(root_mean_square(left) / np.ptp(measured[rows, j]))
+        joints.append({"joint": name, **row})
     return {"samples": len(determined), "joints": joints}
+
+
+def _rms(values: Array) -> float | None:
+    return float(root_mean_square(values)) if len(values) else None
+
+
+def _write_table(path: Path, facts: dict[str, Any]) -> None:
+    """Write a CSV file with a row for each quantity of the test, the offsets of the effort and the base parameters."""
+    rows = [("all", key, facts[key]) for key in ("samples", "condition", "loss")]
+    for entry in (facts["held_out"] or {"joints": []})["joints"]:
+        rows += [(entry["joint"], key, x) for key, x in entry.items() if key != "joint"]
+    for k, offsets in enumerate(facts["effort_offsets"], start=1):
+        rows += [(joint, f"effort_offset_{k}", x) for joint, x in offsets.items()]
+    for entry in facts["base_parameters"]:
+        rows += [(entry["name"], key, x) for key, x in entry.items() if key != "name"]
+        share = (
+            entry["deviation"] / abs(entry["estimate"]) if entry["estimate"] else None
+        )
+        rows.append((entry["name"], "relative_deviation", share))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("item", "quantity", "value"), *rows])
+
+
+def _friction(text: str) -> tuple[str, Any]:
+    """Return "" and a kind of friction, or a joint and its form, of an argument of --friction."""
+    joint, _, terms = text.rpartition("=")
+    if not joint:
+        return "", one_of(text, FRICTION_KINDS)
+    names = terms.split(",")
+    for name in names:
+        if name not in FORM_TERMS:
+            raise ArgumentTypeError(
+                f"{name!r} is no term of friction. Cure: {use_one_of(name, FORM_TERMS)}"
+            )
+    return joint, frozenset(FORM_TERMS[name] for name in names)
+
+
+def _choices(identification: Identification) -> list[str]:
+    """Return a sentence on the terms of friction beside viscous and Coulomb friction; nothing if none is identified."""
+    terms = [
+        f"{name} {100.0 * share:.0f} %"
+        for name, share in identification.reductions.items()
+    ]
+    reason = "terms beside viscous and Coulomb friction, by which the cross-validated error falls"
+    return [f"{reason}: {', '.join(terms)}", ""] if terms else []
+
+
+def _offsets(identification: Identification, bags: Sequence[Path]) -> list[str]:
+    """Return a paragraph on the offsets of the effort in each bag; nothing without any."""
+    estimate = identification.estimate
+    model = identification.parameterization.model
+    lines = []
+    for bag, values, deviations in zip(
+        bags, identification.effort_offsets, estimate.offset_deviations, strict=True
+    ):
+        found = [
+            f"{joint} {value:.3g} +- {2.0 * deviation:.2g}"
+            for joint, value, deviation in zip(
+                model.joint_names, values.tolist(), deviations.tolist(), strict=True
+            )
+            if abs(value) > 2.0 * deviation
+        ]
+        if found:
+            lines.append(f"effort offset in {bag} (Nm or N): {', '.join(found)}.")
+    if lines:
+        lines.append(
+            "note: offsets belong to a recording: they are not in the file, and no command has them. If they are "
+            "errors of the sensors, zero these. If friction of the robot differs by direction, give --friction "
+            "JOINT=auto,directions"
+        )
+    if identification.undetermined_offsets:
+        names = ", ".join(identification.undetermined_offsets)
+        lines.append(
+            f"effort offset undetermined: {names}. The motion does not distinguish it from gravity or from friction; "
+            "it is taken as 0 if a weight explains it. Cure: record motions of these joints over a larger range, in "
+            "both directions"
+        )
+    return lines
 
 
 def _write_model_files(
@@ -336,6 +464,7 @@ def _files_report(files: dict[str, Any]) -> str:
 
 def _report(
     arguments: Namespace,
+    friction: str,
     identification: Identification,
     used: Sequence[RecordedMotion],
 ) -> list[str]:
@@ -352,7 +481,7 @@ def _report(
         f"filter: {used[0].smoothing}",
         *filter(None, [locked_joints(identification.parameterization.model)]),
         f"{len(estimate.values)} base parameters from {identification.samples} torques; condition number "
-        f"{estimate.condition:.3g}; friction: {arguments.friction}",
+        f"{estimate.condition:.3g}; friction: {friction}",
         f"physically consistent inertias: the residual is {100 * identification.loss:.1f} % larger than that of "
         f"unconstrained least squares; weight of the prior model {identification.weight:g}",
         "Links that are fixed to another link are merged into it: they have mass 0 here.",
@@ -399,15 +528,6 @@ def _notes(
             for cause in causes
             if "payload" in cause
         ]
-    if names := list(
-        itertools.compress(estimate.base.names, identification.impossible)
-    ):
-        short = ", ".join(re.sub(r" \+ .*", " + ...", name) for name in names)
-        lines.append(
-            f"warning: determined weakly: {short}. The estimates are negative, which no robot can have; the file has "
-            "positive values. Cure: record a motion of robot_dynamics excite; if the standard deviations at the end of "
-            "the file are much smaller than the estimates, run robot_dynamics torque for causes"
-        )
     return lines
 
 
@@ -487,20 +607,31 @@ def _holdout_table(held_out: Sequence[dict[str, Any]], friction: str) -> str:
     rows = []
     worse = list[str]()
     count = 0
-    for name, size, old, new in map(dict.values, held_out):
+    for entry in held_out:
+        name, size, old, new, moving, reversals = list(entry.values())[:6]
         if size is None:
-            rows.append([name, *["-"] * 5])
+            rows.append([name, *["-"] * 7])
             continue
+        parts = ["-" if x is None else f"{x:.3f}" for x in (moving, reversals)]
         shares = [
             f"{100 * error / size:.1f} %" if size > TINY else "-"
             for error in (old, new)
         ]
-        rows.append(
-            [name, f"{size:.3f}", f"{old:.3f}", shares[0], f"{new:.3f}", shares[1]]
-        )
+        errors = [f"{old:.3f}", shares[0], f"{new:.3f}", shares[1]]
+        rows.append([name, f"{size:.3f}", *errors, *parts])
         worse = worse + [name] * (new >= old)
         count = count + 1
-    lines = [table(["RMS of", "measured", "error before", "", "now", ""], rows)]
+    header = [
+        "RMS of",
+        "measured",
+        "error before",
+        "",
+        "now",
+        "",
+        "moving",
+        "reversals",
+    ]
+    lines = [table(header, rows)]
     exceptions = f", not in {', '.join(worse)}" if worse else ""
     lines.append(
         wrapped(

@@ -407,8 +407,9 @@ def random_identification(
         (),
         none,
         none,
+        none,
     )
-    return Identification(parameterization, estimate, values, 1.0, 0.0, 0, none)
+    return Identification(parameterization, estimate, values, 1.0, 0.0, 0, none, {})
 
 
 @pytest.mark.parametrize("friction", ["viscous_coulomb", "keep", "none"])

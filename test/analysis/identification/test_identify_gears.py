@@ -51,7 +51,9 @@ def test_load_dependence_is_identified_only_if_the_gears_have_it(
             gears.recorded(prior, seconds, seed, 0.02), Smoothing(), effort_delay=0.002
         )
 
-    result = identify(prior, [recorded(10.3, seed) for seed in range(1, 5)])
+    forms = dict.fromkeys(prior.joint_names, frozenset({"auto", "directions"}))
+    motions = [recorded(10.3, seed) for seed in range(1, 5)]
+    result = identify(prior, motions, forms=forms)
     shapes = result.parameterization.shapes
     assert (
         all(shapes[j].used[LOAD] for j in HEAVILY_LOADED)

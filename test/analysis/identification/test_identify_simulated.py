@@ -32,6 +32,7 @@ from robot_dynamics_ros.analysis.identification.recorded_motion import (
 )
 from robot_dynamics_ros.analysis.identification.torque_analysis import analyse_torque
 from robot_dynamics_ros.dynamics.kernels.friction import (
+    COULOMB,
     SIGMOID_SLOPE,
     STRIBECK_VELOCITY,
 )
@@ -257,6 +258,55 @@ def test_rotor_indistinguishable_from_link_inertia(
     floor = analyse_torque(truth, tested).rms
     assert (analyse_torque(identified, tested).rms <= 1.05 * floor).all()
     assert hints(identified, analyse_torque(identified, tested)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [
+        ("scara", 3.0),
+        ("ur5e", 1.5),
+        *(
+            pytest.param(name, share, marks=pytest.mark.slow)
+            for name in ("scara", "planar_2r", "ur5e", "panda")
+            for share in (0.0, 0.5, 1.0, 1.5, 3.0)
+        ),
+    ],
+)
+def test_offsets_of_the_effort(
+    name: str, share: float, urdf_path: Path_, tmp_path: Path
+) -> None:
+    """Of ``share`` times the Coulomb level, with another sign in each recording: held-out error near the noise.
+
+    The weight of the third link of the SCARA has the effect of an offset. It becomes an offset where no mass has it.
+    """
+    truth = with_friction(urdf_path(name), tmp_path, uneven=False)
+    levels = truth.friction_parameters[:, COULOMB]
+    signs = np.random.default_rng(1).choice([-1.0, 1.0], truth.n)
+
+    def recorded(seed: int, sign: float) -> RecordedMotion:
+        series = fourier(truth, 30.0, 200.0, seed).recorded(seed, 0.02)
+        effort = series.effort + sign * share * levels * signs
+        return recorded_motion(replace(series, effort=effort), Smoothing())
+
+    motions = [recorded(1, 1.0), recorded(2, -1.0)]
+    result = identify(RobotModel.from_urdf_file(urdf_path(name)), motions)
+    file = tmp_path / "identified.yaml"
+    write_dynamics_file(file, dynamics_document(result, {}), [])
+    identified = RobotModel.from_urdf_file(urdf_path(name), dynamics=file)
+    tested = recorded(3, 1.0)
+    true_offsets = share * levels * signs
+    floor, error = (
+        analyse_torque(model, replace(tested, tau=tested.tau - offsets)).rms
+        for model, offsets in (
+            (truth, true_offsets),
+            (identified, result.effort_offsets[0]),
+        )
+    )
+    assert (error <= 1.15 * floor).all()
+    known = ~np.isin(truth.joint_names, result.undetermined_offsets)
+    for offsets, sign in zip(result.effort_offsets, (1.0, -1.0), strict=True):
+        error = np.abs(offsets - sign * true_offsets)
+        assert (error < 0.3 * levels)[known].all()
 
 
 @pytest.mark.parametrize("falls", [False, True])
