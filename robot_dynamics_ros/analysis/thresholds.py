@@ -186,6 +186,8 @@ SHAPE_CHOICES = 2
 SHAPE_BLOCKS = 25
 # number of samples, at 20 in a period of the filter's cutoff, from which friction and offsets are chosen, at most
 SHAPE_SAMPLES = 10_000
+# number of stretches of a longer recording that have these samples
+SHAPE_STRETCHES = 8
 # standard errors by which a shape must be better: Breiman et al. 1984, "Classification and regression trees"
 SHAPE_SIGNIFICANT = 1.0
 # share to which a shape must reduce the RMS error

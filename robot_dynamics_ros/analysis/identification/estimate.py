@@ -76,12 +76,14 @@ from robot_dynamics_ros.analysis.thresholds import (
     SHAPE_REFINEMENTS,
     SHAPE_SAMPLES,
     SHAPE_SIGNIFICANT,
+    SHAPE_STRETCHES,
     VALIDATION_PARTS,
     WIDE_OFFSET,
 )
 from robot_dynamics_ros.base.errors import RobotDynamicsError, require_known
 from robot_dynamics_ros.base.progress import progress
 from robot_dynamics_ros.base.statistics import root_mean_square
+from robot_dynamics_ros.dynamics.kernels.friction import SIGMOID_SHIFT
 from robot_dynamics_ros.dynamics.kernels.regressor import PARAMETERS
 from robot_dynamics_ros.dynamics.kernels.types import Array
 from robot_dynamics_ros.dynamics.model import RobotModel
@@ -360,11 +362,11 @@ def identify(
 def _thinned(
     motion: RecordedMotion, motions: Sequence[RecordedMotion]
 ) -> RecordedMotion:
-    """Return SHAPE_BLOCKS blocks of a motion, so that all ``motions`` have no more than SHAPE_SAMPLES samples."""
+    """Return stretches of a motion, so that all ``motions`` have no more than SHAPE_SAMPLES samples."""
     share = SHAPE_SAMPLES / sum(len(other.time) for other in motions)
     if share >= 1.0:
         return motion
-    place = np.arange(len(motion.time)) * SHAPE_BLOCKS / len(motion.time)
+    place = np.arange(len(motion.time)) * SHAPE_STRETCHES / len(motion.time)
     return motion.part(place % 1.0 < share)
 
 
@@ -395,7 +397,7 @@ def _structured(
             break
         parameterization, fit = _with_shapes(parameterization, shapes, fit, motions)
     estimate = estimate_base(parameterization, fit.samples, fit.factors)
-    shapes = determined_shapes(parameterization, estimate, forms)
+    shapes = determined_shapes(parameterization, estimate, forms, fit.values)
     large = np.abs(estimate.offsets) > SHAPE_DETERMINED * estimate.offset_deviations
     offsets = np.asarray(large.any(axis=0))
     effort = root_mean_square(fit.samples.tau, where=fit.samples.used)
@@ -628,9 +630,16 @@ def _plain_shapes(forms: Sequence[Form]) -> Shapes:
 
 
 def determined_shapes(
-    parameterization: Parameterization, estimate: BaseEstimate, forms: Sequence[Form]
+    parameterization: Parameterization,
+    estimate: BaseEstimate,
+    forms: Sequence[Form],
+    values: Array,
 ) -> Shapes:
-    """Return the shapes without the chosen terms whose coefficient is smaller than two standard deviations."""
+    """Return the shapes without the chosen terms whose coefficient is smaller than two standard deviations.
+
+    A sigmoid is not shifted if the Coulomb level of ``values`` (p,) does not compensate its unevenness.
+    """
+    sizes_of = dict(zip(parameterization.names, values.tolist(), strict=True))
     sizes = (estimate.values / estimate.deviations).tolist()
     names = np.array(parameterization.names)[estimate.base.independent].tolist()
     small = {
@@ -646,6 +655,9 @@ def determined_shapes(
         for parameter in _ADDED if "auto" in form else ():
             if small.get(f"{joint}.{parameter.group}"):
                 shape = shape.without(parameter)
+        uneven = abs(shape.unevenness) * sizes_of.get(f"{joint}.sigmoid", 0.0)
+        if uneven > sizes_of.get(f"{joint}.coulomb", 0.0):
+            shape = shape.having({SIGMOID_SHIFT: 0.0})
         shapes.append(shape)
     return tuple(shapes)
 

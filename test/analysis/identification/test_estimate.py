@@ -409,7 +409,7 @@ def random_identification(
         none,
         none,
     )
-    return Identification(parameterization, estimate, values, 1.0, 0.0, 0, none, {})
+    return Identification(parameterization, estimate, values, 1.0, 0.0, 0, none, {}, ())
 
 
 @pytest.mark.parametrize("friction", ["viscous_coulomb", "keep", "none"])
