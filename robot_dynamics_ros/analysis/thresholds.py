@@ -294,6 +294,8 @@ NEGLIGIBLE_COLUMN = 1e-9
 UNEXCITED_SHARE = 1e-3
 # relative change at which gains and noise have converged
 GAINS_CONVERGED = 1e-5
+# number of fits in which the load of the gears converges
+LOAD_ROUNDS = 4
 # share of the half-width of its interval, by which a gain may change last
 GAIN_UNCHANGED = 0.1
 # share of the joint's standard deviation: distance of the positions of two different motions

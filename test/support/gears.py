@@ -49,11 +49,20 @@ class Gears:
             for j in range(model.n)
         ]
 
-    def truth(self, model: RobotModel, seconds: float, seed: int) -> Truth:
-        """Return a Fourier motion with the effort that the motors supply, 2 ms late."""
+    def truth(
+        self,
+        model: RobotModel,
+        seconds: float,
+        seed: int,
+        joints: list[dict[str, Any]] | None = None,
+    ) -> Truth:
+        """Return a Fourier motion with the effort that the motors supply, 2 ms late.
+
+        ``joints`` are the keys of the joints, by default those for the model.
+        """
         motion = fourier(model, seconds, _RATE, seed)
         tau = motion.tau.copy()
-        for j, joint in enumerate(self.joints(model)):
+        for j, joint in enumerate(joints or self.joints(model)):
             v = motion.qd[:, j]
             load = motion.tau[:, j]
             coulomb = np.where(v > 0.0, joint["coulomb"], joint["coulomb_negative"])

@@ -400,7 +400,7 @@ def _structured(
     shapes = determined_shapes(parameterization, estimate, forms, fit.values)
     large = np.abs(estimate.offsets) > SHAPE_DETERMINED * estimate.offset_deviations
     offsets = np.asarray(large.any(axis=0))
-    effort = root_mean_square(fit.samples.tau, where=fit.samples.used)
+    effort = root_mean_square(fit.samples.tau)
     wide = (
         SHAPE_DETERMINED * estimate.offset_deviations.min(axis=0) > WIDE_OFFSET * effort
     )

@@ -21,7 +21,11 @@ from robot_dynamics_ros.analysis.identification.estimate import (
     body_parameters,
     pseudo_inertia,
 )
-from robot_dynamics_ros.analysis.identification.friction_shapes import FrictionShape
+from robot_dynamics_ros.analysis.identification.friction_shapes import (
+    BACKWARDS,
+    FORWARDS,
+    FrictionShape,
+)
 from robot_dynamics_ros.analysis.identification.least_squares import Samples
 from robot_dynamics_ros.analysis.identification.parameterization import Parameterization
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
@@ -35,6 +39,7 @@ from robot_dynamics_ros.analysis.thresholds import (
     GAP_STEPS,
     JACKKNIFE_BLOCKS,
     LEAST_SPREAD,
+    LOAD_ROUNDS,
     NEGLIGIBLE_COLUMN,
     NORMAL_RANK,
     OTHER_MOTION,
@@ -76,8 +81,12 @@ def estimate_payload(
     k = len(samples) // 2
     used = samples.used[:k] & samples.used[k:]
     own = columns[k:, :, PARAMETERS * body : PARAMETERS * (body + 1)] @ transform
-    change = (columns[k:] - columns[:k])[:, :, parameterization.base.independent]
-    stacked = np.concatenate([own, change], axis=2) * used[:, :, None]
+    independent = parameterization.base.independent
+    gears = _gear_columns(parameterization, samples, columns[:, :, independent], own)
+    change = (columns[k:] - columns[:k])[:, :, independent]
+    stacked = (
+        np.concatenate([own, change, gears[k:] - gears[:k]], axis=2) * used[:, :, None]
+    )
     result = _Fit.of(
         stacked, (torque[k:] - torque[:k]) * used, used, JACKKNIFE_BLOCKS
     ).intervals(_central)
@@ -92,6 +101,30 @@ def estimate_payload(
     if result.half_widths[0] >= wide[0]:
         wide[:] = 0.0
     return _determined(result, wide)
+
+
+def _gear_columns(
+    parameterization: Parameterization, samples: Samples, base: Array, own: Array
+) -> Array:
+    """Return the friction (m, n, joints) in proportion to the load of each gear, for a unit of its coefficient.
+
+    ``base`` (m, n, r) are the base columns, ``own`` (m / 2, n, 10) those of the payload, which the second half has.
+    """
+    sign = samples.friction[:, :, FORWARDS] + samples.friction[:, :, BACKWARDS]
+    payload = np.concatenate([np.zeros_like(own), own])
+    links = parameterization.base.independent < PARAMETERS * parameterization.bodies
+    rigid = np.concatenate([payload, base[:, :, links]], axis=2)
+    others = base[:, :, ~links]
+    used = samples.used[:, :, None]
+    load = samples.tau  # first guess: what the motor supplies
+    for _ in range(LOAD_ROUNDS):
+        gears = parameterization.at_coordinates(
+            (sign * parameterization.joint_loads(load))[:, :, None]
+        )
+        stacked = np.concatenate([rigid, others, gears], axis=2) * used
+        fit = _Fit.of(stacked, samples.tau * samples.used, samples.used, 1)
+        load = rigid @ fit.values[: rigid.shape[2]]
+    return gears
 
 
 def estimate_drive_gains(

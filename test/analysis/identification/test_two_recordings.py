@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
+from test_public_robots import ROBOTS as PUBLIC
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.identification.recorded_motion import (
@@ -20,6 +21,7 @@ from robot_dynamics_ros.base.errors import BagError, RobotDynamicsError
 from robot_dynamics_ros.base.resources import robot_urdf
 from robot_dynamics_ros.dynamics.description.inertia import symmetric
 from support.arms import Array
+from support.gears import Gears
 from support.noisy_recordings import Truth, fourier
 from support.pinocchio_peer import Peer
 
@@ -34,6 +36,7 @@ MASS = 2.8
 COM = [0.02, -0.03, 0.08]
 INERTIA = [0.02, 0.002, 0.0, 0.015, -0.001, 0.01]
 PAYLOAD = np.array([MASS, *COM, *INERTIA])
+UR10 = "ur_description/urdf/ur10_robot"
 
 
 class Robot:
@@ -119,6 +122,37 @@ def test_95_percent_intervals_contain_true_values(name: str, seeds: int) -> None
     for hits in (np.array(payload), np.array(gains)):
         assert hits.mean() >= (0.88 if seeds == 60 else 0.8)  # few seeds scatter more
         assert seeds < 60 or hits.mean() <= 0.99
+
+
+@pytest.mark.parametrize(
+    "seeds", [3, pytest.param(20, marks=pytest.mark.slow)], ids=["few", "many"]
+)
+@pytest.mark.skipif(UR10 not in PUBLIC, reason="needs the example-robot-data package")
+def test_intervals_hold_for_gears_whose_friction_grows_with_the_load(
+    seeds: int,
+) -> None:
+    """Friction of 8 % of the load, with Stribeck effect, uneven Coulomb levels and rotors."""
+    model = RobotModel.from_urdf_file(PUBLIC[UR10]).scaled(friction=0.0)
+    loaded = model.with_payload("tool0", MASS, COM, INERTIA)
+    gears = Gears(0.08)
+    joints = gears.joints(model)
+    hits = list[Array]()
+    for seed in range(seeds):
+        unloaded_motion, loaded_motion = (
+            recorded_motion(
+                gears.truth(robot, 20.0, seed + 1, joints).recorded(
+                    100 * seed + k, 0.02
+                ),
+                Smoothing(),
+                effort_delay=0.002,
+            )
+            for k, robot in enumerate((model, loaded))
+        )
+        found = estimate_payload(model, unloaded_motion, loaded_motion, "tool0")
+        known = np.isfinite(found.half_widths)
+        assert found.half_widths[0] < 0.01 * MASS
+        hits.append((np.abs(found.values - PAYLOAD) <= found.half_widths)[known])
+    assert np.concatenate(hits).mean() >= 0.88
 
 
 def test_what_no_motion_shows_is_undetermined() -> None:
