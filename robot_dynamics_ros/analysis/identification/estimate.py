@@ -334,9 +334,7 @@ def identify(
     parameterization, fit, reductions, undetermined = _structured(
         parameterization, searched, of_joints
     )
-    if sum(len(motion.time) for motion in searched) < sum(
-        len(motion.time) for motion in motions
-    ):
+    if any(part is not motion for part, motion in zip(searched, motions, strict=True)):
         parameterization = replace(parameterization, at=fit.values)
         fit = _fitted(parameterization, motions)
     samples, factors, _, weight, values = fit
@@ -722,7 +720,7 @@ class _Choice:
             np.arange(len(samples)) * SHAPE_BLOCKS // len(samples) % VALIDATION_PARTS
         )
         self._known: dict[Shapes, tuple[Array, Array, NDArray[np.bool_]]] = {}
-        self._columns: dict[tuple[int, tuple[float, ...]], Array] = {}
+        self._columns: dict[tuple[int, int, tuple[float, ...]], Array] = {}
 
     def improved(
         self,
@@ -821,7 +819,8 @@ class _Choice:
         for term in TERMS:
             kinds = [k for k, column in enumerate(COLUMNS) if column in term]
             keys = [
-                (j, tuple(shape.row[k] for k in term)) for j, shape in enumerate(shapes)
+                (j, term[0], tuple(shape.row[k] for k in term))
+                for j, shape in enumerate(shapes)
             ]
             new = [j for j, key in enumerate(keys) if key not in self._columns]
             if new and kinds:
