@@ -538,10 +538,10 @@ def test_offsets_are_reported_and_not_written(
     )
     files = ("-o", tmp_path / "new.yaml", "--table", tmp_path / "table.csv")
     line = ("identify", bag, "--robot", SCARA, *files, "--overwrite", "--friction")
-    run(*line, "viscous_coulomb", "joint2=quadratic,directions", "--json")
+    run(*line, "viscous_coulomb", "joint2=cubic,quadratic,directions", "--json")
     facts = json.loads(capsys.readouterr().out)
     assert facts["effort_offsets"][0]["joint1"] == pytest.approx(1.2, abs=0.05)
-    assert list(facts["friction_terms"]) == ["joint2.quadratic"]
+    assert set(facts["friction_terms"]) == {"joint2.quadratic", "joint2.cubic"}
     joints = load_yaml((tmp_path / "new.yaml").read_text(encoding="utf-8"))["joints"]
     assert joints["joint1"]["coulomb"] == joints["joint1"]["coulomb_negative"]
     assert joints["joint2"]["coulomb"] != joints["joint2"]["coulomb_negative"]

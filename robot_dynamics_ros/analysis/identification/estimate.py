@@ -701,9 +701,7 @@ class _Choice:
         self._samples = samples
         self._noise = noise
         # terms of a given form need no reason
-        given = np.array(["auto" not in form for form in forms])
-        self._better = np.where(given, np.inf, SHAPE_BETTER)
-        self._significant = np.where(given, -np.inf, SHAPE_SIGNIFICANT)
+        self._given = np.array(["auto" not in form for form in forms])
         motion = samples.q, samples.qd, samples.qdd
         base = parameterization.base.independent
         inertial = base[base < parameterization.new_rotors.stop]
@@ -733,20 +731,25 @@ class _Choice:
         A candidate must reduce the RMS error by 3 % and a standard error, unless the form is given, or if ``refined``
         at all.
         """
-        better = np.ones_like(self._better) if refined else self._better
-        significant = np.zeros_like(better) if refined else self._significant
+        better, significant = (
+            (1.0, 0.0) if refined else (SHAPE_BETTER, SHAPE_SIGNIFICANT)
+        )
+        forced = self._given & (not refined)
         chosen = list(shapes)
         before, before_all, _ = self._errors(shapes)
-        least = better**2 * before.mean(axis=0)
+        least = np.where(forced, np.inf, better**2 * before.mean(axis=0))
         for candidate in candidates:
             after, after_all, physical = self._errors(candidate)
             gain = before - after
             clear = gain.mean(axis=0) > significant * gain.std(
                 axis=0, ddof=1
             ) / np.sqrt(VALIDATION_PARTS)
-            not_worse = after_all.sum(axis=0) <= before_all.sum(axis=0)
-            smaller = (after.mean(axis=0) < least) & (not_worse | np.isinf(better))
-            for j in np.flatnonzero(physical & clear & smaller):
+            clear &= after_all.sum(axis=0) <= before_all.sum(axis=0)
+            smaller = after.mean(axis=0) < least
+            changed = [
+                one != other for one, other in zip(candidate, shapes, strict=True)
+            ]
+            for j in np.flatnonzero(physical & (clear | forced) & smaller & changed):
                 chosen[j] = candidate[j]
                 least[j] = after[:, j].mean()
         return tuple(chosen)
