@@ -28,6 +28,7 @@ _GUIDES = {
     "view": "view.md",
     "identify": "identify.md",
     "payload": "identify.md#identify-a-payload-or-drive-gains",
+    "sag": "sag.md",
     "excite": "identify.md#record-an-exciting-motion",
     "from-dh": "dh_tables.md",
     "to-joints": "end_effector_paths.md",

@@ -170,6 +170,35 @@ FARTHEST_BEYOND_LIMITS = 4.0 * np.pi
 # velocity limits, which no swapped joints explain
 FASTEST_OVER_LIMITS = 5.0
 
+# --- Arms at rest under their own position control. Calibrated by tools/sag_study: mistakes named, coverage.
+
+# rad or m: a command that changes less between two messages is constant
+POSE_STEADY = 1e-6
+# s: shortest time of a constant command
+POSE_HELD = 0.5
+# rad/s or m/s: fastest sweep
+POSE_SLOW = 0.2
+# s: time of each mean of a sweep
+POSE_WINDOW = 0.2
+# number of pairs, at least
+POSE_LEAST_PAIRS = 5
+# rad or m: largest distance of the commands of a pair
+POSE_DISTANCE = 0.05
+# shares of the RMS load of a joint, and of its friction, which may differ by direction: deviation of a load
+POSE_NOISE = 0.005
+POSE_UNEVEN = 0.05
+# rad or m: resolution of a position, at least
+POSE_RESOLUTION = 3e-4
+# number of Gauss-Newton steps of a fit with unknown stiffnesses
+POSE_ROUNDS = 6
+# squared standard deviations by which a mistake must fit better than the model, and not worse than the best one
+POSE_SIGNIFICANT = 12.0
+POSE_RIVAL = 10.0
+# squared standard deviations of a load, on average, above which the model does not fit
+POSE_MISFIT = 4.0
+# share of the squared misfit that a mistake must explain
+POSE_EXPLAINED = 0.6
+
 # --- Choice of friction. Calibrated by tools/gear_study: held-out error, coverage and false load coefficients.
 
 # share of its highest speed up to which a joint counts as being at rest

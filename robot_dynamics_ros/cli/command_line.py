@@ -249,10 +249,7 @@ def add_no_browser(parser: ArgumentParser) -> None:
 
 
 def add_filter(parser: ArgumentParser) -> None:
-    """Add --cutoff (Hz), --effort-delay (s), each None if not given, and --drive-gains, which ``drive_gains`` reads.
-
-    They are the cutoff frequency of the filter, the time by which efforts are late, and the gains of the efforts.
-    """
+    """Add --cutoff (Hz) of the filter and --effort-delay (s), each None if not given, and ``add_drive_gains``."""
     parser.add_argument(
         "--cutoff",
         type=float,
@@ -265,6 +262,11 @@ def add_filter(parser: ArgumentParser) -> None:
         metavar="SECONDS",
         help="delay of the effort relative to position and velocity, which is removed (default: 0)",
     )
+    add_drive_gains(parser)
+
+
+def add_drive_gains(parser: ArgumentParser) -> None:
+    """Add --drive-gains, the gains of the efforts, which ``drive_gains`` reads."""
     add_list(
         parser,
         "--drive-gains",

@@ -88,6 +88,11 @@ GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             "identify a payload, or the drive gains, from bags without and with it",
             "my_bag tool_bag --robot panda --link panda_link8",
         ),
+        "sag": (
+            "sag",
+            "explain why an arm sags, from poses that it approaches from both sides",
+            "poses_bag --robot panda",
+        ),
         "excite": (
             "excite",
             "compute an exciting trajectory for identification",

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.cli import processes
 from robot_dynamics_ros.cli.main import COMMANDS, GROUPS, main
 from robot_dynamics_ros.recordings.bags import BagWriter
@@ -18,6 +19,7 @@ from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from support import arms
 from support.commands import parse
 from support.documents.shell_checks import FOR_EVER
+from support.held_poses import held_poses, write_held_poses
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -248,6 +250,13 @@ def test_the_examples_of_the_help_run_in_their_order(
     for command, (_, _, example) in COMMANDS.items():
         if command == "payload":
             shutil.copytree("my_bag", "tool_bag")
+        if command == "sag":
+            model = RobotModel.shipped("panda")
+            poses = (
+                np.random.default_rng(0).uniform(-0.5, 0.5, (5, 7)) - 0.6 * np.eye(7)[3]
+            )
+            recording = held_poses(model, 500.0, 0.1, poses)
+            write_held_poses(Path("poses_bag"), *recording)
         if command in (*FOR_EVER, "demo"):
             parse(command, *example.split())
         else:
@@ -306,6 +315,7 @@ WRITING = {
     "record": ["/x", "-o"],
     "replay": ["bag", "--robot", "planar_2r", "-o"],
     "report": ["bag", "--robot", "planar_2r", "-o"],
+    "sag": ["bag", "--robot", "planar_2r", "-o"],
     "simulate": ["planar_2r", "-o"],
     "to-joints": ["planar_2r", "path.yaml", "-o"],
     "torque": ["bag", "--robot", "planar_2r", "-o"],
