@@ -86,7 +86,8 @@ def simulated(arm: str, cause: str, draw: np.random.Generator, folder: Path) -> 
     joints = {
         name: {
             "coulomb": float(f),
-            "static": float(1.2 * f),
+            "coulomb_negative": float(f * draw.uniform(0.85, 1.15)),
+            "static": float(1.3 * f),
             "stribeck_velocity": 0.02,
             "viscous": float(f),
             "rotor_inertia": float(m / 3.0),
@@ -200,8 +201,8 @@ def run(arm: str, cause: str, seed: int, efforts: bool) -> dict[str, Any]:
     series = case.series
     if not efforts:
         series = replace(series, effort=np.full_like(series.effort, np.nan))
-    sag = analyse_sag([(case.model, read_pairs(series, case.command))])
-    texts = [one.text for one in (*sag.certain, *sag.rivals)]
+    sag = analyse_sag(case.model, read_pairs(series, case.command))
+    texts = [*sag.certain, *(one.text for one in sag.rivals)]
     right = [text for text in texts if case.named and re.search(case.named, text)]
     value, error = sag.stiffness
     known = 2.0 * error < value

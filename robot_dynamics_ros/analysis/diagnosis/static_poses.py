@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -82,33 +83,30 @@ def read_pairs(series: JointSeries, command: Array) -> PosePairs:
     Raises BagError if there are less than five pairs.
     """
     usable = np.isfinite(command + series.position).all(axis=1)
-    command = command[usable]
-    values = np.stack([command, series.position[usable], series.effort[usable]])
+    values = np.stack([command, series.position, series.effort])[:, usable]
     time = 1e-9 * (series.received[usable] - series.received[0])
-    steps = np.diff(command, axis=0)
+    steps = np.diff(values[0], axis=0)
     signs = np.sign(steps) * (np.abs(steps) > POSE_STEADY)
     changes = np.flatnonzero(np.diff(signs, axis=0).any(axis=1)) + 1
     rests: list[Array] = []
     sweeps: list[Array] = []
     for rows in np.split(np.arange(len(steps)), changes):
-        moving = signs[rows[:1]].any()
         duration = np.ptp(time[rows]) if len(rows) else 0.0
-        if duration < POSE_HELD:
+        travel = np.ptp(values[0, rows], axis=0).max(initial=0.0)
+        if duration < POSE_HELD or travel > POSE_SLOW * duration:
             continue
+        moving = signs[rows[0]].any()
         parts = [rows[3 * len(rows) // 4 :]]
         if moving:
-            slow = np.ptp(command[rows], axis=0).max() < POSE_SLOW * duration
-            parts = (
-                np.array_split(rows, int(duration / POSE_WINDOW))[1:-1] if slow else []
-            )
+            parts = np.array_split(rows, int(duration / POSE_WINDOW))[1:-1]
         for part in parts:
             pose = values[:, part].mean(axis=1)
-            travel = pose[1] - values[1, : part[-1]]
-            far = np.abs(travel) > REST_TRAVEL
+            motion = pose[1] - values[1, : part[-1]]
+            far = np.abs(motion) > REST_TRAVEL
             # friction has the sign of the last motion, which is not that of the command where a joint sticks
             far[0] = True
             since = far[::-1].argmax(axis=0)
-            direction = np.sign(travel[len(far) - 1 - since, np.arange(len(since))])
+            direction = np.sign(motion[len(far) - 1 - since, np.arange(len(since))])
             if moving or since.min() >= len(part):
                 (sweeps if moving else rests).append(np.array([*pose, direction]))
     pairs = _paired(rests, command.shape[1])
@@ -168,7 +166,7 @@ class SagAnalysis:
     friction
         Largest half difference of both approaches (n,), Nm or N.
     ratio
-        Estimate of the load over the model's; without efforts undetermined, but for an added weight.
+        Estimate of the load over the model's; without efforts undetermined.
     offset
         Estimate of the effort at position error 0, Nm or N.
     stiffness
@@ -187,43 +185,44 @@ class SagAnalysis:
     ratio: Array
     offset: Array
     stiffness: Array
-    certain: list[Mistake]
+    certain: list[str]
     rivals: list[Mistake]
     unexplained: bool
 
 
-def analyse_sag(recordings: Sequence[tuple[RobotModel, PosePairs]]) -> SagAnalysis:
-    """Compare the loads of poses with models, and find the mistakes of which each alone explains the difference.
+def analyse_sag(
+    model: RobotModel, pairs: PosePairs, added: Array | None = None
+) -> SagAnalysis:
+    """Compare the loads of poses with a model, and find the mistakes of which each alone explains the difference.
 
-    ``recordings`` are the model of the robot with its poses, and optionally the same with an added, known weight. All
-    have the joints of the model, in its order. Without efforts the position errors are loads over unknown stiffnesses.
+    ``pairs`` are those of the model's joints, in its order; ``added`` (k, n) are known loads by an added weight.
+    Without efforts the position errors are loads over unknown stiffnesses.
     """
-    loads = _Loads(recordings)
-    nothing = loads.fit(np.empty((*loads.q.shape, 0)))
-    ratio = np.array([np.ones(loads.q.shape[1]), np.full(loads.q.shape[1], np.inf)])
-    found = [
-        (fit, mistake) for fit, mistake in _mistakes(loads, ratio) if fit.is_possible()
-    ]
+    loads = _Loads(model, pairs, added)
+    nothing = loads.fit(np.empty((*pairs.q.shape, 0)))
+    ratio = np.array([np.ones(model.n), np.full(model.n, np.inf)])
+    found = [one for one in _mistakes(loads, ratio) if one[0].is_possible()]
     scale = max(1.0, min([nothing.variance, *(fit.variance for fit, _ in found)]))
     penalty = scale * np.log(np.count_nonzero(loads.weight))
     scores = [fit.cost + penalty * len(fit.values) for fit, _ in found]
     best = min(scores, default=np.inf)
-    significant = nothing.cost > best + POSE_SIGNIFICANT * scale
-    explains = significant and best < (1.0 - POSE_EXPLAINED) * nothing.cost
-    order: list[int] = np.argsort(scores).tolist() if explains else []
+    explains = best + POSE_SIGNIFICANT * scale < nothing.cost
+    explains &= best < (1.0 - POSE_EXPLAINED) * nothing.cost
+    order = np.argsort(scores).tolist() if explains else []
     rivals = [found[k] for k in order if scores[k] < best + POSE_RIVAL * scale]
     each = np.array([fit.stiffness for fit, _ in rivals] or [nothing.stiffness])
     # the interval contains the stiffness by each rival
     spread = np.abs(each[:, 0] - each[0, 0]).max(axis=0)
+    unit = 1.0 if loads.with_effort else each[0, 0]
     return SagAnalysis(
-        sag=np.abs(loads.error).max(axis=0),
-        friction=loads.friction,
+        sag=np.abs(pairs.error).max(axis=0),
+        friction=unit * loads.friction,
         ratio=ratio,
         offset=loads.offset,
         stiffness=np.array([each[0, 0], np.maximum(each[0, 1], spread)]),
         certain=loads.certain,
         rivals=[mistake for _, mistake in rivals],
-        unexplained=not explains and nothing.variance > POSE_MISFIT,
+        unexplained=bool(not explains and nothing.variance > POSE_MISFIT),
     )
 
 
@@ -247,63 +246,60 @@ class _Loads:
 
     Attributes
     ----------
-    models
-        The models.
-    q, error
-        Positions and position errors (k, n).
+    model, q
+        The model, and the positions (k, n).
+    added
+        Known loads (k, n) that are not the model's; None: none.
     effort
-        Efforts (k, n), corrected for ``certain`` mistakes. Without efforts position errors times guessed stiffnesses.
+        Efforts (k, n), corrected for ``certain`` mistakes, or position errors without efforts.
     weight
         Inverse standard deviations (k, n) of the efforts.
-    friction, offset, stiffness, certain
+    friction
+        Largest half difference (n,) of the efforts of both approaches.
+    offset, certain
         As in ``SagAnalysis``.
     """
 
-    def __init__(self, recordings: Sequence[tuple[RobotModel, PosePairs]]) -> None:
-        self.models = [model for model, _ in recordings]
-        pairs = [pairs for _, pairs in recordings]
-        self._group = np.repeat(np.arange(len(pairs)), [len(one.q) for one in pairs])
-        self.q, self.error, effort, error_half, half = (
-            np.concatenate(values) for values in zip(*pairs, strict=True)
-        )
+    def __init__(
+        self, model: RobotModel, pairs: PosePairs, added: Array | None
+    ) -> None:
+        self.model = model
+        self.added = added
+        self.q, error, effort, error_half, half = pairs
         self.with_effort = bool(np.isfinite(effort).all())
-        n = self.q.shape[1]
-        self.offset = np.array([np.zeros(n), np.full(n, np.inf)])
-        self.stiffness = self.offset.copy()
-        self.certain: list[Mistake] = []
-        if self.with_effort:
-            for j, name in enumerate(self.models[0].joint_names):
-                # friction at rest is on the line, too
-                x = np.append(self.error[:, j], error_half[:, j])
-                y = np.append(effort[:, j], half[:, j])
-                slope, offset = _line(x, y, np.repeat([1.0, 0.0], len(effort)))
-                if slope[0] < -HINT_INTERVAL * slope[1]:
-                    self.certain.append(
-                        Mistake(
-                            f"the effort of {name} has the wrong sign: it falls with the position error. Cure: reverse "
-                            f"it in the driver, or --drive-gains {name}=-1"
-                        )
-                    )
-                    for values in (slope, offset, effort.T[j], half.T[j]):
-                        values *= [-1.0, 1.0] if len(values) == 2 else -1.0
-                size = np.abs(effort[:, j]).max()
-                if abs(offset[0]) > HINT_INTERVAL * offset[1] + HINT_NEGLIGIBLE * size:
-                    self.certain.append(
-                        Mistake(
-                            f"the effort of {name} has another zero: at position error 0 it is {interval(*offset)}. "
-                            "Cure: zero the sensor"
-                        )
-                    )
-                    effort[:, j] -= offset[0]
-                self.stiffness[:, j] = slope
-                self.offset[:, j] = offset
-        self._guess = np.ones(n)
+        # friction at rest is on the line, too
+        constant = np.repeat([1.0, 0.0], len(effort))
+        x = np.append(error, error_half, axis=0)
+        y = np.append(effort, half, axis=0)
+        lines = [_line(*columns, constant) for columns in zip(x.T, y.T, strict=True)]
+        slope, offset = np.array(lines).transpose(1, 2, 0)
+        sign = np.where(slope[0] < -HINT_INTERVAL * slope[1], -1.0, 1.0)
+        self._slope = slope * [sign, np.ones(model.n)]
+        self.offset = offset * [sign, np.ones(model.n)]
+        effort = effort * sign
+        half = half * sign
+        size = np.abs(effort).max(axis=0)
+        least = HINT_INTERVAL * offset[1] + HINT_NEGLIGIBLE * size
+        biased = np.abs(offset[0]) > least
+        effort = effort - np.where(biased, self.offset[0], 0.0)
+        self.certain = [
+            f"the effort of {name} has the wrong sign: it falls with the position error. Cure: reverse it in the "
+            f"driver, or --drive-gains {name}=-1"
+            for name in compress(model.joint_names, sign < 0.0)
+        ]
+        for j in np.flatnonzero(biased).tolist():
+            zero = interval(*self.offset[:, j])
+            self.certain.append(
+                f"the effort of {model.joint_names[j]} has another zero: at position error 0 it is {zero}. Cure: zero "
+                "the sensor"
+            )
+        self._compliance = np.ones(model.n)
         if not self.with_effort:
+            effort = error
+            half = error_half
             load = root_mean_square(self.load(self.q))
             load = np.maximum(load, POSE_NOISE * load.max()) + TINY
-            self._guess = load / (root_mean_square(self.error) + TINY)
-            effort = self._guess * self.error
-            half = self._guess * error_half
+            self._compliance = root_mean_square(error) / load
         self.effort = effort
         self.friction = np.nanmax(np.abs(half), axis=0, initial=0.0)
         noise = POSE_NOISE * root_mean_square(effort) + POSE_UNEVEN * self.friction
@@ -311,42 +307,42 @@ class _Loads:
         self.weight = np.nan_to_num(1.0 / np.hypot(lacking, noise + TINY))
 
     def load(self, q: Array) -> Array:
-        """Return the gravity torque (k, n) at positions (k, n)."""
-        return self.of_models([model.gravity_torque(q) for model in self.models])
-
-    def of_models(self, values: Sequence[Array]) -> Array:
-        """Return for each pair the row of the values (k, ...) of its model."""
-        return np.stack(values)[self._group, np.arange(len(self.q))]
+        """Return the load (k, n) at positions (k, n)."""
+        load = self.model.gravity_torque(q)
+        return load if self.added is None else load + self.added
 
     def fit(self, columns: Array, load: Array | None = None) -> _Fit:
-        """Fit ``columns`` (k, n, p) to the efforts less the ``load`` (k, n), by default that of the models.
+        """Fit ``columns`` (k, n, p) to the efforts less the ``load`` (k, n), by default that of the model.
 
-        Without efforts the stiffnesses are fitted, too.
+        Without efforts the compliances of the joints are factors of the sum. Gauss-Newton begins without the columns.
         """
         load = self.load(self.q) if load is None else load
-        n = load.shape[1]
+        n = self.model.n
         p = columns.shape[2]
-        weight = self.weight[:, :, None]
-        values = np.append(np.zeros(p), np.ones(n))
-        table = columns
-        target = self.effort - load
-        # the product of compliances and parameters is linearized
+        own = np.eye(n)[:, : 0 if self.with_effort else n]
+        parameters = np.zeros(p)
+        compliance = self._compliance.copy()
         for _ in range(1 if self.with_effort else POSE_ROUNDS):
-            if not self.with_effort:
-                compliance = values[p:, None] * np.eye(n)
-                change = columns @ values[:p]
-                own = (load + change)[:, :, None] * np.eye(n)
-                table = np.concatenate([compliance @ columns, own], axis=2)
-                target = self.effort + change @ compliance
-            values, errors, cost, variance = _least_squares(
-                (weight * table).reshape(load.size, -1), (self.weight * target).ravel()
+            change = columns @ parameters
+            table = np.concatenate(
+                [compliance[:, None] * columns, (load + change)[:, :, None] * own],
+                axis=2,
             )
+            target = self.effort + compliance * change
+            if self.with_effort:
+                target = self.effort - load
+            values, errors, cost, variance = _least_squares(
+                (self.weight[:, :, None] * table).reshape(load.size, -1),
+                (self.weight * target).ravel(),
+            )
+            parameters = values[:p]
+            compliance[: own.shape[1]] = values[p:]
         errors = errors * np.sqrt(max(1.0, variance))
-        stiffness = self.stiffness
+        stiffness = self._slope
         if not self.with_effort:
-            own = np.where(np.abs(values[p:]) > TINY, values[p:], TINY)
-            stiffness = self._guess * np.array([1.0 / own, errors[p:] / own**2])
-        return _Fit(values[:p], errors[:p], stiffness, cost, variance)
+            compliance = np.where(np.abs(compliance) > TINY, compliance, TINY)
+            stiffness = np.array([1.0 / compliance, errors[p:] / compliance**2])
+        return _Fit(parameters, errors[:p], stiffness, cost, variance)
 
     def zero(self, unit: Array, half: float) -> tuple[_Fit, float]:
         """Fit the zero of the joint with the ``unit`` vector (n,), within ``half`` (rad or m), by Gauss-Newton."""
@@ -364,12 +360,12 @@ class _Loads:
             x += fit.values[0]
         return fit, float(x)
 
-    def direction(self, columns: Array, gravity: Array) -> tuple[_Fit, Array, Array]:
+    def direction(self, columns: Array) -> tuple[_Fit, Array, Array]:
         """Fit the direction of gravity, as unknown stiffnesses leave no more, and return its change (3,) with errors.
 
         ``columns`` (k, n, 3) are loads by gravity.
         """
-        size = np.linalg.norm(gravity)
+        size = np.linalg.norm(self.model.gravity)
         tried = []
         for start in (*size * np.eye(3), *-size * np.eye(3)):
             normal = np.eye(3)[start == 0.0]
@@ -379,7 +375,7 @@ class _Loads:
             fit = fit._replace(stiffness=fit.stiffness * shrink)
             errors = np.zeros(3)
             errors[start == 0.0] = fit.errors * shrink
-            tried.append((fit, turned * shrink - gravity, errors))
+            tried.append((fit, turned * shrink - self.model.gravity, errors))
         return min(tried, key=lambda one: (not one[0].is_possible(), one[0].cost))
 
 
@@ -391,13 +387,16 @@ def _line(x: Array, y: Array, constant: Array) -> tuple[Array, Array]:
     """
     rows = np.isfinite(x + y)
     x, y, constant = x[rows], y[rows], constant[rows]
-    values, errors, cost, variance = _least_squares(np.stack([x, constant], axis=1), y)
-    _, _, total, _ = _least_squares(constant[:, None], y)
-    slope, offset = values
-    inverse = cost / max(total - cost, TINY)
-    resolution = POSE_RESOLUTION / np.array([x.std() * np.sqrt(len(x)) + TINY, 1.0])
+    (slope, offset), errors, cost, variance = _least_squares(
+        np.stack([x, constant], axis=1), y
+    )
+    spread, total = (_least_squares(constant[:, None], values)[2] for values in (x, y))
+    slope_error = np.hypot(
+        POSE_RESOLUTION / np.sqrt(spread + TINY**2), cost / max(total - cost, TINY)
+    )
     errors = np.hypot(
-        errors * np.sqrt(variance), slope * np.hypot(resolution, [inverse, 0.0])
+        errors * np.sqrt(variance + TINY**2),
+        slope * np.array([slope_error, POSE_RESOLUTION]),
     )
     return np.array([slope, errors[0]]), np.array([offset, errors[1]])
 
@@ -427,9 +426,9 @@ def _least_squares(table: Array, target: Array) -> tuple[Array, Array, float, fl
 def _mistakes(loads: _Loads, ratio: Array) -> Iterator[tuple[_Fit, Mistake]]:
     """Yield the mistakes that are significant if each is the only one, with their fits.
 
-    ``ratio`` gets the estimates of the load over the model's.
+    ``ratio`` (2, n) gets the estimates of the load over the model's.
     """
-    model = loads.models[0]
+    model = loads.model
     n = model.n
     load = loads.load(loads.q)
     still = np.zeros_like(load)
@@ -440,18 +439,17 @@ def _mistakes(loads: _Loads, ratio: Array) -> Iterator[tuple[_Fit, Mistake]]:
     bodies = model.body_parameters
     regressor = model.regressor(*motion.states)[:, :, : bodies.size]
     by_body = (regressor.reshape(*load.shape, -1, PARAMETERS) * bodies).sum(axis=3)
-    weighted = len(loads.models) > 1
-    # what is larger than in the model by a factor, its load, and the factor of the efforts of the joints
+    # what is larger than in the model by a factor, its load, and 1 for the joints whose effort has the factor
     factors = [
         (f"the mass of {link}", by_body[:, :, body], np.zeros(n))
         for body, link in enumerate(model.moving_links)
         if _PAYLOAD + link not in known
     ]
-    if loads.with_effort or weighted:
+    if loads.with_effort or loads.added is not None:
         factors.append(("the mass of all links", by_body.sum(axis=2), np.zeros(n)))
     if loads.with_effort:
         factors.append(("every effort", load, np.ones(n)))
-    for j, (name, unit) in enumerate(zip(model.joint_names, np.eye(n), strict=True)):
+    for name, unit in zip(model.joint_names, np.eye(n), strict=True):
         prismatic = name in model.prismatic_joints
         fit, zero = loads.zero(unit, LARGEST_PRISMATIC_ZERO if prismatic else np.pi)
         if excludes_zero(zero, fit.errors[0]):
@@ -462,13 +460,11 @@ def _mistakes(loads: _Loads, ratio: Array) -> Iterator[tuple[_Fit, Mistake]]:
             yield fit, Mistake(text)
         if loads.with_effort:
             factors.append((f"the effort of {name}", load * unit, unit))
-        if loads.with_effort or weighted:
-            fit = loads.fit((by_body.sum(axis=2) * unit)[:, :, None])
-            ratio[:, j] = 1.0 + fit.values[0], fit.errors[0]
     for what, column, joints in factors:
         fit = loads.fit(column[:, :, None])
         factor = 1.0 + fit.values[0]
         error = fit.errors[0]
+        ratio[:, joints > 0.0] = [[factor], [error]]
         if factor > 0.0 and excludes_zero(factor - 1.0, error):
             text = f"{what} is {interval(factor, error)} times that of the model"
             if joints.any():
@@ -482,30 +478,25 @@ def _mistakes(loads: _Loads, ratio: Array) -> Iterator[tuple[_Fit, Mistake]]:
         gravity = name == "another direction of gravity"
         if not (gravity or name.startswith(_PAYLOAD)):
             continue
-        hypotheses = [cause(one, Evidence(motion, still)) for one in loads.models]
-        # a mass and its first moment, or gravity
-        columns = loads.of_models([one.columns[:, :, :4] for one in hypotheses])
+        hypothesis = cause(model, Evidence(motion, still))
+        # gravity, or a mass and its first moment
+        columns = hypothesis.columns[:, :, :4]
         fit = loads.fit(columns)
         values = fit.values
         errors = fit.errors
-        if gravity and not loads.with_effort:
-            fit, values, errors = loads.direction(columns, model.gravity)
-        described = hypotheses[0].describe(values, errors)
         change: dict[str, Any] = {}
+        if gravity and not loads.with_effort:
+            fit, values, errors = loads.direction(columns)
         if gravity:
             change = {"gravity": (model.gravity + values).tolist()}
         elif values[0] > 0.0 and model.payload_link is None:
             mass, *moment = values.tolist()
-            change = {
-                "payload": {
-                    "link": name.removeprefix(_PAYLOAD),
-                    "mass": mass,
-                    "com": [x / mass for x in moment],
-                    "inertia": [0.0] * 6,
-                }
-            }
-        if described is not None:
-            yield fit, Mistake(described, change)
+            payload = {"mass": mass, "com": [x / mass for x in moment]}
+            payload |= {"link": name.removeprefix(_PAYLOAD), "inertia": [0.0] * 6}
+            change = {"payload": payload}
+        text = hypothesis.describe(values, errors) or ""
+        if text:
+            yield fit, Mistake(text, change)
 
 
 _PAYLOAD = "a payload on "

@@ -36,7 +36,6 @@ from robot_dynamics_ros.cli.command_line import (
     wrapped,
 )
 from robot_dynamics_ros.cli.kernels import TORQUE, load_torque_kernels
-from robot_dynamics_ros.dynamics.model import RobotModel
 from robot_dynamics_ros.recordings.bags import BagReader
 from robot_dynamics_ros.recordings.bags.commanded_positions import commanded_positions
 
@@ -94,7 +93,7 @@ def run_sag(arguments: Namespace) -> None:
         raise RobotDynamicsError(
             "an added weight needs a second bag, --link and --known. Cure: give all three, or none"
         )
-    recordings: list[tuple[RobotModel, PosePairs]] = []
+    recorded = []
     for path in arguments.bags:
         with BagReader(path) as bag:
             series = read_series(bag, arguments)
@@ -108,13 +107,17 @@ def run_sag(arguments: Namespace) -> None:
                 dict(arguments.rename),
                 series.received,
             )
-        if recordings:
-            mass, *com = arguments.known
-            model = recordings[0][0].with_payload(arguments.link, mass, com, [0.0] * 6)
         series = with_gains(series, drive_gains(arguments, model.joint_names))
-        recordings.append((model, read_pairs(series, command)))
+        recorded.append(read_pairs(series, command))
     load_torque_kernels(model, TORQUE)
-    sag = analyse_sag(recordings)
+    pairs = PosePairs(*map(np.concatenate, zip(*recorded, strict=True)))
+    added = None
+    if weighted:
+        mass, *com = arguments.known
+        heavy = model.with_payload(arguments.link, mass, com, [0.0] * 6)
+        added = heavy.gravity_torque(pairs.q) - model.gravity_torque(pairs.q)
+        added[: len(recorded[0].q)] = 0.0
+    sag = analyse_sag(model, pairs, added)
     estimates = {
         "load/model": sag.ratio,
         "effort at 0": sag.offset,
@@ -156,8 +159,8 @@ def _determined(value: float, error: float) -> str:
 
 def _conclusions(sag: SagAnalysis, weighted: bool) -> Iterator[str]:
     """Yield sentences: mistakes, stiffness as a parameter, and what to record next."""
-    for mistake in sag.certain:
-        yield f"mistake: {mistake.text}"
+    for text in sag.certain:
+        yield f"mistake: {text}"
     if sag.unexplained:
         yield (
             "mistake: the loads are not the model's, and no single cause explains them. Cure: check the model, or run "

@@ -10,6 +10,7 @@ import pytest
 
 from robot_dynamics_ros import RobotModel
 from robot_dynamics_ros.analysis.diagnosis.static_poses import (
+    PosePairs,
     SagAnalysis,
     analyse_sag,
     read_pairs,
@@ -86,7 +87,7 @@ MISTAKES = {
 
 
 def texts(sag: SagAnalysis) -> list[str]:
-    return [one.text for one in (*sag.certain, *sag.rivals)]
+    return [*sag.certain, *(one.text for one in sag.rivals)]
 
 
 def assert_named(sag: SagAnalysis, mistake: Mistake) -> None:
@@ -102,7 +103,7 @@ def test_one_mistake_is_named_with_its_number(name: str) -> None:
     mistake = MISTAKES[name]
     series, command = held_poses(mistake.arm, STIFFNESS, FRICTION, poses())
     pairs = read_pairs(mistake.shown(series), command + mistake.shift)
-    sag = analyse_sag([(PANDA, pairs)])
+    sag = analyse_sag(PANDA, pairs)
     assert_named(sag, mistake)
     value, error = sag.stiffness
     assert (np.abs(value - STIFFNESS) <= 2.0 * error).all()
@@ -118,14 +119,14 @@ def test_position_errors_alone_show_shapes_of_the_load(name: str) -> None:
     mistake = MISTAKES[name]
     series, command = held_poses(mistake.arm, STIFFNESS, FRICTION, poses())
     series = replace(mistake.shown(series), effort=np.full_like(series.effort, np.nan))
-    sag = analyse_sag([(PANDA, read_pairs(series, command + mistake.shift))])
+    sag = analyse_sag(PANDA, read_pairs(series, command + mistake.shift))
     assert_named(sag, mistake)
     assert np.isinf(sag.ratio[1]).all()
 
 
 def test_a_healthy_arm_has_its_stiffness_and_friction_and_no_mistake() -> None:
     series, command = held_poses(PANDA, STIFFNESS, FRICTION, poses())
-    sag = analyse_sag([(PANDA, read_pairs(series, command))])
+    sag = analyse_sag(PANDA, read_pairs(series, command))
     assert not texts(sag) and not sag.unexplained
     np.testing.assert_allclose(sag.friction, FRICTION, rtol=0.1)
     np.testing.assert_allclose(sag.stiffness[0], STIFFNESS, rtol=1e-6)
@@ -136,7 +137,7 @@ def test_a_healthy_arm_has_its_stiffness_and_friction_and_no_mistake() -> None:
 def test_every_reversed_effort_is_named_without_a_model() -> None:
     signs = np.where(ONE[1] + ONE[4] > 0.0, -1.0, 1.0)
     series, command = held_poses(PANDA, STIFFNESS, FRICTION, poses())
-    sag = analyse_sag([(PANDA, read_pairs(with_effort(signs)(series), command))])
+    sag = analyse_sag(PANDA, read_pairs(with_effort(signs)(series), command))
     found = texts(sag)
     assert len(found) == 2
     assert (
@@ -152,17 +153,17 @@ def test_every_reversed_effort_is_named_without_a_model() -> None:
 )
 def test_a_known_weight_separates_unit_and_mass(factor: float, named: str) -> None:
     heavier = 1.0 if factor < 1.0 else 1.3
-    recordings = []
-    for model in (PANDA, PANDA.with_payload(LAST, 1.0, (0.0, 0.0, 0.1), np.zeros(6))):
-        arm = PANDA.scaled(heavier)
-        arm = (
-            arm
-            if model is PANDA
-            else arm.with_payload(LAST, 1.0, (0.0, 0.0, 0.1), np.zeros(6))
-        )
-        series, command = held_poses(arm, STIFFNESS, FRICTION, poses())
-        recordings.append((model, read_pairs(with_effort(factor)(series), command)))
-    sag = analyse_sag(recordings)
+    weight = 1.0, (0.0, 0.0, 0.1), np.zeros(6)
+    arm = PANDA.scaled(heavier)
+    both = []
+    for robot in (arm, arm.with_payload(LAST, *weight)):
+        series, command = held_poses(robot, STIFFNESS, FRICTION, poses())
+        both.append(read_pairs(with_effort(factor)(series), command))
+    pairs = PosePairs(*map(np.concatenate, zip(*both, strict=True)))
+    added = PANDA.with_payload(LAST, *weight).gravity_torque(pairs.q)
+    added -= PANDA.gravity_torque(pairs.q)
+    added[: len(both[0].q)] = 0.0
+    sag = analyse_sag(PANDA, pairs, added)
     assert len(texts(sag)) == 1
     assert_named(sag, Mistake(named, factor * heavier))
     np.testing.assert_allclose(sag.stiffness[0], STIFFNESS, rtol=0.02)
@@ -175,7 +176,7 @@ def test_a_joint_that_sticks_is_in_no_pair() -> None:
     pairs = read_pairs(*recording)
     assert np.isnan(pairs.effort_half[:, 6]).all()
     assert np.isfinite(pairs.effort_half[:, :6]).all()
-    sag = analyse_sag([(PANDA, pairs)])
+    sag = analyse_sag(PANDA, pairs)
     assert not texts(sag) and not sag.unexplained
 
 
@@ -189,7 +190,7 @@ def test_slow_sweeps_in_both_directions_will_do() -> None:
     for _ in range(30):
         q = command - (PAYLOAD.gravity_torque(q) + speed * FRICTION) / STIFFNESS
     effort = STIFFNESS * (command - q) + speed * FRICTION
-    sag = analyse_sag([(PANDA, read_pairs(series_of(PANDA, q, effort), command))])
+    sag = analyse_sag(PANDA, read_pairs(series_of(PANDA, q, effort), command))
     assert_named(sag, MISTAKES["payload"])
     np.testing.assert_allclose(sag.friction, 2.0 * FRICTION, rtol=0.2)
 
@@ -199,7 +200,7 @@ def test_two_mistakes_are_not_explained_by_one() -> None:
         PAYLOAD.with_gravity(TILTED.gravity), STIFFNESS, FRICTION, poses()
     )
     gains = with_effort(1.0 + 0.6 * ONE[1] - 0.4 * ONE[3] + ONE[4])
-    sag = analyse_sag([(PANDA, read_pairs(gains(series), command))])
+    sag = analyse_sag(PANDA, read_pairs(gains(series), command))
     assert sag.unexplained and not sag.rivals
 
 

@@ -11,7 +11,7 @@ from robot_dynamics_ros.base.errors import BagError
 from robot_dynamics_ros.base.joint_messages import DriveCommand, TrajectoryPoints
 from robot_dynamics_ros.recordings.bags import BagReader, BagWriter, Message
 from robot_dynamics_ros.recordings.bags.commanded_positions import commanded_positions
-from robot_dynamics_ros.recordings.bags.storage import message_types
+from robot_dynamics_ros.recordings.bags.storage import JOINT_TRAJECTORY, message_types
 from robot_dynamics_ros.recordings.messages.drive_commands import DriveCommandWriter
 from robot_dynamics_ros.recordings.messages.joint_state import JointStateWriter
 from robot_dynamics_ros.recordings.messages.joint_trajectory import write_trajectory
@@ -75,19 +75,17 @@ def test_a_command_holds_from_its_arrival(topic: str, tmp_path: Path) -> None:
         assert read(path, None, [3.0]) == [[2.0, 1.0]]
 
 
-def test_trajectories_replace_points_that_are_not_reached(tmp_path: Path) -> None:
+def test_trajectories_command_their_end(tmp_path: Path) -> None:
+    """Joints that a trajectory does not name keep their command."""
     topic = "/joint_trajectory"
-    first = TrajectoryPoints(
-        ("a", "b"), np.array([1.0, 5.0]), np.array([[1.0, 2.0], [7.0, 7.0]])
-    )
-    second = TrajectoryPoints(("b",), np.array([1.0]), np.array([[3.0]]))
-    with BagWriter(
-        tmp_path / "bag", {topic: "trajectory_msgs/msg/JointTrajectory"}
-    ) as bag:
+    ends = np.array([1.0, 5.0])
+    first = TrajectoryPoints(("a", "b"), ends, np.array([[7.0, 7.0], [1.0, 2.0]]))
+    second = TrajectoryPoints(("b",), ends[:1], np.array([[3.0]]))
+    with BagWriter(tmp_path / "bag", {topic: JOINT_TRAJECTORY}) as bag:
         bag.write(topic, 10 * SECOND, write_trajectory(0, first))
         bag.write(topic, 13 * SECOND, write_trajectory(0, second))
-    found = read(tmp_path / "bag", topic, [11.5, 13.5, 14.5, 20.0])
-    assert found == [[2.0, 1.0], [2.0, 1.0], [3.0, 1.0], [3.0, 1.0]]
+    found = read(tmp_path / "bag", topic, [11.5, 13.5])
+    assert found == [[2.0, 1.0], [3.0, 1.0]]
 
 
 @pytest.mark.parametrize(
