@@ -185,7 +185,7 @@ POSE_LEAST_PAIRS = 5
 # rad or m: largest distance of the commands of a pair
 POSE_DISTANCE = 0.05
 # shares of the RMS load of a joint, and of its friction, which may differ by direction: deviation of a load
-POSE_NOISE = 0.005
+POSE_NOISE = 0.01
 POSE_UNEVEN = 0.05
 # rad or m: resolution of a position, at least
 POSE_RESOLUTION = 3e-4

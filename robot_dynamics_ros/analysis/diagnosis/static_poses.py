@@ -83,7 +83,9 @@ def read_pairs(series: JointSeries, command: Array) -> PosePairs:
     Raises BagError if there are less than five pairs.
     """
     usable = np.isfinite(command + series.position).all(axis=1)
-    values = np.stack([command, series.position, series.effort])[:, usable]
+    # a driver that measures no effort reports 0
+    effort = np.where(series.effort.any(), series.effort, np.nan)
+    values = np.stack([command, series.position, effort])[:, usable]
     time = 1e-9 * (series.received[usable] - series.received[0])
     steps = np.diff(values[0], axis=0)
     signs = np.sign(steps) * (np.abs(steps) > POSE_STEADY)
@@ -201,7 +203,11 @@ def analyse_sag(
     loads = _Loads(model, pairs, added)
     nothing = loads.fit(np.empty((*pairs.q.shape, 0)))
     ratio = np.array([np.ones(model.n), np.full(model.n, np.inf)])
-    found = [one for one in _mistakes(loads, ratio) if one[0].is_possible()]
+    found = [
+        one
+        for one in _mistakes(loads, ratio)
+        if one[0].is_possible() and one[0].effect > HINT_NEGLIGIBLE
+    ]
     scale = max(1.0, min([nothing.variance, *(fit.variance for fit, _ in found)]))
     penalty = scale * np.log(np.count_nonzero(loads.weight))
     scores = [fit.cost + penalty * len(fit.values) for fit, _ in found]
@@ -227,13 +233,17 @@ def analyse_sag(
 
 
 class _Fit(NamedTuple):
-    """Parameters (p,), errors (p,), stiffness (2, n), squared misfit, and that by degree of freedom, of a fit."""
+    """Parameters (p,), errors (p,), stiffness (2, n), squared misfit, and that by degree of freedom, of a fit.
+
+    ``effect`` is the largest change of a joint's load by the parameters, as a share of its load and friction (RMS).
+    """
 
     values: Array
     errors: Array
     stiffness: Array
     cost: float
     variance: float
+    effect: float
 
     def is_possible(self) -> bool:
         """Return True unless a stiffness is negative."""
@@ -342,7 +352,10 @@ class _Loads:
         if not self.with_effort:
             compliance = np.where(np.abs(compliance) > TINY, compliance, TINY)
             stiffness = np.array([1.0 / compliance, errors[p:] / compliance**2])
-        return _Fit(parameters, errors[:p], stiffness, cost, variance)
+        change = load + columns @ parameters - self.load(self.q)
+        size = root_mean_square(self.effort) + self.friction + TINY
+        effect = float((compliance * root_mean_square(change) / size).max())
+        return _Fit(parameters, errors[:p], stiffness, cost, variance, effect)
 
     def zero(self, unit: Array, half: float) -> tuple[_Fit, float]:
         """Fit the zero of the joint with the ``unit`` vector (n,), within ``half`` (rad or m), by Gauss-Newton."""

@@ -168,15 +168,18 @@ def _conclusions(sag: SagAnalysis, weighted: bool) -> Iterator[str]:
         )
     for k, mistake in enumerate(sag.rivals):
         yield f"{'or' if k else 'mistake'}: {mistake.text}"
+    without_effort = np.isinf(sag.offset[1]).all()
     if not (sag.certain or sag.unexplained or sag.rivals):
         yield (
             "no mistake is seen: the arm sags by its load over the stiffness, as P control does. Cure: send the "
             "gravity torque as feedforward, or shift the set points by it over the stiffness (docs/drives.md)"
         )
+    if without_effort and not weighted:
+        yield "without efforts only masses over stiffness are seen: the stiffness is that for the masses of the model"
     if (sag.stiffness[1] * HINT_INTERVAL < sag.stiffness[0]).all():
         numbers = ", ".join(f"{value:.4g}" for value in sag.stiffness[0])
         yield f"stiffness: [{numbers}]"
-    if not weighted and (len(sag.rivals) > 1 or np.isinf(sag.offset[1]).all()):
+    if not weighted and (len(sag.rivals) > 1 or without_effort):
         yield (
             "next: hang a weight of known mass on a link, record the poses again, and add this bag with --link and "
             "--known: it separates stiffness, unit and mass"

@@ -51,7 +51,7 @@ ONE = np.eye(7)
 PAYLOAD = PANDA.with_payload(LAST, 0.7, (0.01, -0.02, 0.06), np.zeros(6))
 HEAVY = PANDA.with_payload(
     "panda_link3",
-    1.0,
+    2.0,
     PANDA.body_parameters[2, 1:4] / PANDA.body_parameters[2, 0],
     np.zeros(6),
 )
@@ -63,7 +63,7 @@ MISTAKES = {
     "gravity": Mistake("gravity points NUMBER degrees", np.degrees(0.4), TILTED),
     "link mass": Mistake(
         "the mass of panda_link3 is NUMBER times",
-        1.0 + 1.0 / PANDA.body_parameters[2, 0],
+        1.0 + 2.0 / PANDA.body_parameters[2, 0],
         HEAVY,
     ),
     "gain": Mistake(
@@ -114,11 +114,15 @@ def test_one_mistake_is_named_with_its_number(name: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["payload", "gravity", "zero"])
-def test_position_errors_alone_show_shapes_of_the_load(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "effort"), [("payload", np.nan), ("gravity", 0.0), ("zero", np.nan)]
+)
+def test_position_errors_alone_show_shapes_of_the_load(
+    name: str, effort: float
+) -> None:
     mistake = MISTAKES[name]
     series, command = held_poses(mistake.arm, STIFFNESS, FRICTION, poses())
-    series = replace(mistake.shown(series), effort=np.full_like(series.effort, np.nan))
+    series = replace(mistake.shown(series), effort=np.full_like(series.effort, effort))
     sag = analyse_sag(PANDA, read_pairs(series, command + mistake.shift))
     assert_named(sag, mistake)
     assert np.isinf(sag.ratio[1]).all()
