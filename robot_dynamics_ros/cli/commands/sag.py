@@ -24,13 +24,11 @@ from robot_dynamics_ros.base.errors import RobotDynamicsError
 from robot_dynamics_ros.base.plain_yaml import load_yaml
 from robot_dynamics_ros.cli.command_line import (
     add_drive_gains,
-    add_json,
     add_output,
     add_recorded_robot,
     check_output,
     drive_gains,
     load_setup,
-    print_json,
     read_series,
     table,
     wrapped,
@@ -77,11 +75,10 @@ def add_sag(parser: ArgumentParser) -> None:
         metavar="FILE",
         help="new dynamics file with the payload or direction of gravity, if it alone explains the loads",
     )
-    add_json(parser)
 
 
 def run_sag(arguments: Namespace) -> None:
-    """Print the table of the joints and the mistakes, or them as JSON; with --output write a corrected dynamics file.
+    """Print the table of the joints and the mistakes; with --output write a corrected dynamics file.
 
     Raises RobotDynamicsError for bags and robots that cannot be read or used, for a second bag without --link and
     --known or the reverse, as ``check_output``, and for --output if no single mistake of the model was found.
@@ -127,14 +124,8 @@ def run_sag(arguments: Namespace) -> None:
     for j, name in enumerate(model.joint_names):
         each = [_determined(*estimate[:, j]) for estimate in estimates.values()]
         cells.append([name, f"{sag.sag[j]:.3g}", f"{sag.friction[j]:.3g}", *each])
-    header = ["joint", "sag", "friction", *estimates]
-    conclusions = list(_conclusions(sag, weighted))
-    if arguments.json:
-        rows = [dict(zip(header, row, strict=True)) for row in cells]
-        print_json({"joints": rows, "conclusions": conclusions})
-    else:
-        lines = map(wrapped, conclusions)
-        print(table(header, cells), *lines, sep="\n")
+    lines = map(wrapped, _conclusions(sag, weighted))
+    print(table(["joint", "sag", "friction", *estimates], cells), *lines, sep="\n")
     if arguments.output is not None:
         change = sag.rivals[0].change if len(sag.rivals) == 1 else {}
         if not change:

@@ -23,11 +23,6 @@ ARRAY = "std_msgs/msg/Float64MultiArray"
 JOINT_STATE = "sensor_msgs/msg/JointState"
 
 
-def serialized(kind: str, **fields: Any) -> bytes:
-    store: Any = message_types()
-    return bytes(store.serialize_cdr(store.types[kind](**fields), kind))
-
-
 def joint_state(a: float, b: float) -> bytes:
     values = np.array([a, b, 0.0])
     return JointStateWriter(("x_a", "x_b", "c")).write(SECOND, values, values, values)
@@ -36,7 +31,8 @@ def joint_state(a: float, b: float) -> bytes:
 def position_array(b: float, a: float) -> bytes:
     store: Any = message_types()
     layout = store.types["std_msgs/msg/MultiArrayLayout"](dim=[], data_offset=0)
-    return serialized(ARRAY, layout=layout, data=np.array([b, a]))
+    message = store.types[ARRAY](layout=layout, data=np.array([b, a]))
+    return bytes(store.serialize_cdr(message, ARRAY))
 
 
 def drive_command(b: float, a: float) -> bytes:
@@ -88,12 +84,9 @@ def test_trajectories_command_their_end(tmp_path: Path) -> None:
     assert found == [[2.0, 1.0], [3.0, 1.0]]
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"\x00\x01\x00\x00", STREAMS["/drive_commands"][1][:60]]
-)
-def test_damaged_messages_name_their_topic(data: bytes, tmp_path: Path) -> None:
+def test_damaged_messages_name_their_topic(tmp_path: Path) -> None:
     with BagWriter(tmp_path / "bag", {"/drive_commands": ARRAY}) as bag:
-        bag.write("/drive_commands", SECOND, data)
+        bag.write("/drive_commands", SECOND, STREAMS["/drive_commands"][1][:60])
     with pytest.raises(BagError, match="/drive_commands: .*cannot be decoded"):
         read(tmp_path / "bag", None, [2.0])
 
