@@ -219,10 +219,9 @@ def analyse_sag(
     each = np.array([fit.stiffness for fit, _ in rivals] or [nothing.stiffness])
     # the interval contains the stiffness by each rival
     spread = np.abs(each[:, 0] - each[0, 0]).max(axis=0)
-    unit = 1.0 if loads.with_effort else each[0, 0]
     return SagAnalysis(
         sag=np.abs(pairs.error).max(axis=0),
-        friction=unit * loads.friction,
+        friction=loads.friction,
         ratio=ratio,
         offset=loads.offset,
         stiffness=np.array([each[0, 0], np.maximum(each[0, 1], spread)]),
@@ -264,9 +263,7 @@ class _Loads:
         Efforts (k, n), corrected for ``certain`` mistakes, or position errors without efforts.
     weight
         Inverse standard deviations (k, n) of the efforts.
-    friction
-        Largest half difference (n,) of the efforts of both approaches.
-    offset, certain
+    friction, offset, certain
         As in ``SagAnalysis``.
     """
 
@@ -371,14 +368,15 @@ class _Loads:
             slope = change / (2.0 * ZERO_DIFFERENCE)
             fit = self.fit(slope[:, :, None], load(x))
             x += fit.values[0]
-        return fit, float(x)
+        turns = np.round(x / (2.0 * np.pi)) if half == np.pi else 0.0
+        return fit, float(x - 2.0 * np.pi * turns)
 
     def direction(self, columns: Array) -> tuple[_Fit, Array, Array]:
         """Fit the direction of gravity, as unknown stiffnesses leave no more, and return its change (3,) with errors.
 
         ``columns`` (k, n, 3) are loads by gravity.
         """
-        size = np.linalg.norm(self.model.gravity)
+        size = np.linalg.norm(self.model.gravity) or TINY
         tried = []
         for start in (*size * np.eye(3), *-size * np.eye(3)):
             normal = np.eye(3)[start == 0.0]
@@ -480,7 +478,9 @@ def _mistakes(loads: _Loads, ratio: Array) -> Iterator[tuple[_Fit, Mistake]]:
         ratio[:, joints > 0.0] = [[factor], [error]]
         if factor > 0.0 and excludes_zero(factor - 1.0, error):
             text = f"{what} is {interval(factor, error)} times that of the model"
-            if joints.any():
+            if not joints.any():
+                text += ". Cure: run robot_dynamics identify"
+            else:
                 joint = what.removeprefix("the effort of ") + "="
                 gain = f"{joint.removeprefix('every effort=')}{1.0 / factor:.4g}"
                 text += f", by its unit, gear ratio or torque constant. Cure: --drive-gains {gain}"

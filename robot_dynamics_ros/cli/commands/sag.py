@@ -167,7 +167,8 @@ def _conclusions(sag: SagAnalysis, weighted: bool) -> Iterator[str]:
         )
     if without_effort and not weighted:
         yield "without efforts only masses over stiffness are seen: the stiffness is that for the masses of the model"
-    if (sag.stiffness[1] * HINT_INTERVAL < sag.stiffness[0]).all():
+    determined = (sag.stiffness[1] * HINT_INTERVAL < sag.stiffness[0]).all()
+    if determined and len(sag.rivals) < 2 and not (without_effort and sag.unexplained):
         numbers = ", ".join(f"{value:.4g}" for value in sag.stiffness[0])
         yield f"stiffness: [{numbers}]"
     if not weighted and (len(sag.rivals) > 1 or without_effort):
