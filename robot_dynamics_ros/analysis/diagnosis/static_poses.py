@@ -208,6 +208,7 @@ def analyse_sag(
         for one in _mistakes(loads, ratio)
         if one[0].is_possible() and one[0].effect > HINT_NEGLIGIBLE
     ]
+    # Schwarz's criterion, in units of the misfit that the best explanation leaves
     scale = max(1.0, min([nothing.variance, *(fit.variance for fit, _ in found)]))
     penalty = scale * np.log(np.count_nonzero(loads.weight))
     scores = [fit.cost + penalty * len(fit.values) for fit, _ in found]
