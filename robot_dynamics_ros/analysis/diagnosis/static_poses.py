@@ -451,16 +451,16 @@ def _mistakes(loads: _Loads, ratio: Array) -> Iterator[tuple[_Fit, Mistake]]:
     bodies = model.body_parameters
     regressor = model.regressor(*motion.states)[:, :, : bodies.size]
     by_body = (regressor.reshape(*load.shape, -1, PARAMETERS) * bodies).sum(axis=3)
-    # what is larger than in the model by a factor, its load, and 1 for the joints whose effort has the factor
+    # what has a factor, its load, 1 for the joints whose effort has the factor, and the option that corrects it
     factors = [
-        (f"the mass of {link}", by_body[:, :, body], np.zeros(n))
+        (f"the mass of {link}", by_body[:, :, body], np.zeros(n), "")
         for body, link in enumerate(model.moving_links)
         if _PAYLOAD + link not in known
     ]
     if loads.with_effort or loads.added is not None:
-        factors.append(("the mass of all links", by_body.sum(axis=2), np.zeros(n)))
+        factors.append(("the mass of all links", by_body.sum(axis=2), np.zeros(n), ""))
     if loads.with_effort:
-        factors.append(("every effort", load, np.ones(n)))
+        factors.append(("every effort", load, np.ones(n), "--drive-gains "))
     for name, unit in zip(model.joint_names, np.eye(n), strict=True):
         prismatic = name in model.prismatic_joints
         fit, zero = loads.zero(unit, LARGEST_PRISMATIC_ZERO if prismatic else np.pi)
@@ -471,20 +471,18 @@ def _mistakes(loads: _Loads, ratio: Array) -> Iterator[tuple[_Fit, Mistake]]:
             )
             yield fit, Mistake(text)
         if loads.with_effort:
-            factors.append((f"the effort of {name}", load * unit, unit))
-    for what, column, joints in factors:
+            option = f"--drive-gains {name}="
+            factors.append((f"the effort of {name}", load * unit, unit, option))
+    for what, column, joints, option in factors:
         fit = loads.fit(column[:, :, None])
         factor = 1.0 + fit.values[0]
         error = fit.errors[0]
         ratio[:, joints > 0.0] = [[factor], [error]]
         if factor > 0.0 and excludes_zero(factor - 1.0, error):
-            text = f"{what} is {interval(factor, error)} times that of the model"
-            if not joints.any():
-                text += ". Cure: run robot_dynamics identify"
-            else:
-                joint = what.removeprefix("the effort of ") + "="
-                gain = f"{joint.removeprefix('every effort=')}{1.0 / factor:.4g}"
-                text += f", by its unit, gear ratio or torque constant. Cure: --drive-gains {gain}"
+            cure = ". Cure: run robot_dynamics identify"
+            if option:
+                cure = f", by its unit, gear ratio or torque constant. Cure: {option}{1.0 / factor:.4g}"
+            text = f"{what} is {interval(factor, error)} times that of the model{cure}"
             value, deviation = fit.stiffness / np.where(joints > 0.0, factor, 1.0)
             deviation = np.hypot(deviation, value * joints * error / factor)
             yield fit._replace(stiffness=np.array([value, deviation])), Mistake(text)
