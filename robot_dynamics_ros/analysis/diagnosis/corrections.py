@@ -23,6 +23,7 @@ from robot_dynamics_ros.analysis.thresholds import (
     CORRECTION_BLOCKS,
     EQUAL_UNIT_RATIO,
     EXTERNAL_SHARE,
+    FARTHEST_BEYOND_LIMITS,
     FITTED_COMPLEXITY,
     HINT_SIGNIFICANT,
     LARGEST_PRISMATIC_ZERO,
@@ -100,6 +101,14 @@ def corrections(model: RobotModel, motion: RecordedMotion) -> Iterator[Correctio
     yield from _effort_order(model, motion)
     names = model.joint_names
     plain = Correction.none(model.n, 1.0)
+    far = turns_far(model, motion)
+    if far.any():
+        yield replace(
+            plain,
+            hint=f"position and velocity of {', '.join(itertools.compress(names, far.tolist()))} are in degrees. Cure: "
+            "report radians in the driver",
+            scales=np.where(far, np.pi / 180.0, 1.0),
+        )
     for j, name in enumerate(names):
         signs = np.where(np.arange(model.n) == j, -1.0, 1.0)
         yield replace(
@@ -134,6 +143,12 @@ def corrections(model: RobotModel, motion: RecordedMotion) -> Iterator[Correctio
             "order of the positions in the driver",
             joints=order,
         )
+
+
+def turns_far(model: RobotModel, motion: RecordedMotion) -> NDArray[np.bool_]:
+    """Return True (n,) for revolute joints that turn so far that their positions may be in degrees."""
+    revolute = [name not in model.prismatic_joints for name in model.joint_names]
+    return np.asarray(revolute & (np.ptp(motion.q, axis=0) > FARTHEST_BEYOND_LIMITS))
 
 
 def gear_columns(model: RobotModel, motion: RecordedMotion) -> list[Array]:
@@ -274,9 +289,10 @@ def _gain_corrections(
             f"Cure: correct it in the driver, or --drive-gains {name}={1.0 / ratios[j]:.4g}",
             gains=np.where(np.arange(model.n) == j, 1.0 / ratios, 1.0),
         )
-    # Smaller ones are as well by the links' masses.
+    # Smaller ones, and equal ones, are as well by the links' masses.
     large = np.maximum(ratios, 1.0 / ratios) > 1.0 + LINK_SPREAD
-    if unit in _PREFIXES or (different & large).sum() < 2:
+    equal = ratios[explained].max() < EQUAL_UNIT_RATIO * ratios[explained].min()
+    if unit in _PREFIXES or equal or (different & large).sum() < 2:
         return
     ratios = np.where(explained, ratios, common)
     errors = np.where(explained, errors, np.inf)

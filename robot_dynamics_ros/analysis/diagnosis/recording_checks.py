@@ -10,7 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics_ros.analysis.diagnosis.causes import interval
-from robot_dynamics_ros.analysis.diagnosis.corrections import gear_columns, misfit
+from robot_dynamics_ros.analysis.diagnosis.corrections import (
+    gear_columns,
+    misfit,
+    turns_far,
+)
 from robot_dynamics_ros.analysis.identification.recorded_motion import RecordedMotion
 from robot_dynamics_ros.analysis.identification.torque_analysis import jackknife
 from robot_dynamics_ros.analysis.thresholds import (
@@ -348,6 +352,8 @@ def _listed(
 
 def _external_efforts(model: RobotModel, motion: RecordedMotion) -> list[str]:
     """Return a hint at efforts that are small beside the model's torques and not proportional to them."""
+    if turns_far(model, motion).any():
+        return []
     expected = model.inverse_dynamics(*motion.states)
     gravity = model.gravity_torque(motion.q)
     measured = root_mean_square(motion.tau) + TINY
