@@ -480,7 +480,7 @@ def _load_friction(model: RobotModel, evidence: Evidence) -> Hypothesis:
 
 def _offsets(model: RobotModel, evidence: Evidence) -> Hypothesis:
     motion = evidence.motion
-    text = "the measured effort has constant offsets: {}. Cure: zero the torque sensors"
+    text = "the measured effort has constant offsets: {}. Cure: zero the torque sensors; identify leaves them out"
     # A larger complexity: gravity of a vertical prismatic joint is constant too, and so is the part of Coulomb friction
     # that differs by direction.
     return _of_joints(model, motion, np.ones_like(motion.q), text, complexity=1.25)

@@ -290,7 +290,7 @@ def _gain_corrections(
             gains=np.where(np.arange(model.n) == j, 1.0 / ratios, 1.0),
         )
     # Smaller ones, and equal ones, are as well by the links' masses.
-    large = np.maximum(ratios, 1.0 / ratios) > 1.0 + LINK_SPREAD
+    large = np.abs(np.log(np.maximum(ratios, TINY))) > np.log(1.0 + LINK_SPREAD)
     equal = ratios[explained].max() < EQUAL_UNIT_RATIO * ratios[explained].min()
     if unit in _PREFIXES or equal or (different & large).sum() < 2:
         return

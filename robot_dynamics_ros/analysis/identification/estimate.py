@@ -741,9 +741,10 @@ class _Choice:
         for candidate in candidates:
             after, after_all, physical = self._errors(candidate)
             gain = before - after
-            clear = gain.mean(axis=0) > significant * gain.std(
-                axis=0, ddof=1
-            ) / np.sqrt(VALIDATION_PARTS)
+            # errors are infinite or NaN for a joint whose effort has no noise
+            with np.errstate(invalid="ignore"):
+                deviation = gain.std(axis=0, ddof=1) / np.sqrt(VALIDATION_PARTS)
+                clear = gain.mean(axis=0) > significant * deviation
             clear &= after_all.sum(axis=0) <= before_all.sum(axis=0)
             smaller = after.mean(axis=0) < least
             changed = [
