@@ -210,12 +210,8 @@ def _torque(recording: Recording) -> Statement:
         f"samples left out at rest, where friction is undetermined. Criterion: {_TORQUE_CRITERION}."
     )
     if causes:
-        text += (
-            " Likely cause:"
-            if len(causes) == 1
-            else " Likely causes, the likeliest first:"
-        )
+        text += " Hint:" if len(causes) == 1 else " Hints, the likeliest first:"
     elif met < len(names):
-        text += " No likely cause was found."
+        text += " There is no hint at a cause."
     title = f"The model torque meets the criterion in {met} of {len(names)} joints."
     return Statement("good" if met == len(names) else "bad", title, text, causes)

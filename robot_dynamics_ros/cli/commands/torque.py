@@ -164,7 +164,7 @@ def run_torque(arguments: Namespace) -> None:
     for cause in causes:
         print(wrapped(f"hint: {cause}"))
     if not causes:
-        print("hints: none; no likely cause explains the residual")
+        print("hints: none; no residual is clearly above the noise")
 
 
 def _use_example(arguments: Namespace) -> None:
