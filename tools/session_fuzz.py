@@ -193,7 +193,7 @@ class Run(Session):
         self.sent = self.drive
         if self.drive is not None:
             servo = self.session.arm.tuning.takes_position_only
-            released = servo and mode is Mode.ZERO  # it follows the arm
+            released = servo and mode in (Mode.ZERO, Mode.FAULT)  # it follows the arm
             may_step = released or (kind != "exit" and self._may_step(effort))
             if sent is not None and not may_step:
                 self._check_jump(sent, self.drive, passed)

@@ -309,7 +309,7 @@ class _Loads:
             load = np.maximum(load, POSE_NOISE * load.max()) + TINY
             self._compliance = root_mean_square(error) / load
         self.effort = effort
-        self.friction = np.nanmax(np.abs(half), axis=0, initial=0.0)
+        self.friction = np.nan_to_num(np.abs(half)).max(axis=0, initial=0.0)
         noise = POSE_NOISE * root_mean_square(effort) + POSE_UNEVEN * self.friction
         lacking = (self.friction - half) / np.sqrt(3.0)
         self.weight = np.nan_to_num(1.0 / np.hypot(lacking, noise + TINY))

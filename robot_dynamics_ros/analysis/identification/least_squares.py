@@ -236,9 +236,13 @@ class Factors:
     @cached_property
     def _of_joints(self) -> Array:
         """Factors (n, p + 1, p + 1) of all parts."""
-        stacked = self.triangles.swapaxes(0, 1)
-        return np.asarray(
-            np.linalg.qr(stacked.reshape(len(stacked), -1, stacked.shape[-1]), mode="r")
+        size = self.triangles.shape[-1]
+        # NumPy 1.21 factorises one matrix at a time
+        return np.stack(
+            [
+                np.linalg.qr(joint.reshape(-1, size), mode="r")
+                for joint in self.triangles.swapaxes(0, 1)
+            ]
         )
 
     def weighted(
