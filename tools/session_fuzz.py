@@ -40,6 +40,7 @@ from robot_dynamics_ros.control.configuration.settings import (
     ControllerSettings,
     DriveSettings,
 )
+from robot_dynamics_ros.control.controller import Controller
 from robot_dynamics_ros.control.laws import LAWS
 from robot_dynamics_ros.control.safety import Cause, Mode
 from support.independent_plant import Given, Session, joint_state, make_settings
@@ -73,6 +74,7 @@ class Run(Session):
         self.last = 0.0, np.zeros(0)  # time and velocity of the last cycle
         self.stiffness: tuple[float, Floats] | None = None  # with its time (s)
         self.sent: DriveCommand | None = None  # the command before
+        self.planned = np.zeros(0)  # velocity of the motion then
         self.cut = [False, False]  # a position limit cuts the last set points
         self.load: Floats | None = None
         super().__init__(robot, settings, **options)
@@ -106,7 +108,14 @@ class Run(Session):
         if controller.mode is Mode.ACTIVE:
             self.speed = speed
             self.work = 0.0
+            if self.sent is not None:
+                # The stop begins at the set point, with its velocity and the energy of the drives' springs.
+                self.speed = np.maximum(speed, np.abs(self.sent.velocity))
+                error = self.sent.position - self.plant.q
+                self.work = -0.5 * float(self.sent.stiffness @ error**2)
         elif controller.mode is not Mode.HOLD or not informed or self._limited():
+            self.speed = None
+        elif self.sent is not None and self._topples():
             self.speed = None
         elif self.speed is not None and not controller.tuning.takes_position_only:
             beyond = self.plant.made - controller.arm.model.gravity_torque(self.plant.q)
@@ -115,6 +124,14 @@ class Run(Session):
                 raise Violation(
                     f"speed {speed.max():.3g} in hold, {self.speed.max():.3g} before, {self.work:.3g} J"
                 )
+
+    def _topples(self) -> bool:
+        """Return True if the stiffness of drives does not hold the arm where it is."""
+        tuning = self.controller.tuning
+        servo = tuning.takes_position_only
+        return servo or bool(
+            tuning.check_stiffness(self.controller.arm.model, self.plant.q)
+        )
 
     def _limited(self) -> bool:
         limiter = self.controller.limiter
@@ -191,12 +208,15 @@ class Run(Session):
         passed = self.slack + (self.time - before[0].at if before else 0.0)
         sent = self.sent
         self.sent = self.drive
+        planned = self.planned
+        if self.session.controller is not None:
+            self.planned = self._ahead(self.session.controller)
         if self.drive is not None:
             servo = self.session.arm.tuning.takes_position_only
             released = servo and mode in (Mode.ZERO, Mode.FAULT)  # it follows the arm
             may_step = released or (kind != "exit" and self._may_step(effort))
             if sent is not None and not may_step:
-                self._check_jump(sent, self.drive, passed)
+                self._check_jump(sent, self.drive, planned, passed)
             if kind != "exit" and not servo:
                 self._check_load(effort, mode)
             if sent is not None or servo:
@@ -217,21 +237,27 @@ class Run(Session):
         if kind != "exit":
             self._check_load(effort, mode)
 
-    def _check_jump(self, old: DriveCommand, new: DriveCommand, passed: float) -> None:
+    def _check_jump(
+        self, old: DriveCommand, new: DriveCommand, before: Floats, passed: float
+    ) -> None:
         """Compare the torques of two commands at the present state of the plant; ``passed`` (s) is between them.
+
+        The desired velocity was ``before`` (n,) at the old one.
 
         Allowed are the rate limit, a tenth of the effort limit, the motion of the set point, and other gains.
         """
         q = self.plant.q
         qd = self.plant.qd
         controller = self.session.controller  # None at the exit
-        planned = old.velocity if controller is None else controller.plan.qd
+        planned = old.velocity if controller is None else self._ahead(controller)
         speed = np.maximum(np.abs(planned), np.abs(old.velocity))
+        # drives that take a position only have their damping in it
+        faster = np.abs(planned - before) + np.abs(new.velocity - old.velocity)
         allowed = self.rates * passed + 0.1 * self.limits + _SLACK
         # a set point and its velocity that approach another one
         allowed = allowed + 2.0 * self.limits * passed / _APPROACH_TIME
         allowed = allowed + 2.0 * new.stiffness * speed * passed
-        allowed = allowed + new.damping * np.abs(new.velocity - old.velocity)
+        allowed = allowed + new.damping * faster
         gains = np.abs(new.stiffness - old.stiffness) * np.abs(old.position - q)
         gains = gains + np.abs(new.damping - old.damping) * np.abs(old.velocity - qd)
         jump = np.abs(new.torque(q, qd) - old.torque(q, qd))
@@ -240,6 +266,13 @@ class Run(Session):
             raise Violation(
                 f"jump of the drives by {jump[j]:.4g} Nm, allowed {allowed[j] + gains[j]:.4g}"
             )
+
+    @staticmethod
+    def _ahead(controller: Controller) -> Floats:
+        """Return the desired velocity (n,) of the set points."""
+        drives = controller.law.drives
+        lead = 0.0 if drives is None else drives.lead
+        return np.array(controller.plan.ahead(lead)[1])
 
     def _check_load(self, effort: Floats, mode: Any) -> None:
         estimate = self.controller.estimator.estimate

@@ -118,7 +118,7 @@ class Drives:
             stiffness = frequency**2 * stiffness
             damping = frequency * damping
             if self._distrusted.any():
-                softer = self._softening(stiffness, inertia)
+                softer = self._softening(stiffness, damping, inertia)
                 torque = softer**2 * stiffness * error + softer * damping * rate
                 replacement = np.where(self._distrusted, torque, 0.0)
             rise = self._dt / STIFFNESS_RISE_TIME
@@ -136,10 +136,14 @@ class Drives:
         self.stiffness = np.where(self._distrusted, 0.0, stiffness)
         self.damping = np.where(self._distrusted, 0.0, damping)
 
-    def _softening(self, stiffness: Array, inertia: Array) -> Array:
-        """Return the factor (n,) of the natural frequency that feedback by efforts allows, at most 0.1 per period."""
-        omega = np.sqrt(stiffness / np.maximum(inertia, SMALLEST_INERTIA))
-        scaled = omega * self._period / LARGEST_SAMPLED_FREQUENCY
+    def _softening(self, stiffness: Array, damping: Array, inertia: Array) -> Array:
+        """Return the factor (n,) of the natural frequency that feedback by efforts allows, at most 0.1 per period.
+
+        So is half of damping / inertia, which is the natural frequency at critical damping.
+        """
+        inertia = np.maximum(inertia, SMALLEST_INERTIA)
+        rate = np.maximum(np.sqrt(stiffness / inertia), 0.5 * damping / inertia)
+        scaled = rate * self._period / LARGEST_SAMPLED_FREQUENCY
         return np.asarray(1.0 / np.maximum(scaled, 1.0))
 
     def _move(self, goal: Array) -> Array:
