@@ -113,11 +113,15 @@ class Run(Session):
                 self.speed = np.maximum(speed, np.abs(self.sent.velocity))
                 error = self.sent.position - self.plant.q
                 self.work = -0.5 * float(self.sent.stiffness @ error**2)
-        elif controller.mode is not Mode.HOLD or not informed or self._limited():
+        elif (
+            controller.mode is not Mode.HOLD
+            or not informed
+            or self._limited()
+            or controller.tuning.takes_position_only
+            or self._topples()
+        ):
             self.speed = None
-        elif self.sent is not None and self._topples():
-            self.speed = None
-        elif self.speed is not None and not controller.tuning.takes_position_only:
+        elif self.speed is not None:
             beyond = self.plant.made - controller.arm.model.gravity_torque(self.plant.q)
             self.work += float(beyond @ (qd + self.plant.qd)) * 0.5 * (self.time - at)
             if (speed > self.speed + _MOST_SPEED).any() and self.work > _LEAST_WORK:
@@ -127,11 +131,8 @@ class Run(Session):
 
     def _topples(self) -> bool:
         """Return True if the stiffness of drives does not hold the arm where it is."""
-        tuning = self.controller.tuning
-        servo = tuning.takes_position_only
-        return servo or bool(
-            tuning.check_stiffness(self.controller.arm.model, self.plant.q)
-        )
+        arm = self.controller.arm
+        return bool(arm.tuning.check_stiffness(arm.model, self.plant.q))
 
     def _limited(self) -> bool:
         limiter = self.controller.limiter

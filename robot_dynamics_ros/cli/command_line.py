@@ -313,6 +313,18 @@ def add_output(parser: ArgumentParser, *flags: str, **keywords: Any) -> None:
     )
 
 
+def add_bag_output(parser: ArgumentParser) -> None:
+    """Add -o, --output and --overwrite for the folder of a new bag, as ``add_output``."""
+    add_output(
+        parser,
+        "-o",
+        "--output",
+        required=True,
+        metavar="BAG",
+        help="folder of the new bag",
+    )
+
+
 def add_json(parser: ArgumentParser) -> None:
     """Add --json; ``arguments.json`` is True if ``print_json`` shall print the result, and nothing else stdout."""
     parser.add_argument(

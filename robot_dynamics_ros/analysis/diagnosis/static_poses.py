@@ -232,7 +232,7 @@ def analyse_sag(
     )
 
 
-class _Fit(NamedTuple):
+class _LoadFit(NamedTuple):
     """Parameters (p,), errors (p,), stiffness (2, n), squared misfit, and that by degree of freedom, of a fit.
 
     ``effect`` is the largest change of a joint's load by the parameters, as a share of its load and friction (RMS).
@@ -319,7 +319,7 @@ class _Loads:
         load = self.model.gravity_torque(q)
         return load if self.added is None else load + self.added
 
-    def fit(self, columns: Array, load: Array | None = None) -> _Fit:
+    def fit(self, columns: Array, load: Array | None = None) -> _LoadFit:
         """Fit ``columns`` (k, n, p) to the efforts less the ``load`` (k, n), by default that of the model.
 
         Without efforts the compliances of the joints are factors of the sum. Gauss-Newton begins without the columns.
@@ -353,9 +353,9 @@ class _Loads:
         change = load + columns @ parameters - self.load(self.q)
         size = root_mean_square(self.effort) + self.friction + TINY
         effect = float((compliance * root_mean_square(change) / size).max())
-        return _Fit(parameters, errors[:p], stiffness, cost, variance, effect)
+        return _LoadFit(parameters, errors[:p], stiffness, cost, variance, effect)
 
-    def zero(self, unit: Array, half: float) -> tuple[_Fit, float]:
+    def zero(self, unit: Array, half: float) -> tuple[_LoadFit, float]:
         """Fit the zero of the joint with the ``unit`` vector (n,), within ``half`` (rad or m), by Gauss-Newton."""
 
         def load(x: float) -> Array:
@@ -372,10 +372,10 @@ class _Loads:
         turns = np.round(x / (2.0 * np.pi)) if half == np.pi else 0.0
         return fit, float(x - 2.0 * np.pi * turns)
 
-    def direction(self, columns: Array) -> tuple[_Fit, Array, Array]:
-        """Fit the direction of gravity, as unknown stiffnesses leave no more, and return its change (3,) with errors.
+    def direction(self, columns: Array) -> tuple[_LoadFit, Array, Array]:
+        """Fit the direction of gravity, and return the change (3,) of its vector with standard errors (3,).
 
-        ``columns`` (k, n, 3) are loads by gravity.
+        Its magnitude cannot be distinguished from unknown stiffnesses. ``columns`` (k, n, 3) are loads by gravity.
         """
         size = np.linalg.norm(self.model.gravity) or TINY
         tried = []
@@ -435,7 +435,7 @@ def _least_squares(table: Array, target: Array) -> tuple[Array, Array, float, fl
     return values, errors, cost, cost / free
 
 
-def _mistakes(loads: _Loads, ratio: Array) -> Iterator[tuple[_Fit, Mistake]]:
+def _mistakes(loads: _Loads, ratio: Array) -> Iterator[tuple[_LoadFit, Mistake]]:
     """Yield the mistakes that are significant if each is the only one, with their fits.
 
     ``ratio`` (2, n) gets the estimates of the load over the model's.

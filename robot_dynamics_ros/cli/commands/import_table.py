@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics_ros.cli.command_line import add_output, check_output, new_bag
+from robot_dynamics_ros.cli.command_line import add_bag_output, check_output, new_bag
 from robot_dynamics_ros.recordings.bags import BagWriter
 from robot_dynamics_ros.recordings.bags.storage import JOINT_STATE
 from robot_dynamics_ros.recordings.messages.joint_state import FIELDS, JointStateWriter
@@ -34,14 +34,7 @@ def add_import(parser: ArgumentParser) -> None:
         metavar="YAML",
         help="the YAML file (default: FILE.yaml, beside the recording)",
     )
-    add_output(
-        parser,
-        "-o",
-        "--output",
-        required=True,
-        metavar="BAG",
-        help="folder of the new bag",
-    )
+    add_bag_output(parser)
 
 
 def run_import(arguments: Namespace) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from robot_dynamics_ros.base.errors import did_you_mean, note
 from robot_dynamics_ros.cli.command_line import (
     add_bag,
+    add_bag_output,
     add_list,
-    add_output,
     add_rename,
     add_robot,
     check_output,
@@ -43,14 +43,7 @@ def add_replay(parser: ArgumentParser) -> None:
         "(/diagnostics) to a new bag, with the times of the recording. The same input gives the same bytes."
     )
     add_bag(parser)
-    add_output(
-        parser,
-        "-o",
-        "--output",
-        required=True,
-        metavar="BAG",
-        help="folder of the new bag",
-    )
+    add_bag_output(parser)
     parser.add_argument(
         "--config",
         type=Path,
